@@ -23,8 +23,8 @@ type Limiter struct {
 	trigger   func(context.Context, Trigger)
 	observers []func(context.Context, *Event)
 	logger    *slog.Logger
-	failed    atomic.Int64 // when the store last failed, in nanoseconds; 0 if it is not lost
-	panicked  atomic.Bool  // a panic in the background was logged
+	outage    outage
+	panicked  atomic.Bool // a panic in the background was logged
 
 	requested ruleCache
 	own       ownSettings
@@ -74,31 +74,3 @@ var processStart = time.Now()
 
 // elapsed is the time since a fixed instant, by the clock that calls wait by.
 func (l *Limiter) elapsed() time.Duration { return l.store.Since(processStart) }
-
-// quiet is how long no call must have failed before the store counts as back. If one of several servers is lost, some calls fail while
-// others succeed.
-const quiet = 5 * time.Second
-
-// noteFailure notes that the store failed to decide a call. If the store is lost now, it logs that and tells observers.
-func (l *Limiter) noteFailure(ctx context.Context, err error) {
-	if l.failed.Swap(l.store.Time().UnixNano()) == 0 {
-		l.logger.WarnContext(ctx, "the rate limit store fails; failure policies decide", "err", oneLine(err.Error()))
-		l.tell(ctx, EventStoreLost, "", err)
-	}
-	l.fleet.StoreFailed(err)
-}
-
-// noteSuccess notes that the store has decided a call.
-func (l *Limiter) noteSuccess(ctx context.Context) {
-	if last := l.failed.Load(); last != 0 {
-		l.noteBack(ctx, last)
-	}
-}
-
-// noteBack logs that the store is back and tells observers, if it failed last a while ago.
-func (l *Limiter) noteBack(ctx context.Context, last int64) {
-	if l.store.Time().UnixNano()-last >= int64(quiet) && l.failed.CompareAndSwap(last, 0) {
-		l.logger.InfoContext(ctx, "the rate limit store is back")
-		l.tell(ctx, EventStoreBack, "", nil)
-	}
-}

@@ -70,6 +70,37 @@ func TestPartialOutage(t *testing.T) {
 	}
 }
 
+// When the store is back, one line says how long it failed, and what became of the calls meanwhile. The next outage begins anew.
+func TestLinesOfAnOutage(t *testing.T) {
+	clock, log := limittest.NewClock(), new(bytes.Buffer)
+	store := limittest.NewOutage(clock)
+	l := ratelimit.New(store, ratelimit.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
+	call := func(name string, policy ratelimit.FailurePolicy, times int) {
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: name, Limit: 100, Per: time.Hour, OnError: policy}}
+		for range times {
+			_, _ = l.Allow(t.Context(), q)
+			_, _ = l.Peek(t.Context(), q)
+		}
+	}
+	for _, times := range []int{1, 2} {
+		log.Reset()
+		store.Begin(errors.New("connection refused"))
+		call("denied", ratelimit.FailClosed, times)
+		call("passed", ratelimit.FailOpen, 2*times)
+		clock.Advance(90 * time.Second)
+		call("counted", ratelimit.FailLocal, 3*times)
+		store.End()
+		call("denied", ratelimit.FailClosed, 1)
+		clock.Advance(6 * time.Second)
+		call("denied", ratelimit.FailClosed, 1)
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		last := fmt.Sprintf(`level=INFO msg="the rate limit store is back" failed_for=1m30s calls_failed=%d calls_passed=%d calls_counted_here=%d`, times, 2*times, 3*times)
+		if len(lines) != 2 || !strings.HasSuffix(lines[0], `err="connection refused"`) || !strings.HasSuffix(lines[1], last) {
+			t.Errorf("logged\n%s\nwant the last line to end with\n%s", log, last)
+		}
+	}
+}
+
 // Under FailOpen nothing counts the calls, so reports have no quotas for the rules of the lost store.
 func TestReportOfALostStore(t *testing.T) {
 	store := limittest.NewOutage(limittest.NewClock())

@@ -26,7 +26,7 @@ func WithFailurePolicy(policy FailurePolicy) Option {
 }
 
 // WithLogger sets where the limiter logs, instead of slog.Default(). It logs one line when the store is lost, when the store is back (no
-// call has failed for five seconds), when it cannot read an override, and when a server lacks functions or a permission. WithLogger panics if
+// call has failed for five seconds) with how long it failed and what became of the calls meanwhile, when it cannot read an override, and when a server lacks functions or a permission. WithLogger panics if
 // the logger is nil.
 func WithLogger(logger *slog.Logger) Option {
 	if logger == nil {

@@ -82,7 +82,9 @@ func (p *policed) Decide(ctx context.Context, call *engine.Call) (engine.Verdict
 		return v, err
 	}
 	p.limiter.noteFailure(ctx, err)
-	return p.decideInstead(ctx, call, err)
+	v, err = p.decideInstead(ctx, call, err)
+	p.limiter.outage.add(call, err)
+	return v, err
 }
 
 // answers reports whether an error is the answer of a store that works. No failure policy applies to it.

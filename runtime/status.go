@@ -37,12 +37,6 @@ func (l *Limiter) Status() Status {
 	return s
 }
 
-// failedLately reports whether a decision failed a short time ago.
-func (l *Limiter) failedLately() bool {
-	last := l.failed.Load()
-	return last != 0 && l.store.Time().UnixNano()-last < int64(quiet)
-}
-
 func (l *Limiter) ruleStatus() []RuleStatus {
 	var all []RuleStatus
 	for _, rule := range l.used.all() {

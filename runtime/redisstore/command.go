@@ -65,6 +65,7 @@ func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 		if !sent {
 			r.err = err
 		}
+		r.err = probe.Reason(n.store.Client, r.err)
 	}
 	if lost != nil {
 		n.lost(lost.Keys[0].(string))
@@ -87,6 +88,11 @@ func (n *node) unsent(ctx context.Context, err error) error {
 		return err
 	case ctx.Err() == nil:
 		return breaker.Unsent{Err: errors.New("the client has no connection: " + err.Error())}
+	}
+	if n.refused != nil {
+		if refused := n.refused.Load(); refused != nil {
+			return breaker.Unsent{Err: fmt.Errorf("not sent within %v: %w", n.store.Timeout, *refused)}
+		}
 	}
 	return breaker.Unsent{Err: fmt.Errorf("not sent within %v", n.store.Timeout)}
 }
@@ -127,9 +133,6 @@ func (n *node) exchange(ctx context.Context, to *route, runs []*run) {
 	for i, r := range runs {
 		cmd := commands[i].(once.Cmd)
 		r.reply, r.err = cmd.Val(), lua.Fault(cmd.Err())
-		if probe.IsNode(n.store.Client, r.err) {
-			r.err = probe.Reason(n.store.Client, r.err)
-		}
 	}
 }
 

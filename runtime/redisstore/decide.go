@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
@@ -29,7 +30,7 @@ const maxAsks = 5
 
 // late returns the error of a decision that has used up its time. Its server may still decide it.
 func (s *store) late() error {
-	return fmt.Errorf("no reply within %v: %w", s.Timeout, os.ErrDeadlineExceeded)
+	return probe.Reason(s.Client, fmt.Errorf("no reply within %v: %w", s.Timeout, os.ErrDeadlineExceeded))
 }
 
 // do sends a request, several times if necessary. All of that has one timeout.

@@ -2,6 +2,8 @@ package redisstore
 
 import (
 	"context"
+	"net"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -10,15 +12,20 @@ import (
 
 // inTime is a hook of a server's client. It passes the commands of a node on to a copy of the client that has the store's timeout. Copies that
 // go-redis makes have no hooks. So the commands are given to the client itself, pass through the hooks that it had before this one, and go on
-// through the copy.
-type inTime struct{ own *redis.Client }
+// through the copy. The hook also keeps why the last connection failed: a command that is given up while the client tries to connect again and
+// again does not tell.
+type inTime struct {
+	own     *redis.Client
+	refused *atomic.Pointer[error] // nil if the last connection succeeded
+}
 
 // newCopy returns a copy of a server's client with the store's timeout, and makes the client pass commands on to it.
-func (s *store) newCopy(client *redis.Client) *redis.Client {
+func (s *store) newCopy(client *redis.Client) inTime {
 	own := client.WithTimeout(s.Timeout)
 	own.Options().ContextTimeoutEnabled = true // the copy has its own options
-	client.AddHook(inTime{own})
-	return own
+	h := inTime{own, new(atomic.Pointer[error])}
+	client.AddHook(h)
+	return h
 }
 
 func (h inTime) owns(cmd redis.Cmder) bool {
@@ -27,7 +34,18 @@ func (h inTime) owns(cmd redis.Cmder) bool {
 }
 
 // DialHook implements redis.Hook.
-func (inTime) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (h inTime) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		connection, err := next(ctx, network, addr)
+		switch {
+		case err == nil:
+			h.refused.Store(nil)
+		case ctx.Err() == nil:
+			h.refused.Store(&err)
+		}
+		return connection, err
+	}
+}
 
 // ProcessHook implements redis.Hook.
 func (h inTime) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

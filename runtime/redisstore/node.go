@@ -18,7 +18,8 @@ type node struct {
 	queue
 	store     *store
 	client    redis.UniversalClient
-	own       *redis.Client // the copy of client that sends decisions, or nil
+	own       *redis.Client          // the copy of client that sends decisions, or nil
+	refused   *atomic.Pointer[error] // why its last connection failed, as inTime keeps it; nil if own is nil
 	breaker   *breaker.Breaker
 	functions atomic.Bool  // use the function; without it, the script
 	loading   atomic.Bool  // the function is being loaded
@@ -63,9 +64,10 @@ func (s *store) addNode(id any, client redis.UniversalClient) *node {
 	n := &node{store: s, client: client, breaker: breaker.New(pause)}
 	n.functions.Store(s.functions)
 	if whole, ok := s.nodes.Load(client); ok { // n is a range of slots of this node
-		n.own = whole.(*node).own
+		n.own, n.refused = whole.(*node).own, whole.(*node).refused
 	} else if c, ok := client.(*redis.Client); ok {
-		n.own = s.newCopy(c)
+		hook := s.newCopy(c)
+		n.own, n.refused = hook.own, hook.refused
 	}
 	if id == any(client) {
 		go s.Guard(func() { s.lookAtMemory(context.Background(), n.quick()) })

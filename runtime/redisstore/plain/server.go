@@ -43,10 +43,10 @@ func (s *store) guard(ctx context.Context, subject string, try func(context.Cont
 	if err == nil {
 		err = unsent
 	}
-	if probe.IsNode(s.Client, err) {
-		return probe.Reason(s.Client, err)
+	if errors.Is(err, errAgain) {
+		return err
 	}
-	return err
+	return probe.Reason(s.Client, err)
 }
 
 // ask sends commands for all counters, and reads the replies into them. It returns the server's time just before the commands.

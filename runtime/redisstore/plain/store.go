@@ -26,6 +26,7 @@ import (
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
 )
 
@@ -114,7 +115,7 @@ func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, 
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-silent.C:
-		err = fmt.Errorf("no reply of the server within %v: %w", s.Timeout, os.ErrDeadlineExceeded)
+		err = probe.Reason(s.Client, fmt.Errorf("no reply within %v: %w", s.Timeout, os.ErrDeadlineExceeded))
 	}
 	go s.Guard(func() {
 		if a := <-answered; a.err == nil {

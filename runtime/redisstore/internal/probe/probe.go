@@ -137,6 +137,7 @@ var reasons = []struct{ prefix, advice string }{
 	{"OOM ", "the server's memory is full: raise its maxmemory"},
 	{"MISCONF ", "the server cannot save its data and refuses writes: make room on its disk"},
 	{"NOREPLICAS ", "the server has too few replicas and refuses writes: see its min-replicas-to-write"},
+	{"EXECABORT ", "the server refused a write: ask \"ratelimitctl doctor\" why"},
 	{"CLUSTERDOWN ", "the cluster does not serve all its slots: ask \"ratelimitctl doctor\" which servers fail"},
 }
 
@@ -147,6 +148,9 @@ func Reason(client any, err error) error {
 		return nil
 	case errors.Is(err, redis.ErrClosed):
 		return fmt.Errorf("%w: %w", engine.ErrClosed, err)
+	}
+	if _, unreadable := errors.AsType[*engine.StateError](err); unreadable {
+		return err
 	}
 	if strings.HasPrefix(err.Error(), "WRONGPASS ") {
 		if name := user(client); name != "" {
