@@ -66,8 +66,9 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 // enter joins r, the last ruling, with that of an equal rule, or decides whether a store has to be asked. If so it sets r.asked. claim is the
 // last claim. The caller drops a ruling that was joined, and a claim that is not asked.
 func (c *call) enter(r *ruling, claim *engine.Claim) (joined bool, err error) {
-	c.owners[c.next] = c.same(r)
-	same := &c.rulings[c.owners[c.next]]
+	owner := c.same(r)
+	c.owners[c.next] = owner
+	same := &c.rulings[owner]
 	if same != r {
 		if done, err := c.join(same, r, claim); done || err != nil {
 			return true, err

@@ -10,9 +10,9 @@ import (
 // RetryAfter is exact to the microsecond on the store's clock. In package plain, fixed windows end at whole milliseconds: there RetryAfter
 // may be up to a millisecond longer than the rest of the window, but never shorter.
 //
-// For example, a rule of ten permits a minute is asked for 3 permits. Two are left, and the next one comes back in 5 seconds. Then the call is
-// not Allowed, RetryAfter is 5 seconds, and there is one Violation, with Limit 10 and Remaining 2. With UpTo and a Cost of 3, the call is Allowed, and
-// Taken is 2.
+// For example, a rule of ten permits a minute is asked for 3 permits. Two are left, and the next one comes back in 5 seconds. Then the call
+// is not Allowed, RetryAfter is 5 seconds, and there is one Violation, with Limit 10 and Remaining 2. With UpTo and a Cost of 3, the call is
+// Allowed, and Taken is 2.
 type Decision struct {
 	Allowed    bool          // all rules admitted the call
 	Never      bool          // a rule of limit 0 refuses: retrying is pointless

@@ -180,7 +180,7 @@ func (l *Limiter) byScope() engine.Decider {
 	})
 }
 
-// inProcess returns an empty store in this process, which shares the clock and the bounds of the limiter's store if that is in this process, too.
+// inProcess returns an empty store in this process. If the limiter's store is in this process, too, they share the clock and the bounds.
 func (l *Limiter) inProcess() engine.Decider {
 	if own := l.store.Local(); own != nil {
 		return own

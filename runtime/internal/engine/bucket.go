@@ -80,11 +80,16 @@ const remembered = 1_000_000
 // at returns the bucket as an ask at the claim's limit finds it. Since last it gained at the lower of the two rates, but while calls wait for
 // their places it gains at the old rate. The number of permits that are missing then stays as it is. A debt of a Prepaid or a Warmup keeps its
 // time.
-func (b bucket) at(c *Claim, now int64) bucket {
-	limit := int64(b.limit)
-	if limit == c.Limit || limit == 0 {
-		return b
+func (b *bucket) at(c *Claim, now int64) bucket {
+	if int64(b.limit) == c.Limit || b.limit == 0 {
+		return *b
 	}
+	return b.converted(c, now)
+}
+
+// converted is at for another limit than the bucket's.
+func (b *bucket) converted(c *Claim, now int64) bucket {
+	limit := int64(b.limit)
 	from, whole, parts := b.last, b.whole(), int64(0)
 	if c.Limit > limit || whole+remembered <= now {
 		from = max(from, now)

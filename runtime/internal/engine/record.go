@@ -85,14 +85,15 @@ func (cell Cell) with(state State) *Cell {
 }
 
 // Admits reports whether a claim is simple: its rule is in enforce mode, admits the claim at once as [Call.Decide] would, and needs no more
-// memory for it, and the record does not expire sooner then. The call must be neither a Peek nor have Report, UpTo or Lease. Most claims are simple.
+// memory for it, and the record does not expire sooner then. The call must be neither a Peek nor have Report, UpTo or Lease. Most claims are
+// simple.
 func (r *Record) Admits(c *Claim, now int64) bool {
 	switch {
 	case c.Mode != Enforce:
 		return false
 	case c.Rule.Kind.KeepsTimes() && r.cell.State.Expiry(c.Rule) > now+c.Rule.Per:
 		return false // there are later permits, and the charge may be recorded at their time
-	case c.Rule.Kind.Row().IsBucket && r.converts(c):
+	case r.cell != nil && r.cell.converts(c):
 		return false
 	case r.cell != nil:
 		return !r.cell.isBlocked(c.Rule, now) && r.cell.State.Earliest(c, c.Cost, now, now) <= now && r.cell.State.Grows(c, now) == 0
@@ -105,17 +106,14 @@ func (r *Record) Admits(c *Claim, now int64) bool {
 }
 
 // converts reports whether a charge of the claim converts a bucket to another limit. The bucket may then expire sooner.
-func (r *Record) converts(c *Claim) bool {
-	limit := int32(r.numbers[2])
-	if r.cell != nil {
-		switch s := r.cell.State.(type) {
-		case *bucket:
-			limit = s.limit
-		case *warmup:
-			limit = s.limit
-		}
+func (cell *Cell) converts(c *Claim) bool {
+	switch s := cell.State.(type) {
+	case *bucket:
+		return int64(s.limit) != c.Limit
+	case *warmup:
+		return int64(s.limit) != c.Limit
 	}
-	return limit != 0 && int64(limit) != c.Limit
+	return false
 }
 
 // Charge charges a simple claim. It never makes the record expire sooner.
