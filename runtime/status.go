@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 )
 
 // Status is what a limiter knows of its store, its rules and the settings in force. It is for metrics.
@@ -39,17 +41,25 @@ func (l *Limiter) Status() Status {
 
 func (l *Limiter) ruleStatus() []RuleStatus {
 	var all []RuleStatus
+	in := l.own.over(l.fleet)
 	for _, rule := range l.used.all() {
-		of, limit := rule.settingsIn(l.own.over(l.fleet)), rule.Limit
-		if of != nil {
-			if override := l.holding(of.All); override != nil {
-				limit = l.applied(rule.prepared, nil, override).Limit
-			}
-		}
-		all = append(all, RuleStatus{rule.shown, limit, rule.varies})
+		all = append(all, RuleStatus{rule.shown, l.limitIn(in, rule.prepared), rule.varies})
 	}
 	slices.SortFunc(all, func(a, b RuleStatus) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Limit, b.Limit))
 	})
 	return slices.CompactFunc(all, func(a, b RuleStatus) bool { return a.Name == b.Name })
+}
+
+// limitIn returns the limit of a rule for keys without settings of their own. in may be nil.
+func (l *Limiter) limitIn(in *fleet.InForce, rule *prepared) int64 {
+	if in == nil {
+		return rule.Limit
+	}
+	if of := rule.settingsIn(in); of != nil {
+		if override := l.holding(of.All); override != nil {
+			return l.applied(rule, nil, override).Limit
+		}
+	}
+	return rule.Limit
 }
