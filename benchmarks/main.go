@@ -30,6 +30,11 @@ type effort struct {
 	turns    int           // of each benchmark or load. The best one counts; turns are short, because the machine may be busy now and then
 	load     time.Duration // of each load without turns
 	repeats  int           // of measurements that take long or hardly vary. The best one counts
+	fleet    int           // processes of one prefix
+	settings int           // in force for them
+	rules    int           // that one of them declares
+	settle   time.Duration // after they have started
+	idle     time.Duration // of processes that make no call
 }
 
 var (
@@ -37,10 +42,12 @@ var (
 		rounds: 60, calls: 600, limits: []int64{10, 100, 1_000, 10_000, 100_000}, subjects: 1_000_000,
 		large: []int64{1_000, 10_000, 100_000, 1_000_000}, members: 500_000,
 		bench: 20 * time.Millisecond, turn: 100 * time.Millisecond, turns: 30, load: time.Second, repeats: 3,
+		fleet: 1000, settings: 10_000, rules: 1000, settle: 8 * time.Second, idle: 10 * time.Second,
 	}
 	quick = effort{
 		rounds: 1, calls: 50, limits: []int64{10, 100, 1_000}, large: []int64{100, 1000}, members: 1000, subjects: 960, bench: 5 * time.Millisecond,
 		turn: 20 * time.Millisecond, turns: 1, load: 20 * time.Millisecond, repeats: 1,
+		fleet: 10, settings: 20, rules: 10, idle: 20 * time.Millisecond,
 	}
 )
 
@@ -59,6 +66,7 @@ var sections = []struct {
 	{"latency", measureLatency},
 	{"refused", measureRefused},
 	{"leased", measureLeased},
+	{"fleet", measureFleet},
 }
 
 // part is the part of README.md with the tables.
@@ -69,7 +77,7 @@ func main() {
 	testing.Init() // for testing.Benchmark's own flags
 	smoke := flag.Bool("quick", false, "run every case for a moment only, to see that it works; the figures mean nothing")
 	out := flag.String("out", "", "also put the tables between the markers in this `file`")
-	only := flag.String("only", "", "measure only these `sections`, of server,worst,commands,memory,amounts,process,throughput,latency,refused,leased")
+	only := flag.String("only", "", "measure only these `sections`, of server,worst,commands,memory,amounts,process,throughput,latency,refused,leased,fleet")
 	subjects := flag.Int("subjects", 0, "`number` of subjects to measure memory over (default 1000000)")
 	flag.Parse()
 	e := full
