@@ -59,6 +59,10 @@ settings that the store has lost; an empty file does only that.`},
 		{name: "top", flags: "once every filter sort", run: (*tool).top,
 			short: "live decisions of programs with redisstore.WithStats()",
 			long:  "Press q to end it."},
+		{name: "serve", flags: "listen write actor-header host", run: (*tool).serve, anyPrefix: true,
+			short: "a page to look at, in a browser",
+			long: `Only this machine reaches the page. For others, put a proxy with a login in front of it: name the proxy's host by -host, and the header
+in which it tells the user by -actor-header.`},
 		{name: "acl", flags: "all settings operator", run: (*tool).printACL, anyPrefix: true,
 			short: "the permissions that limiters need on the server",
 			long: `It prints those for the rules that limiters used within a day, and for those in -rules. If there are none, or with -all, it prints

@@ -34,6 +34,9 @@ type options struct {
 	once, all           bool
 	settings, operator  bool
 	filter, sort        string
+
+	listen, actorHeader, host string
+	write                     bool
 }
 
 // common are the flags of all commands.
@@ -69,25 +72,30 @@ func (o *options) define(flags *flag.FlagSet, names string) {
 		"tls-key":  text(&o.tlsKey, "`file` of the private key of -tls-cert"),
 		"version":  is(&o.version, "print the version"),
 
-		"key":      text(&o.key, "the only `key` that it is for"),
-		"keys":     text(&o.keys, "`file` of keys, one in each line; - is the standard input"),
-		"shown":    is(&o.shown, "keys are in the form in which errors and top show them"),
-		"reason":   text(&o.reason, "`text` that says why, for those who look later"),
-		"force":    is(&o.force, "do so even if no program uses the rule, or if it cannot have these values"),
-		"wait":     is(&o.wait, "wait until every process follows"),
-		"for":      of(duration(&o.forTime), "`duration` such as 1h30m or 2d: how long it holds"),
-		"forever":  is(&o.forever, "until it is cleared"),
-		"replace":  is(&o.replace, "forget what an earlier override says"),
-		"limit":    of(o.setLimit, "`permits` per window"),
-		"factor":   of(o.setFactor, "what limit and burst are multiplied by: a `number` from 0.001 to 1000"),
-		"per":      of(duration(&o.per), "the `window`, such as 1m"),
-		"burst":    of(o.setBurst, "`permits` that a token bucket holds"),
-		"mode":     of(o.setMode, "`mode`: enforce, shadow or trigger"),
-		"n":        of(o.setN, "the `number` of changes; 20 without it"),
-		"once":     is(&o.once, "print one frame"),
-		"every":    of(duration(&o.every), "`time` between two frames, 1s or more; 2s without it"),
-		"filter":   text(&o.filter, "only rules and keys with this `text`"),
-		"sort":     text(&o.sort, "`column`: decisions, refused, shadow, failed or rule; decisions without it"),
+		"key":          text(&o.key, "the only `key` that it is for"),
+		"keys":         text(&o.keys, "`file` of keys, one in each line; - is the standard input"),
+		"shown":        is(&o.shown, "keys are in the form in which errors and top show them"),
+		"reason":       text(&o.reason, "`text` that says why, for those who look later"),
+		"force":        is(&o.force, "do so even if no program uses the rule, or if it cannot have these values"),
+		"wait":         is(&o.wait, "wait until every process follows"),
+		"for":          of(duration(&o.forTime), "`duration` such as 1h30m or 2d: how long it holds"),
+		"forever":      is(&o.forever, "until it is cleared"),
+		"replace":      is(&o.replace, "forget what an earlier override says"),
+		"limit":        of(o.setLimit, "`permits` per window"),
+		"factor":       of(o.setFactor, "what limit and burst are multiplied by: a `number` from 0.001 to 1000"),
+		"per":          of(duration(&o.per), "the `window`, such as 1m"),
+		"burst":        of(o.setBurst, "`permits` that a token bucket holds"),
+		"mode":         of(o.setMode, "`mode`: enforce, shadow or trigger"),
+		"n":            of(o.setN, "the `number` of changes; 20 without it"),
+		"once":         is(&o.once, "print one frame"),
+		"every":        of(duration(&o.every), "`time` between two frames, 1s or more; 2s without it"),
+		"filter":       text(&o.filter, "only rules and keys with this `text`"),
+		"sort":         text(&o.sort, "`column`: decisions, refused, shadow, failed or rule; decisions without it"),
+		"listen":       text(&o.listen, "`address` of this machine alone: "+defaultListen+" without it; or unix:PATH"),
+		"write":        is(&o.write, "let people change limits there"),
+		"actor-header": text(&o.actorHeader, "`name` of the header in which a proxy tells who changes something; without it, the user who runs this tool"),
+		"host":         text(&o.host, "`host` of a proxy that passes requests on"),
+
 		"all":      is(&o.all, "all rules, or for acl rules of all kinds"),
 		"settings": is(&o.settings, "also for programs that make overrides, blocks and pauses"),
 		"operator": is(&o.operator, "also for this tool"),

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+)
+
+// startConsole runs "ratelimitctl serve" until the test ends, and returns what it prints.
+func startConsole(t *testing.T, addr string, args ...string) string {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	in, out := io.Pipe()
+	ended := make(chan int)
+	go func() {
+		ended <- run(ctx, append([]string{"serve"}, args...), env("redis://"+addr), strings.NewReader(""), out, out)
+		_ = out.Close()
+	}()
+	line, err := bufio.NewReader(in).ReadString('\n')
+	go func() { _, _ = io.Copy(io.Discard, in) }()
+	t.Cleanup(func() {
+		stop()
+		if status := <-ended; status != done {
+			t.Errorf("the tool ended with status %d", status)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line)
+}
+
+// fetch sends a request with headers such as "Host: a".
+func fetch(t *testing.T, client *http.Client, method, url, body string, headers ...string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+		if name == "Host" {
+			r.Host = value
+		}
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+var formFields = url.Values{"do": {"block"}, "page": {"subject"}, "key": {"ann"}, "rule": {"login 1m {user}"}, "for": {"1h"}, "reason": {"abuse"}}
+
+// The page shows the rules of the prefix to this machine alone, and changes nothing without -write.
+func TestServe(t *testing.T) {
+	server := redistest.Start(t)
+	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
+	at, ok := strings.CutPrefix(startConsole(t, server.Addr, "-listen", "127.0.0.1:0", "-host", "limits.example"), "the console is at ")
+	if !ok {
+		t.Fatalf("the tool printed %q", at)
+	}
+	for host, want := range map[string]int{
+		"localhost": 200, "localhost:8089": 200, "127.0.0.1:1": 200, "[::1]:8089": 200, "limits.example": 200, "LIMITS.example:443": 200,
+		"evil.example": 421, "localhost.evil.example": 421, "192.168.1.7": 421,
+	} {
+		if code, page := fetch(t, http.DefaultClient, "GET", at+"rules", "", "Host: "+host); code != want || want == 200 && !strings.Contains(page, "login") {
+			t.Errorf("host %s: %d, want %d", host, code, want)
+		}
+	}
+	if code, _ := fetch(t, http.DefaultClient, "POST", at+"change", formFields.Encode(), "Sec-Fetch-Site: same-origin", "Content-Type: application/x-www-form-urlencoded"); code != 404 {
+		t.Errorf("a change without -write: %d", code)
+	}
+}
+
+// With -write, changes are listed under the name in the proxy's header, or under that of the user who runs the tool.
+func TestServeWrites(t *testing.T) {
+	server := redistest.Start(t)
+	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
+	socket := filepath.Join(t.TempDir(), "s")
+	startConsole(t, server.Addr, "-listen", "unix:"+socket, "-write", "-actor-header", "X-User")
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
+	defer client.CloseIdleConnections()
+	_, page := fetch(t, client, "POST", "http://localhost/subject", "key=ann", "Content-Type: application/x-www-form-urlencoded")
+	_, rest, _ := strings.Cut(page, `<option value="`)
+	rule, _, _ := strings.Cut(rest, `"`)
+	formFields.Set("rule", rule)
+	change := func(headers ...string) (int, string) {
+		return fetch(t, client, "POST", "http://localhost/change", formFields.Encode(), append(headers, "Sec-Fetch-Site: same-origin", "Content-Type: application/x-www-form-urlencoded")...)
+	}
+	if code, text := change(); code != 403 || !strings.Contains(text, "X-User is missing") {
+		t.Errorf("without the header: %d %s", code, text)
+	}
+	if code, text := change("X-User: ada"); code != 200 || !strings.Contains(text, "blocked by ada, abuse") {
+		t.Errorf("with the header: %d %s", code, text)
+	}
+}
+
+// An address that others reach is refused.
+func TestServeElsewhere(t *testing.T) {
+	server := redistest.Start(t)
+	for _, listen := range []string{":8089", "0.0.0.0:8089", "192.168.1.7:80", "example.com:80", "8089"} {
+		text, status := ctlWith(t, env("redis://"+server.Addr), "", "serve", "-listen", listen)
+		if status != misuse || !strings.Contains(text, "expected a loopback address") {
+			t.Errorf("%s: status %d, %s", listen, status, text)
+		}
+	}
+	if text, status := ctlWith(t, env("redis://"+server.Addr), "", "serve", "-actor-header", "X"); status != misuse || !strings.Contains(text, "goes with -write") {
+		t.Errorf("status %d, %s", status, text)
+	}
+}
