@@ -22,6 +22,7 @@ type inspected struct {
 	Rule          string     `json:"rule"`
 	Key           string     `json:"key,omitempty"`
 	directive                // in force
+	Varies        bool       `json:"varies,omitempty"`       // the limit depends on the call; Limit is that of some call
 	Declared      *directive `json:"declared,omitempty"`     // if something else is in force
 	Because       []source   `json:"because,omitempty"`      // the settings in force
 	BlockedByRule time.Time  `json:"blockedByRule,omitzero"` // until when its block= refuses the key
@@ -57,7 +58,7 @@ const shownPermits = 5
 
 // inspect shows a key under the rules of a name, or under all rules.
 func (t *tool) inspect(ctx context.Context, args []string) error {
-	all, err := t.inspectedBy(ctx, args)
+	rules, all, err := t.inspectedBy(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -66,8 +67,8 @@ func (t *tool) inspect(ctx context.Context, args []string) error {
 	}
 	shown, lines := []inspected{}, [][]string{{"RULE", "LIMIT", "MODE", "USED", "REMAINING", "RESET IN", "RETRY AFTER"}}
 	var notes []string
-	for _, q := range all {
-		s, err := t.inspectOne(ctx, q)
+	for i, q := range all {
+		s, err := t.inspectOne(ctx, &rules[i], q)
 		if err != nil {
 			return err
 		}
@@ -85,31 +86,30 @@ func (t *tool) inspect(ctx context.Context, args []string) error {
 	return t.print(shown, lines...)
 }
 
-// inspectedBy returns requests for RULE and KEY, or with -all for KEY under all rules that have keys.
-func (t *tool) inspectedBy(ctx context.Context, args []string) (all []ratelimit.Request, err error) {
-	if !t.all {
-		rules, err := t.find(ctx, args[0])
-		if err != nil {
-			return nil, err
+// inspectedBy returns the rules of the name RULE, or with -all those that have keys, and a request for KEY under each of them.
+func (t *tool) inspectedBy(ctx context.Context, args []string) (rules []ratelimit.UsedRule, all []ratelimit.Request, err error) {
+	key := argument(args, 1)
+	if t.all {
+		if len(args) > 1 {
+			return nil, nil, misused("inspect -all: found 2 arguments; expected a key")
 		}
-		return requests(rules, []string{argument(args, 1)})
+		key = args[0]
+		rules, err = t.usedRules(ctx)
+		rules = slices.DeleteFunc(rules, func(r ratelimit.UsedRule) bool { return r.Key == "" })
+		if err == nil && len(rules) == 0 {
+			err = errors.New("no rule has keys")
+		}
+	} else {
+		rules, err = t.find(ctx, args[0])
 	}
-	if len(args) > 1 {
-		return nil, misused("inspect -all: found 2 arguments; expected a key")
+	if err == nil {
+		all, err = requests(rules, []string{key})
 	}
-	rules, err := t.usedRules(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rules = slices.DeleteFunc(rules, func(r ratelimit.UsedRule) bool { return r.Key == "" })
-	if len(rules) == 0 {
-		return nil, errors.New("no rule has keys")
-	}
-	return requests(rules, args)
+	return rules, all, err
 }
 
-// inspectOne inspects the key of a request.
-func (t *tool) inspectOne(ctx context.Context, q ratelimit.Request) (s inspected, err error) {
+// inspectOne inspects the key of a request under a rule.
+func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratelimit.Request) (s inspected, err error) {
 	rule, err := t.limiter.RuleFor(q)
 	if err != nil {
 		return s, err
@@ -118,7 +118,7 @@ func (t *tool) inspectOne(ctx context.Context, q ratelimit.Request) (s inspected
 	if err != nil {
 		return s, err
 	}
-	s = inspected{Rule: q.Rule.Name, directive: directiveOf(rule, false), words: inWords(rule, false)}
+	s = inspected{Rule: q.Rule.Name, Varies: used.Varies, directive: directiveOf(rule, false), words: inWords(rule, false)}
 	own := ratelimit.Request{Rule: rule, Key: q.Key, Member: rand.Text()} // a member that is not counted yet, for a rule with distinct=
 	d, err := t.counts.Peek(ctx, own)
 	if err != nil {
@@ -142,8 +142,8 @@ func (t *tool) inspectOne(ctx context.Context, q ratelimit.Request) (s inspected
 			blocked = found.Until
 		}
 	}
-	if before := directiveOf(q.Rule, false); !before.equal(&s.directive) {
-		s.Declared, s.declared = &before, inWords(q.Rule, false)
+	if before := directiveOf(q.Rule, used.Varies); !before.equal(&s.directive) && !used.Varies || len(s.Because) > 0 || len(used.Limits) > 1 {
+		s.Declared, s.declared = &before, declared(used)
 	}
 	s.RetryAfter = words(max(retry, blocked.Sub(t.fleet.Now())))
 	return s, nil
@@ -215,6 +215,9 @@ func (s *inspected) notes() (all []string) {
 	}
 	if s.Declared != nil {
 		add("declared %s, mode %s", s.declared, s.Declared.Mode)
+	}
+	if s.Varies {
+		add("the limit depends on the call; the table shows that of the first call of a process, as overrides make it")
 	}
 	if s.RetryAfter != "" && !s.BlockedByRule.IsZero() {
 		add("its block= refuses %s until %s", key, local(s.BlockedByRule))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -365,4 +366,24 @@ func TestSecret(t *testing.T) {
 	if status != misuse || !strings.Contains(short, "RATELIMIT_SECRET has 6 bytes; expected at least 32") {
 		t.Errorf("status %d, %s", status, short)
 	}
+}
+
+// If the limit depends on the call, or programs declare different ones, inspect says so.
+func TestInspectSaysThatLimitsVary(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	f.known(map[string]string{"plan": `{"name":"plan","key":"{user}","limit":5,"per":60000000000,"varies":true}`})
+	require(t, server.Addr, done, "the limit depends on the call", "inspect", "plan", "ann")
+	require(t, server.Addr, done, "→ factor=2", "override", "set", "plan", "-factor", "2", "-for", "1h")
+	require(t, server.Addr, done, "declared varies per minute", "inspect", "plan", "ann")
+	require(t, server.Addr, done, "varies per minute  varies per minute, factor 2  {user}", "rules")
+	for _, limit := range []int64{10, 100} {
+		f := newFleet(t, server.Addr)
+		f.allow(1, ratelimit.Rule{Name: "search", Key: "{user}", Limit: limit, Per: time.Minute}, "ann")
+		defer runtime.KeepAlive(f)
+	}
+	until(t, func() bool {
+		text, _ := ctl(t, server.Addr, "inspect", "search", "ann")
+		return strings.Contains(text, "declared 10 (1 process), 100 (1) per minute, mode enforce")
+	})
 }
