@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/console"
 	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
 )
 
@@ -35,6 +36,7 @@ func newApp(limiter *ratelimit.Limiter, metrics prometheus.Collector) *app {
 	registry.MustRegister(metrics)
 	mux := http.NewServeMux()
 	mux.Handle("/", newHandler(limited, u, clients))
+	mux.Handle("/limits/", http.StripPrefix("/limits", console.New(limiter))) // read-only; a real shop mounts it behind a login
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		if err := limiter.Ping(r.Context()); err != nil {

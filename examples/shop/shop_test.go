@@ -93,6 +93,8 @@ func TestHTTP(t *testing.T) {
 	for range 4 {
 		w.want("GET", "/readyz", "", 200, "")
 	}
+	w.want("GET", "/limits/rules", "", 200, "")
+	w.want("POST", "/limits/change", "", 404, "") // nobody may write
 }
 
 // busy is a carrier whose limit is used up.
