@@ -142,7 +142,8 @@ func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratel
 			blocked = found.Until
 		}
 	}
-	if before := directiveOf(q.Rule, used.Varies); !before.equal(&s.directive) && !used.Varies || len(s.Because) > 0 || len(used.Limits) > 1 {
+	overridden := slices.ContainsFunc(s.Because, func(b source) bool { return b.Kind == fleet.Override })
+	if before := directiveOf(q.Rule, used.Varies); overridden || len(used.Limits) > 1 {
 		s.Declared, s.declared = &before, declared(used)
 	}
 	s.RetryAfter = words(max(retry, blocked.Sub(t.fleet.Now())))
@@ -190,13 +191,6 @@ func (t *tool) sources(rule, state string) (all []source) {
 		}
 	}
 	return all
-}
-
-func (d *directive) equal(other *directive) bool {
-	a, b := *d, *other
-	same := a.Limit == b.Limit || a.Limit != nil && b.Limit != nil && *a.Limit == *b.Limit
-	a.Limit, b.Limit = nil, nil
-	return same && a == b
 }
 
 // notes says why the limit is what it is, and what else the count has.

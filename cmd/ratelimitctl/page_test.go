@@ -102,16 +102,20 @@ func commandLine(t *testing.T, server *redistest.Server, line string) (args []st
 	return args, in
 }
 
-// The page shows each command, and names each flag.
+// The pages show each command, and name each flag.
 func TestPageIsComplete(t *testing.T) {
-	text, err := os.ReadFile("../../docs/ratelimitctl.md")
-	if err != nil {
-		t.Fatal(err)
+	var text []byte
+	for _, page := range []string{"ratelimitctl", "console"} {
+		more, err := os.ReadFile("../../docs/" + page + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, more...)
 	}
 	flags := common
 	for _, c := range commands {
 		flags += " " + c.flags
-		if !strings.Contains(string(text), "$ ratelimitctl "+c.name) {
+		if !strings.Contains(string(text), "ratelimitctl "+c.name) {
 			t.Errorf("the page does not show %s", c.name)
 		}
 	}
