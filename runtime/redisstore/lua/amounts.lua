@@ -12,6 +12,7 @@ local amounts = {}
 local HEAD_SIZE, ENTRY_SIZE = 23, 12 -- bytes
 local BLOCK, FEW = 64, 8 -- entries
 local MOST_EXACT = 2048
+local MAX_AMOUNTS = 1000000000 -- permits
 local MOST_PLACES = 4096 -- entries; a call that waits for a later place asks again
 local rep = string.rep
 
@@ -200,7 +201,7 @@ local function trim(c, left)
   write_head(c)
 end
 
-function amounts.commit(c, n, now, at)
+local function add(c, n, now, at)
   n = min(n, c.limit) -- the cost of a trigger has no bound
   local i, permits = gone(c)
   c.oldest, c.total = i, c.total - permits
@@ -211,13 +212,17 @@ function amounts.commit(c, n, now, at)
     at = stored
   end
   if at > c.newest then charge_last(c, n, at) else charge_before(c, n, at) end
+end
+
+function amounts.commit(c, n, now, at)
+  add(c, n, now, at)
   if c.mode == TRIGGER then trim(c, c.limit) end
 end
 
--- Keeps at most as many permits as the limit, the newest ones, so that all of them have left the window after one period.
+-- Keeps the permits that still count, up to MAX_AMOUNTS, because other programs may have a higher limit.
 function amounts.charge(c, n, now)
-  amounts.commit(c, n, now, now)
-  trim(c, c.limit)
+  add(c, n, now, now)
+  trim(c, MAX_AMOUNTS)
 end
 
 function amounts.give_back(c, n, now, at)
