@@ -108,7 +108,7 @@ func (s *redisServer) calls() (c calls, err error) {
 	info, err := s.info()
 	for name, stats := range info {
 		command, ok := strings.CutPrefix(name, "cmdstat_")
-		if !ok || command == "info" || command == "hscan" { // INFO is ours; overrides are read every two seconds
+		if !ok || command == "info" || command == "mget" || command == "hexists" { // INFO is ours; the others are a beat
 			continue
 		}
 		first, _, _ := strings.Cut(stats, ",")

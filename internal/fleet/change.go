@@ -93,7 +93,7 @@ type writing struct {
 	settings []*Setting
 	texts    []string
 	dead     []string // names to forget
-	note     string   // the change as text; "" if none is noted
+	note     *Change  // or nil
 	life     time.Duration
 }
 
@@ -192,7 +192,7 @@ func (w *writing) commands(f *Fleet) []Command {
 		all = append(all, command("HDEL", f.keys.settings, some...), command("ZREM", f.keys.versions, some...))
 		return nil
 	})
-	if w.note != "" {
+	if w.note != nil {
 		all = append(all, f.noting(w.note)...)
 	}
 	for _, key := range f.keys.ofSettings() {
@@ -229,18 +229,15 @@ func (f *Fleet) changeHere(e *Edit) (bool, error) {
 		return false, err
 	}
 	f.commit(w)
-	if w.note != "" {
+	if w.note != nil {
 		f.noteHere(w.note)
 	}
 	return true, nil
 }
 
-func (f *Fleet) noteHere(text string) {
-	var c Change
-	if decode(text, &c) == nil {
-		f.done = slices.Insert(f.done, 0, c)
-		f.done = f.done[:min(len(f.done), MaxChanges)]
-	}
+func (f *Fleet) noteHere(c *Change) {
+	f.done = slices.Insert(f.done, 0, *c)
+	f.done = f.done[:min(len(f.done), MaxChanges)]
 }
 
 // Import replaces the settings of all processes by those of the store and the given ones. Of two for the same rule and key, the newer holds. It
@@ -270,12 +267,12 @@ func (f *Fleet) merge(given []*Setting, now time.Time) []*Setting {
 	return sorted
 }
 
-// note returns the change for people, or "" if there is no actor.
-func (e *Edit) note(before map[string]*Setting, after []*Setting, now time.Time) string {
+// note returns the change for people, or nil if there is no actor.
+func (e *Edit) note(before map[string]*Setting, after []*Setting, now time.Time) *Change {
 	if e.Actor.By == "" {
-		return ""
+		return nil
 	}
-	c := Change{At: now, By: e.Actor.By, Reason: e.Actor.Reason, What: e.What}
+	c := &Change{At: now, By: e.Actor.By, Reason: e.Actor.Reason, What: e.What}
 	if len(after) > 0 {
 		c.Rule, c.Key = after[0].Rule, after[0].Key
 	}
@@ -290,7 +287,7 @@ func (e *Edit) note(before map[string]*Setting, after []*Setting, now time.Time)
 			c.After = after[0]
 		}
 	}
-	return c.text()
+	return c
 }
 
 // text returns the change as the store has it. If it is too long, it lacks what was before.
@@ -315,18 +312,18 @@ func (f *Fleet) Note(ctx context.Context, c Change) error {
 		}
 		c.At = now.UTC().Truncate(time.Millisecond)
 		if f.server == nil {
-			f.noteHere(c.text())
+			f.noteHere(&c)
 			return
 		}
-		_, err = f.do(ctx, f.noting(c.text())...)
+		_, err = f.do(ctx, f.noting(&c)...)
 		return
 	})
 	return err
 }
 
-func (f *Fleet) noting(text string) []Command {
+func (f *Fleet) noting(c *Change) []Command {
 	return []Command{
-		{"LPUSH", f.keys.changes, text}, {"LTRIM", f.keys.changes, 0, MaxChanges - 1}, {"PEXPIRE", f.keys.changes, changesLife.Milliseconds()},
+		{"LPUSH", f.keys.changes, c.text()}, {"LTRIM", f.keys.changes, 0, MaxChanges - 1}, {"PEXPIRE", f.keys.changes, changesLife.Milliseconds()},
 	}
 }
 

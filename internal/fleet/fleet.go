@@ -32,7 +32,6 @@ const (
 	deadLife    = 24 * time.Hour // how long a setting that was cleared or has ended is kept
 	changesLife = 365 * 24 * time.Hour
 	seenLife    = 24 * time.Hour // how long rules are kept after the last process that declared them
-	timeout     = 5 * time.Second
 )
 
 // Command is a command of Redis.

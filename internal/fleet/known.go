@@ -54,16 +54,7 @@ func (k *known) lose(isLost func(*Setting) bool, now time.Time) (held int) {
 	return held
 }
 
-// look returns the epoch and the version of the store.
-func (f *Fleet) look(ctx context.Context, do Do) (epoch string, version int64, err error) {
-	replies, err := do(ctx, Command{"MGET", f.keys.epoch, f.keys.version})
-	if err != nil {
-		return "", 0, err
-	}
-	epoch, version = looked(replies[0])
-	return epoch, version, nil
-}
-
+// looked returns the epoch and the version in a reply.
 func looked(reply any) (epoch string, version int64) {
 	found := append(texts(reply), "", "")
 	version, _ = strconv.ParseInt(found[1], 10, 64) // 0 if it is missing
@@ -212,8 +203,9 @@ func (f *Fleet) refresh(ctx context.Context, do Do) error {
 	if f.server == nil {
 		return nil
 	}
-	epoch, version, err := f.look(ctx, do)
+	replies, err := do(ctx, Command{"MGET", f.keys.epoch, f.keys.version})
 	if err == nil {
+		epoch, version := looked(replies[0])
 		err = f.follow(ctx, do, epoch, version)
 	}
 	return f.noteRead(err)
