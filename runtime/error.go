@@ -156,6 +156,9 @@ type KeyError struct {
 	Expr   string // the expression or template, as written
 	Reason string // such as "a part of it is nil"; "" if Err says it all
 	Err    error  // the cause, or nil
+
+	// Missing says that the context carries no client IP or no user ID. That is the program's mistake: see [WithClientIP] and [WithUserID].
+	Missing bool
 }
 
 // Error returns which rule and expression failed, and why.

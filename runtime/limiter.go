@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,7 @@ type Limiter struct {
 	logger    *slog.Logger
 	outage    outage
 	panicked  atomic.Bool // a panic in the background was logged
+	missing   sync.Map    // the rules of wrappers for which it was logged that an identity is missing, by name
 
 	requested ruleCache
 	own       ownSettings

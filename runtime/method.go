@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
@@ -15,6 +16,7 @@ func init() {
 	bridge.Failed = func(ctx context.Context, limiter any, method string, err error) error {
 		l := limiter.(*Limiter)
 		err = l.discreet(err)
+		l.warnMissing(ctx, err)
 		l.tell(ctx, EventFailed, method, err, Outcome{Rule: ruleOf(err)})
 		return err
 	}
@@ -26,6 +28,20 @@ func init() {
 		}
 		return p.numbers, nil
 	}
+}
+
+// warnMissing logs, once for a rule, that the context of a call carries no identity, and what to do.
+func (l *Limiter) warnMissing(ctx context.Context, err error) {
+	e, ok := errors.AsType[*KeyError](err)
+	if !ok || !e.Missing {
+		return
+	}
+	if _, again := l.missing.LoadOrStore(ruleOf(err), true); again {
+		return
+	}
+	l.logger.WarnContext(ctx, "a rule refuses calls because "+e.Reason+"; for an address, wrap the handler by httplimit.ClientIP().Handler, or "+
+		"use the interceptors of grpclimit; for a user, call ratelimit.WithUserID where you authenticate",
+		"rule", ruleOf(err), "method", e.Method)
 }
 
 // methodRules are the prepared rules of a method.

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -51,7 +52,7 @@ func typed(of *errdetails.ErrorInfo, refusal *ratelimit.TooManyRequestsError, s 
 	case reasonNever:
 		return &remote{&ratelimit.NeverAdmissibleError{Cost: number(of, "cost"), Limit: number(of, "limit")}, s}
 	case reasonKey:
-		return &remote{&ratelimit.KeyError{Reason: s.Message()}, s}
+		return &remote{&ratelimit.KeyError{Reason: s.Message(), Missing: s.Code() == codes.Internal}, s}
 	case reasonStore:
 		return &remote{&ratelimit.StoreError{Err: errors.New(s.Message())}, s}
 	case reasonRule:

@@ -38,7 +38,10 @@ func Error(err error) error {
 		return with(codes.FailedPrecondition, fmt.Sprintf("the call costs %d; at most %d are ever admitted", never.Cost, never.Limit),
 			info(reasonNever, "cost", strconv.FormatInt(never.Cost, 10), "limit", strconv.FormatInt(never.Limit, 10)))
 	}
-	if _, ok := errors.AsType[*ratelimit.KeyError](err); ok {
+	if e, ok := errors.AsType[*ratelimit.KeyError](err); ok {
+		if e.Missing {
+			return with(codes.Internal, "the server does not know whom a rate limit is for", info(reasonKey))
+		}
 		return with(codes.InvalidArgument, "the call does not say whom its rate limit is for", info(reasonKey))
 	}
 	if _, ok := errors.AsType[*ratelimit.StoreError](err); ok {

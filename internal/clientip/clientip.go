@@ -59,6 +59,12 @@ func (r Resolver) Client(remote string, lines []string) (string, error) {
 	return r.text(client), nil
 }
 
+// Ignores reports whether headers from remote are ignored, because remote is no trusted proxy.
+func (r Resolver) Ignores(remote string) bool {
+	peer, ok := parse(remote)
+	return ok && !r.trusts(peer)
+}
+
 func (r Resolver) trusts(a netip.Addr) bool {
 	for _, p := range r.Trusted {
 		if p.Contains(a) {

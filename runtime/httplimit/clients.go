@@ -2,9 +2,11 @@ package httplimit
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 
 	"github.com/ratelimit-go/ratelimit/internal/clientip"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -15,18 +17,21 @@ import (
 type Clients struct {
 	resolver clientip.Resolver
 	header   string
+	warned   *atomic.Bool // an ignored header was logged
 }
 
 // ClientIP returns the Clients of a server. Without trusted prefixes the client is the other end of the connection, which nobody can
 // forge. Behind proxies of your own, trust exactly their prefixes: the client is then the last address in X-Forwarded-For that is not
 // trusted. The addresses before it are ignored, because a client can forge them. IPv6 addresses are cut to their network of 64 bits, because a
 // single client may have all of it. ClientIP panics if a prefix is not valid.
+//
+// If the header comes from an address that is not trusted, one line is logged by slog.Default: perhaps a prefix is missing.
 func ClientIP(trusted ...netip.Prefix) Clients {
 	prefixes, err := clientip.Prefixes(trusted)
 	if err != nil {
 		panic("httplimit.ClientIP: " + err.Error())
 	}
-	return Clients{clientip.Resolver{Trusted: prefixes, Host: 64}, "X-Forwarded-For"}
+	return Clients{clientip.Resolver{Trusted: prefixes, Host: 64}, "X-Forwarded-For", new(atomic.Bool)}
 }
 
 // Header returns Clients that read the named header instead of X-Forwarded-For. It must be a header that your proxies set or add to. Forwarded
@@ -55,7 +60,12 @@ func (c Clients) Of(r *http.Request) (string, error) {
 // OfPeer is [Clients.Of] for other protocols: remote is the address of the other end of the connection, and values returns the lines of a
 // header.
 func (c Clients) OfPeer(remote string, values func(header string) []string) (string, error) {
-	return c.resolver.Client(remote, values(c.header))
+	lines := values(c.header)
+	if len(lines) > 0 && c.warned != nil && !c.warned.Load() && c.resolver.Ignores(remote) && !c.warned.Swap(true) {
+		slog.Warn("httplimit: the header of a connection is ignored, because the other end is no trusted proxy. If it is yours, name its prefix in "+
+			"httplimit.ClientIP; otherwise all its clients share one budget", "header", c.header, "from", remote)
+	}
+	return c.resolver.Client(remote, lines)
 }
 
 // Handler returns a handler that calls next with the client's address in the context, where clientIP(ctx) in directives finds it. If there is

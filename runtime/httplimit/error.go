@@ -28,7 +28,7 @@ type problem struct {
 //
 //	*ratelimit.TooManyRequestsError  429, the rule's message, Retry-After, RateLimit fields, problem type quota-exceeded
 //	*ratelimit.NeverAdmissibleError  422
-//	*ratelimit.KeyError              400
+//	*ratelimit.KeyError              400; 500 if it is Missing
 //	*ratelimit.StoreError            503, Retry-After: 1
 //	*ratelimit.RuleError             500
 //
@@ -41,8 +41,10 @@ func Error(w http.ResponseWriter, r *http.Request, err error) bool {
 	} else if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); ok {
 		p.Status = http.StatusUnprocessableEntity
 		p.Detail = fmt.Sprintf("The request costs %d; at most %d are ever admitted.", never.Cost, never.Limit)
-	} else if _, ok := errors.AsType[*ratelimit.KeyError](err); ok {
-		p.Status = http.StatusBadRequest
+	} else if e, ok := errors.AsType[*ratelimit.KeyError](err); ok {
+		if p.Status = http.StatusBadRequest; e.Missing {
+			p.Status = http.StatusInternalServerError
+		}
 	} else if _, ok := errors.AsType[*ratelimit.StoreError](err); ok {
 		p.Status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")

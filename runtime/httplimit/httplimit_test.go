@@ -2,11 +2,13 @@ package httplimit_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -181,6 +183,7 @@ func TestError(t *testing.T) {
 		{&ratelimit.NeverAdmissibleError{Method: secret, Rule: secret, Key: secret, Cost: 5, Limit: 3}, 422,
 			"The request costs 5; at most 3 are ever admitted.", map[string]string{"Retry-After": ""}},
 		{&ratelimit.KeyError{Method: secret, Rule: secret, Expr: secret, Err: errors.New(secret)}, 400, "", map[string]string{"Retry-After": ""}},
+		{&ratelimit.KeyError{Method: secret, Rule: secret, Reason: secret, Missing: true}, 500, "", map[string]string{"Retry-After": ""}},
 		{&ratelimit.StoreError{Method: secret, Err: errors.New(secret)}, 503, "", map[string]string{"Retry-After": "1"}},
 		{&ratelimit.RuleError{Rule: secret, Argument: secret, Reason: secret}, 500, "", map[string]string{"Retry-After": ""}},
 	} {
@@ -508,5 +511,32 @@ func TestRefusedLevels(t *testing.T) {
 				t.Errorf("%s is charged: %+v, %v", rules[other].Name, d, err)
 			}
 		}
+	}
+}
+
+// A header of an address that is not trusted is ignored, and logged once for each ClientIP.
+func TestIgnoredHeaderIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	for _, clients := range []httplimit.Clients{httplimit.ClientIP(), httplimit.ClientIP(netip.MustParsePrefix("10.0.0.0/8")).Header("X-Real-IP")} {
+		log.Reset()
+		h := clients.Handler(ok)
+		get(h, "10.0.0.1:80")
+		if log.Len() > 0 {
+			t.Errorf("without a header: logged %s", log.String())
+		}
+		for range 3 {
+			get(h, "127.0.0.1:80", "X-Forwarded-For", "203.0.113.9\n", "X-Real-IP", "203.0.113.9\n")
+		}
+		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "name its prefix in httplimit.ClientIP") {
+			t.Errorf("logged %d lines: %s", n, log.String())
+		}
+	}
+	log.Reset()
+	get(httplimit.ClientIP(netip.MustParsePrefix("10.0.0.0/8")).Handler(ok), "10.0.0.1:80", "X-Forwarded-For", "203.0.113.9")
+	if log.Len() > 0 {
+		t.Errorf("a trusted proxy: logged %s", log.String())
 	}
 }

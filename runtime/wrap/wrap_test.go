@@ -1,9 +1,11 @@
 package wrap_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -235,8 +237,37 @@ func TestKeyErrors(t *testing.T) {
 			t.Errorf("got %q, want %q", err, want)
 		}
 	}
+	for err, missing := range map[error]bool{noAddress: true, noUser: true, rules.NilKey("r"): false} {
+		if e, ok := errors.AsType[*ratelimit.KeyError](err); !ok || e.Missing != missing {
+			t.Errorf("%v: missing is not %t", err, missing)
+		}
+	}
 	if got := rules.Rules(); got[0].Name != "docs.Store.Put" || got[1].Name != "owner" {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// If the context carries no identity, one line for each rule says what to do.
+func TestMissingIdentityIsLoggedOnce(t *testing.T) {
+	var log bytes.Buffer
+	l := ratelimit.New(memstore.New(), ratelimit.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	rules := wrap.NewRules("docs.Store.Put",
+		ratelimit.Rule{Name: "address", Key: "{clientIP(ctx)}", Limit: 1, Per: time.Minute},
+		ratelimit.Rule{Name: "user", Key: "{userID(ctx)}", Limit: 1, Per: time.Minute})
+	for range 3 {
+		for _, identity := range []func(context.Context) (string, error){rules.ClientIP, rules.UserID} {
+			_, err := identity(t.Context())
+			_ = wrap.Failed(t.Context(), l, err)
+		}
+		_ = wrap.Failed(t.Context(), l, rules.NilKey("r"))
+	}
+	for _, want := range []string{"the context carries no client IP; ", "rule=address", "the context carries no user ID; ", "rule=user"} {
+		if strings.Count(log.String(), want) != 1 {
+			t.Errorf("%q is not logged once:\n%s", want, log.String())
+		}
+	}
+	if n := strings.Count(log.String(), "level=WARN"); n != 2 {
+		t.Errorf("%d lines are logged:\n%s", n, log.String())
 	}
 }
 
