@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
@@ -244,6 +245,62 @@ func (r Rule) checkMode() error {
 		return r.wrong("hash", "found %d; expected true or false", r.Hash)
 	case r.OnError.base() > FailLocal:
 		return r.wrong("on-error", "found %d; expected deny, allow or local", r.OnError)
+	}
+	return nil
+}
+
+// maxLease is the longest lease. Useful ones are far shorter.
+const maxLease = time.Minute
+
+// checkLease returns an error if the rule has a Lease and permits taken ahead would change what the rule means.
+func (r Rule) checkLease() error {
+	switch {
+	case r.Lease == 0:
+	case r.Lease < 0 || r.Lease > maxLease || r.Lease%time.Microsecond != 0:
+		return r.wrong("lease", "found %s; expected whole microseconds, up to %s", period.Format(r.Lease), period.Format(maxLease))
+	case !r.takes("lease"):
+		return r.checkTakes("lease", true)
+	case r.Wait > 0:
+		return r.wrong("lease", "found wait as well; a call does not wait for permits that are taken ahead")
+	case r.Distinct != "":
+		return r.wrong("lease", "found distinct as well; members cannot be taken ahead")
+	case r.Block > 0:
+		return r.wrong("lease", "found block as well; a refusal in this process would block nobody elsewhere")
+	case r.Mode != ModeEnforce:
+		return r.wrong("lease", "found mode=%s, which needs the count of all", r.Mode)
+	case r.Prepay || r.Warmup > 0:
+		return r.wrong("lease", "found prepay or warmup as well; expected a bucket without debts")
+	case r.Scope == ScopeInstance:
+		return r.wrong("lease", "found scope=instance, which counts in this process anyway")
+	}
+	return nil
+}
+
+// Check returns nil if all rules are valid and the limiter's store can decide each of them. Otherwise the error wraps a *RuleError for each
+// rule that fails. Not every store knows every algorithm. Call Check when the program starts: without it, the first call under such a rule
+// fails with that error and charges nothing. After Check, [Limiter.Ping] also checks the permissions that these rules need.
+func (l *Limiter) Check(rules ...Rule) error {
+	var failed []error
+	for _, rule := range rules {
+		p, err := rule.prepare("")
+		if err == nil {
+			err = l.supports(p, p.Wait.Microseconds())
+		}
+		if err == nil {
+			l.note(p, bridge.Limit{})
+		}
+		failed = append(failed, err)
+	}
+	return joinErrors(failed...)
+}
+
+// supports returns an error if the store cannot decide a rule that may delay its calls by wait microseconds.
+func (l *Limiter) supports(rule *prepared, wait int64) error {
+	if rule.Scope == ScopeInstance {
+		return nil
+	}
+	if argument, reason := l.store.Unsupported(rule.numbers, wait); reason != "" {
+		return rule.wrong(argument, "%s", reason)
 	}
 	return nil
 }

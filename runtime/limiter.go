@@ -3,12 +3,14 @@ package ratelimit
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
@@ -76,3 +78,22 @@ var processStart = time.Now()
 
 // elapsed is the time since a fixed instant, by the clock that calls wait by.
 func (l *Limiter) elapsed() time.Duration { return l.store.Since(processStart) }
+
+// Store keeps the state of rules and decides calls. Make one with memstore.New, redisstore.New or plain.New. Only this module implements
+// Store.
+type Store = engine.Store
+
+func init() { bridge.View = view }
+
+// view returns a limiter for a console: it decides by the same store, prefix and secret, takes keys also in the form in which they are shown, and
+// declares no rules.
+func view(limiter any) (any, string, *fleet.Fleet) {
+	l := limiter.(*Limiter)
+	v := &Limiter{
+		store: l.store, decider: l.decider, fleet: l.fleet,
+		prefix: l.prefix, hasher: l.hasher, shownKeys: true, policy: l.policy, logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	v.requested.rules = map[uint64]*prepared{}
+	v.used.start()
+	return v, v.prefix, v.fleet
+}

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -136,3 +137,14 @@ type hiddenCause struct{ cause error }
 func (hiddenCause) Error() string { return "the cause is not shown: it may name a key" }
 
 func (h hiddenCause) Unwrap() error { return h.cause }
+
+// WithClientIP returns a context in which clientIP(ctx) is ip: the address of the client that the call is made for. Use a source that the
+// client cannot forge: the connection, or a header that your own proxy sets.
+func WithClientIP(ctx context.Context, ip string) context.Context {
+	return context.WithValue(ctx, bridge.ClientIP, ip)
+}
+
+// WithUserID returns a context in which userID(ctx) is id: the authenticated user that the call is made for.
+func WithUserID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, bridge.UserID, id)
+}
