@@ -154,6 +154,9 @@ func TestLimiterRegistersRules(t *testing.T) {
 	check := func(varies ...bool) {
 		t.Helper()
 		wrap.Limiter("p.T", l, rules)
+		if err := l.Check(rules.Rules()...); err != nil {
+			t.Fatal(err)
+		}
 		used, err := l.Rules(t.Context())
 		if err != nil || len(used) != 2 {
 			t.Fatalf("got %+v, %v", used, err)
