@@ -176,7 +176,7 @@ func TestVetStale(t *testing.T) {
 		{"x_ratelimit.go", output + "// more\n", "x_ratelimit.go is not up to date"},
 		{"x_ratelimit.go", "package x\n", "x_ratelimit.go is not up to date"},
 		{"x.go", "package x\n\ntype X interface{ M(a string) error }\n",
-			"x_ratelimit.go:3:1: this file was generated from directives that are gone; run go tool ratelimit in this directory\n"},
+			"x_ratelimit.go:4:1: this file was generated from directives that are gone; run go tool ratelimit in this directory\n"},
 	} {
 		write(t, dir, "x.go", source)
 		write(t, dir, "x_ratelimit.go", output)

@@ -30,7 +30,7 @@ func (w *writer) failure(err string) string {
 	}
 	values := make([]string, w.method.Signature.Results().Len())
 	for i := range values {
-		values[i], _ = w.zero(w.method.Signature.Results().At(i).Type(), w.variables...)
+		values[i], _ = w.zero(w.method.Signature.Results().At(i).Type())
 		if w.changed(i) {
 			values[i] = "nil"
 		}

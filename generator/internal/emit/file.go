@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"go/format"
 	"go/types"
+	"path/filepath"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -31,7 +32,7 @@ var (
 func File(pkg *model.Package, f *model.File) ([]byte, error) {
 	p := plan(pkg, f)
 	file := jen.NewFile(pkg.Types.Name())
-	header := source.Header
+	header := source.Header + "\n// Source: " + filepath.Base(f.Source)
 	if f.Constraint != "" {
 		header += "\n\n//go:build " + f.Constraint
 	}

@@ -15,27 +15,28 @@ import (
 type function struct {
 	*planned
 	*names.Scope
-	method    *model.Method
-	variables []string // the names in the user's signature, and the receiver; imported packages get other names
-	target    string   // the function to call: next, or a method or field of it
-	next      string   // the wrapped value
-	limiter   string
-	generic   string // the type arguments of the wrapper, as in [K, V]
-	params    []string
-	passed    map[int]string // the variables with funcs that stand for parameters, by the indices of these
-	results   []string       // "" for results without names
+	method  *model.Method
+	target  string // the function to call: next, or a method or field of it
+	next    string // the wrapped value
+	limiter string
+	generic string // the type arguments of the wrapper, as in [K, V]
+	params  []string
+	passed  map[int]string // the variables with funcs that stand for parameters, by the indices of these
+	results []string       // "" for results without names
 }
 
 // function chooses the names of the variables of m. It keeps the user's names, except those that would hide a name that the body
-// needs, such as those in outer.
+// needs, such as those of imports and in outer.
 func (w *wrapper) function(m *model.Method, outer ...string) *function {
 	f := &function{planned: w.planned, Scope: w.block.Inside(w.imports.Names()...), method: m, generic: w.args, passed: map[int]string{}}
-	f.variables = append(variablesOf(m.Signature), w.receiver)
 	f.Reserve(outer...)
 	needed := w.needed(m)
 	f.Reserve(needed...)
 	hidden := names.NewScope(needed...)
 	hidden.Reserve(outer...)
+	if len(m.Rules)+len(m.Returns)+len(m.Passes) > 0 {
+		hidden.Reserve(w.imports.Names()...)
+	}
 	choose := func(name, otherwise string) string {
 		switch {
 		case name == "" || name == "_":
@@ -105,12 +106,12 @@ func (p *planned) needed(m *model.Method) []string {
 }
 
 // Import returns the name of a package in the body.
-func (f *function) Import(p *types.Package) string { return f.imports.Name(p, f.variables...) }
+func (f *function) Import(p *types.Package) string { return f.imports.Name(p) }
 
 // wrap returns the qualified name of a function or type of package wrap.
 func (f *function) wrap(name string) string { return f.Import(wrapPackage) + "." + name }
 
-// signature returns the parameters and results. Neighbours of the same type share it, as in (a, b int).
+// signature returns the parameters and results.
 func (f *function) signature() *jen.Statement {
 	sig := f.method.Signature
 	types := make([]string, sig.Params().Len())
@@ -120,19 +121,24 @@ func (f *function) signature() *jen.Statement {
 	if last := len(types) - 1; sig.Variadic() {
 		types[last] = "..." + strings.TrimPrefix(types[last], "[]")
 	}
-	var params, results []jen.Code
-	for i, t := range types {
-		if i+1 < len(types) && t == types[i+1] {
-			t = ""
-		}
-		params = append(params, jen.Id(f.params[i]).Id(t))
-	}
+	s := jen.Params(declared(f.params, types)...)
+	var results []string
 	for i := range sig.Results().Len() {
-		results = append(results, jen.Id(f.results[i]).Id(f.resultType(i)))
+		results = append(results, f.resultType(i))
 	}
-	s := jen.Params(params...)
 	if len(results) > 0 {
-		s.Params(results...)
+		s.Params(declared(f.results, results)...)
 	}
 	return s
+}
+
+// declared returns the declarations of variables. Neighbours of the same type share it, as in (a, b int).
+func declared(names, types []string) (all []jen.Code) {
+	for i, t := range types {
+		if names[i] != "" && i+1 < len(types) && t == types[i+1] {
+			t = ""
+		}
+		all = append(all, jen.Id(names[i]).Id(t))
+	}
+	return all
 }

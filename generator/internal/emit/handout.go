@@ -15,7 +15,7 @@ func (f *function) limitedResult(l *model.Limited, value string) string {
 	if len(l.Args) > 0 {
 		var args []string
 		for _, t := range l.Args {
-			args = append(args, f.imports.Type(t, f.variables...))
+			args = append(args, f.imports.Type(t))
 		}
 		limit += "[" + strings.Join(args, ", ") + "]"
 	}
@@ -117,7 +117,7 @@ func (f *function) limitArguments() (stmts []string) {
 		inner := f.Inside(f.params...)
 		var params, args []string
 		for j := range sig.Params().Len() {
-			text := f.imports.Type(sig.Params().At(j).Type(), f.variables...)
+			text := f.imports.Type(sig.Params().At(j).Type())
 			hint := "arg"
 			if taken[j] != nil {
 				hint = names.Lower(taken[j].Object.Name())
@@ -134,7 +134,7 @@ func (f *function) limitArguments() (stmts []string) {
 		}
 		call, results := param, ""
 		if sig.Results().Len() > 0 {
-			call, results = "return "+param, " "+f.imports.Type(sig.Results(), f.variables...)
+			call, results = "return "+param, " "+f.imports.Type(sig.Results())
 		}
 		limited := f.Take("limited")
 		stmts = append(stmts, limited+" := "+param, "if "+param+" != nil {\n"+limited+" = func("+strings.Join(params, ", ")+")"+results+" {\n"+

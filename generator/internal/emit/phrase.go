@@ -13,7 +13,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// allowed describes what rules allow, as in "1 per minute per phone; 10 per day (Asia/Shanghai) per phone".
+// allowed describes what rules allow, as in "1 per minute per {phone}; 10 per day (Asia/Shanghai) per {phone}".
 func allowed(rules []*model.Rule) string {
 	var said []string
 	for _, r := range rules {
@@ -39,12 +39,9 @@ func phrase(r *model.Rule) string {
 
 // permits returns the limit, as a number or an expression, and the members if the rule counts those.
 func permits(r *model.Rule) string {
-	s := shortened(oneLine(r.Rule.Limit.Expr.Value))
-	switch {
-	case s == "":
-		s = strconv.FormatInt(r.Limit.Limit, 10)
-	case strings.Contains(s, " "):
-		s = "(" + s + ")"
+	s := strconv.FormatInt(r.Limit.Limit, 10)
+	if e := r.Rule.Limit.Expr; !e.IsZero() {
+		s = said(e.Value)
 	}
 	if r.Limit.Distinct != "" {
 		s += " different " + islands(r.Rule.Distinct)
@@ -67,7 +64,7 @@ func window(r ratelimit.Rule) string {
 	return fmt.Sprintf("between the times of %q (%s)", r.Cron, zone)
 }
 
-// subject describes the subject of a key, as in " per phone".
+// subject describes the subject of a key, as in " per {phone}".
 func subject(key annotations.Template) string {
 	if of := islands(key); of != "" {
 		return " per " + of
@@ -79,11 +76,20 @@ func subject(key annotations.Template) string {
 func islands(t annotations.Template) string {
 	var found []string
 	for _, p := range t.Parts {
-		if text := oneLine(p.Island.Value); text != "" {
-			found = append(found, expr.Spoken(text))
+		if !p.Island.IsZero() {
+			found = append(found, said(p.Island.Value))
 		}
 	}
-	return shortened(strings.Join(found, " and "))
+	return strings.Join(found, " and ")
+}
+
+// said returns an expression in a sentence: client IP, or {phone}.
+func said(expression string) string {
+	text := oneLine(expression)
+	if spoken := expr.Spoken(text); spoken != text {
+		return spoken
+	}
+	return "{" + shortened(text) + "}"
 }
 
 // shortened cuts a text that is too long for a sentence.
@@ -104,9 +110,9 @@ func notes(rule *model.Rule) []string {
 		}
 	}
 	cost := rule.Rule.Cost
-	note(!cost.Expr.IsZero(), "a call costs %s", shortened(oneLine(cost.Expr.Value)))
+	note(!cost.Expr.IsZero(), "a call costs %s", said(cost.Expr.Value))
 	note(cost.Expr.IsZero() && cost.Pos.IsValid() && cost.Int != 1, "a call costs %d", cost.Int)
-	note(!rule.Rule.Settle.IsZero(), "settled to %s", shortened(oneLine(rule.Rule.Settle.Value)))
+	note(!rule.Rule.Settle.IsZero(), "settled to %s", said(rule.Rule.Settle.Value))
 	note(r.Algorithm == ratelimit.FixedWindow, "fixed window")
 	note(r.Algorithm == ratelimit.LeakyBucket, "evenly spaced")
 	note(r.Burst > 0 && r.Burst != r.Limit, "bursts of %d", r.Burst)

@@ -94,9 +94,9 @@ func (w *wrapper) around() *names.Scope {
 	return taken
 }
 
-// receiverOf returns the name of the receiver in all methods of w. It does not depend on the rules.
+// receiverOf returns the name of the receiver in all methods of w.
 func (p *planned) receiverOf(w *model.Wrapper) string {
-	taken := p.block.Inside()
+	taken := p.block.Inside(p.imports.Names()...)
 	for _, m := range w.Methods {
 		taken.Reserve(variablesOf(m.Signature)...)
 	}

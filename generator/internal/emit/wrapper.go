@@ -79,7 +79,7 @@ func (w *wrapper) structType(next, limiter string) *jen.Statement {
 // constructor declares the function that returns a wrapper, whose fields have these names.
 func (w *wrapper) constructor(next, limiter string) *jen.Statement {
 	own := w.Name + w.args
-	free := w.block.Inside()
+	free := w.block.Inside(w.imports.Names()...)
 	by, with := free.Take("next", "wrapped"), free.Take("limiter", "limits")
 	value := literal("&"+own, next+": "+w.checked("Next", by), limiter+": "+w.registered(with))
 	return comment(wrapped(fmt.Sprintf("%s wraps %s with the limits declared on %s.", w.New, by, link(w.Object.Name())))).

@@ -6,11 +6,11 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
-// zero returns an expression for the zero value of t, in the scope of the given variables. The words are the identifiers in it,
+// zero returns an expression for the zero value of t. The words are the identifiers in it,
 // without the names of packages.
-func (p *planned) zero(t types.Type, variables ...string) (text string, words []string) {
+func (p *planned) zero(t types.Type) (text string, words []string) {
 	typed := func(before, behind string) (string, []string) {
-		return before + p.imports.Type(t, variables...) + behind, reach.From{Package: p.pkg}.Names(t)
+		return before + p.imports.Type(t) + behind, reach.From{Package: p.pkg}.Names(t)
 	}
 	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
 		text, words = typed("*new(", ")")

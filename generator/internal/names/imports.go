@@ -20,8 +20,7 @@ type Imports struct {
 
 type imported struct {
 	*types.Package
-	name  string // the name in the file, set by Plan
-	taken *Scope // the names of variables where the file uses the package
+	name string // the name in the file, set by Plan
 }
 
 // NewImports returns the imports of a file in package self.
@@ -31,7 +30,7 @@ func NewImports(self *types.Package) *Imports {
 
 // Blank adds a package that is imported for its side effects only.
 func (im *Imports) Blank(path string) {
-	im.all[path] = &imported{types.NewPackage(path, BaseOf(path)), "_", NewScope()}
+	im.all[path] = &imported{types.NewPackage(path, BaseOf(path)), "_"}
 }
 
 // variable matches the end of the names of variables that generated files declare.
@@ -47,8 +46,8 @@ func (im *Imports) Plan(block *Scope) {
 		if variable.MatchString(hint) {
 			hint += "pkg" // another generated file may declare a variable of that name
 		}
-		for p.name == "" {
-			name := p.taken.Take(hint)
+		for names := NewScope(); p.name == ""; {
+			name := names.Take(hint)
 			if !used.Has(name) && !block.Has(name) && types.Universe.Lookup(name) == nil && token.IsIdentifier(name) {
 				used.Reserve(name)
 				p.name = name
@@ -63,16 +62,14 @@ const (
 	Wrap    = Runtime + "/wrap"
 )
 
-// Name returns the name of a package in the file, in the scope of the given variables. If a variable has the name of the package,
-// Plan gives the package another name, and the variable keeps the name that the user wrote. Before Plan, Name adds the package to
-// the imports and returns its own name.
-func (im *Imports) Name(p *types.Package, variables ...string) string {
+// Name returns the name of a package in the file. Variables give way to it. Before Plan, Name adds the package to the imports and returns its
+// own name.
+func (im *Imports) Name(p *types.Package) string {
 	i := im.all[p.Path()]
 	if i == nil {
-		i = &imported{Package: p, taken: NewScope()}
+		i = &imported{Package: p}
 		im.all[p.Path()] = i
 	}
-	i.taken.Reserve(variables...)
 	return cmp.Or(i.name, p.Name())
 }
 
@@ -122,13 +119,13 @@ func BaseOf(p string) string {
 	return base
 }
 
-// Type returns the text of a type in this file, in the scope of the given variables.
-func (im *Imports) Type(t types.Type, variables ...string) string {
+// Type returns the text of a type in this file.
+func (im *Imports) Type(t types.Type) string {
 	text := types.TypeString(t, func(p *types.Package) string {
 		if p.Path() == im.self.Path() {
 			return ""
 		}
-		return im.Name(p, variables...)
+		return im.Name(p)
 	})
 	return strings.NewReplacer(rawTags(text)...).Replace(text)
 }

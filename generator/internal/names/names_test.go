@@ -34,12 +34,11 @@ func TestPlan(t *testing.T) {
 	for _, p := range packages {
 		im.Name(p)
 	}
-	im.Name(packages[2], "m", "m2")
 	im.Blank("time/tzdata")
 	im.Plan(NewScope("taken"))
 	std, others := im.Specs("mine")
 	const want = `[{ html/template} {string2 odd/string} {template2 text/template} {_ time/tzdata}] ` +
-		`[{yaml example.com/go-yaml} {m3 example.com/m/v2} {taken2 example.com/taken} { mine/x}]`
+		`[{yaml example.com/go-yaml} { example.com/m/v2} {taken2 example.com/taken} { mine/x}]`
 	if got := fmt.Sprint(std, " ", others); got != want {
 		t.Errorf("imports are\n%s, expected\n%s", got, want)
 	}
