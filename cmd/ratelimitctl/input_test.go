@@ -127,6 +127,8 @@ func example(c *command) []string {
 		return append(args, "login")
 	case "completion":
 		return append(args, "bash")
+	case "serve":
+		return append(args, "-listen", "127.0.0.1:0")
 	}
 	return args
 }

@@ -30,6 +30,7 @@ func (t *tool) serve(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
+	defer listener.Close()
 	server := &http.Server{Handler: t.onlyHosts(console.New(t.limiter, options...)), ReadHeaderTimeout: patience}
 	stop := context.AfterFunc(ctx, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
