@@ -59,7 +59,7 @@ func ExampleLimiter_Block() {
 	// true store
 }
 
-// A readiness check asks whether the limiter could decide.
+// A program that starts asks whether the limiter can decide.
 func ExampleLimiter_Ping() {
 	store := limittest.NewOutage(limittest.NewClock()) // in a program redisstore.New(client)
 	limiter := ratelimit.New(store)

@@ -67,8 +67,8 @@ func (l *Limiter) limitIn(in *fleet.InForce, rule *prepared) int64 {
 }
 
 // Ping returns nil if the limiter is ready to decide: its store answers and grants all permissions that decisions need, and the overrides and
-// blocks in it have been read. Use Ping in readiness checks such as
-// /readyz, and when a program starts. Decisions do not need it. Some seconds after a wrapper is made or a rule is first used, the limiter itself checks the
+// blocks in it have been read. Use Ping when a program starts, not in its /readyz: while the store fails, failure policies decide, and a
+// readiness check that fails in all programs leaves a balancer with none. Decisions do not need Ping. Some seconds after a wrapper is made or a rule is first used, the limiter itself checks the
 // permissions that the rule needs, and logs one line if some are missing.
 //
 // The permissions that decisions need depend on their rules. Ping checks those of the rules that limiters of the prefix used within the last

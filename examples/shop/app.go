@@ -38,15 +38,15 @@ func newApp(limiter *ratelimit.Limiter, metrics prometheus.Collector) *app {
 	mux.Handle("/", newHandler(limited, u, clients))
 	mux.Handle("/limits/", http.StripPrefix("/limits", console.New(limiter))) // read-only; a real shop mounts it behind a login
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		if err := limiter.Ping(r.Context()); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		}
-	})
+	// Ready since Ping has passed at the start. While the store fails, policies decide; without its programs a balancer could serve nobody.
+	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
 	return &app{web: mux, rpc: newServer(limited, u, clients)}
 }
 
-// serve serves HTTP and gRPC until ctx ends.
+// drain is how long calls may take that run when the service ends.
+const drain = 5 * time.Second
+
+// serve serves HTTP and gRPC until ctx ends. Then it finishes the calls that run.
 func (a *app) serve(ctx context.Context, web, rpc net.Listener) error {
 	server := &http.Server{Handler: a.web, ReadHeaderTimeout: 5 * time.Second}
 	group, ctx := errgroup.WithContext(ctx)
@@ -54,8 +54,14 @@ func (a *app) serve(ctx context.Context, web, rpc net.Listener) error {
 	group.Go(func() error { return a.rpc.Serve(rpc) })
 	group.Go(func() error {
 		<-ctx.Done()
+		late := time.AfterFunc(drain, a.rpc.Stop)
+		defer late.Stop()
 		a.rpc.GracefulStop()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		defer cancel()
 		return server.Shutdown(ctx)
 	})

@@ -17,6 +17,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -39,7 +40,7 @@ func main() {
 		c.web, c.rpc = "127.0.0.1:0", "127.0.0.1:0"
 		c.prefix = fmt.Sprintf("shop-demo-%d", time.Now().UnixMicro()) // a new prefix each time, so that the output is always the same
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Stdout, c); err != nil {
 		log.Fatal(err)
