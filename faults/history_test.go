@@ -39,6 +39,12 @@ func modelOf(rule ratelimit.Rule, operations []Operation) Model {
 		Bucket: rule.Algorithm == ratelimit.TokenBucket || rule.Algorithm == ratelimit.LeakyBucket,
 		Waits:  slices.ContainsFunc(operations, func(o Operation) bool { return o.Waits }),
 	}
+	if rule.Algorithm == ratelimit.SlidingWindow && rule.Cron == "" {
+		m.Keeps = rule.Limit
+		for _, o := range operations {
+			m.Keeps = min(m.Keeps, rule.Limit+o.More)
+		}
+	}
 	return m
 }
 

@@ -56,6 +56,7 @@ type Model struct {
 	Law      Law
 	Distinct bool
 	Block    int64 // microseconds
+	Keeps    int64 // how many permits are left after a charge beyond the limit; the oldest ones are forgotten. 0 is all
 	Bucket   bool  // what is given back late may have refilled already
 	Waits    bool  // some calls wait; what is charged beyond the limit moves none of their places
 }
@@ -195,13 +196,24 @@ func (m Model) change(s state, o Operation) state {
 	case m.Distinct && o.Outcome == Admitted:
 		s.held = slices.Delete(s.held, i, i+1)
 	case more > 0 && o.Outcome == Unknown:
-		return s.with(held{-1, more, o.Sent - clockSlack, ever, true, ""})
+		return m.keep(s.with(held{-1, more, o.Sent - clockSlack, ever, true, ""}))
 	case more > 0:
-		return s.with(held{-1, more, s.now, o.Received + clockSlack, m.Waits, ""})
+		return m.keep(s.with(held{-1, more, s.now, o.Received + clockSlack, m.Waits, ""}))
 	case o.Outcome == Unknown || m.Bucket:
 		h.maybe = true
 	default:
 		h.cost = o.Cost
+	}
+	return s
+}
+
+// keep returns the state after a charge beyond the limit, without the oldest permits, which are forgotten.
+func (m Model) keep(s state) state {
+	sum := int64(0)
+	for i := len(s.held) - 1; m.Keeps > 0 && i >= 0; i-- {
+		if sum += s.held[i].cost; sum > m.Keeps {
+			s.held[i].maybe = true
+		}
 	}
 	return s
 }

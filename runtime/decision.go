@@ -44,8 +44,8 @@ func (d Decision) Refund(ctx context.Context) error {
 
 // Settle changes the charge to what the call really cost. Pass one cost for each request, in the same order. If the call cost less than it
 // was charged, the difference is given back. If it cost more, the difference is taken now, even beyond the limits. A bucket pays that debt
-// before it admits the next call. A debt lasts at most 24 hours: permits beyond that are not charged, and observers are told. Of a
-// sliding window at most as many permits as its limit are taken. Rules with Distinct are not settled. A refusal has nothing to settle.
+// before it admits the next call. A debt lasts at most 24 hours: permits beyond that are not charged, and observers are told. A sliding
+// window keeps at most as many permits as its limit. Rules with Distinct are not settled. A refusal has nothing to settle.
 //
 // A rule is settled once, and not after a Refund; later calls return nil. A Refund after Settle gives back what is charged then. If there are more or fewer costs than requests, or a cost is below 0, the
 // error is a *RuleError. The other errors are those of Refund.

@@ -111,10 +111,10 @@ func (a *amounts) trim(left int64) {
 	a.drop(i, 0)
 }
 
-// Charge keeps the permits that still count, up to MaxAmounts, because other programs may have a higher limit.
+// Charge keeps at most as many permits as the limit, the newest ones, so that all of them have left the window after one period.
 func (a *amounts) Charge(c *Claim, n, now int64) {
 	a.commit(c, n, now, now)
-	a.trim(MaxAmounts)
+	a.trim(c.Limit)
 }
 
 // GiveBack gives the permits of a place back even if other calls have later places, as windows do.

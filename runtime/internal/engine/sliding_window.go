@@ -60,14 +60,18 @@ func (s *slidingWindow) commit(c *Claim, n, now, at int64) int64 {
 	return at
 }
 
+// Charge keeps at most as many permits as the limit, the newest ones, so that all of them have left the window after one period. If more than
+// the limit counted before, other programs have a higher limit, and their permits are kept.
+func (s *slidingWindow) Charge(c *Claim, n, now int64) {
+	charge := Claim{Rule: c.Rule, Limit: c.Limit, Mode: Trigger}
+	if s.times.len()-s.times.search(now-c.Rule.Per+1) > int(c.Limit) {
+		charge.Mode = Enforce
+	}
+	s.Commit(&charge, n, now, now)
+}
+
 // maxSearched is how many permits a Redis command may compare.
 const maxSearched = 10_000
-
-// Charge takes at most as many permits as the limit. It keeps those that still count, up to maxSearched, because other programs may have a higher
-// limit.
-func (s *slidingWindow) Charge(c *Claim, n, now int64) {
-	s.Commit(&Claim{Rule: c.Rule, Limit: max(c.Limit, maxSearched), Mode: Trigger}, min(n, c.Limit), now, now)
-}
 
 // GiveBack gives back the oldest permits instead if more than maxSearched permits that count are earlier than the charge, and as many are later.
 // So as many permits fit at once, and the permits of the charge stay until they leave the window.

@@ -12,7 +12,6 @@ local amounts = {}
 local HEAD_SIZE, ENTRY_SIZE = 23, 12 -- bytes
 local BLOCK, FEW = 64, 8 -- entries
 local MOST_EXACT = 2048
-local MAX_AMOUNTS = 1000000000 -- permits
 local MOST_PLACES = 4096 -- entries; a call that waits for a later place asks again
 local rep = string.rep
 
@@ -201,7 +200,7 @@ local function trim(c, left)
   write_head(c)
 end
 
-local function add(c, n, now, at)
+function amounts.commit(c, n, now, at)
   n = min(n, c.limit) -- the cost of a trigger has no bound
   local i, permits = gone(c)
   c.oldest, c.total = i, c.total - permits
@@ -212,17 +211,13 @@ local function add(c, n, now, at)
     at = stored
   end
   if at > c.newest then charge_last(c, n, at) else charge_before(c, n, at) end
-end
-
-function amounts.commit(c, n, now, at)
-  add(c, n, now, at)
   if c.mode == TRIGGER then trim(c, c.limit) end
 end
 
--- Keeps the permits that still count, up to MAX_AMOUNTS, because other programs may have a higher limit.
+-- Keeps at most as many permits as the limit, the newest ones, so that all of them have left the window after one period.
 function amounts.charge(c, n, now)
-  add(c, n, now, now)
-  trim(c, MAX_AMOUNTS)
+  amounts.commit(c, n, now, now)
+  trim(c, c.limit)
 end
 
 function amounts.give_back(c, n, now, at)

@@ -96,7 +96,7 @@ local function insert(c, n, permit, later)
 end
 
 -- Charges n permits. After a charge for now, which may exceed the limit, the list keeps at most as many permits as the limit, the newest
--- ones. A charge for a later time removes only permits that have left the window.
+-- ones. So all of them have left the window after one period. A charge for a later time removes only permits that have left the window.
 function sliding_window.commit(c, n, now, at)
   local newest, limit, length = c.newest or sliding_window.load(c, now), c.limit, nil
   if c.damaged then
@@ -121,14 +121,15 @@ function sliding_window.commit(c, n, now, at)
   if length == limit + 1 and at == now then
     call('LPOP', c.key)
   elseif length > limit then
-    drop(c, at == now and length - limit or search(c, now - c.a + 1, now, length - limit))
+    drop(c, at == now and not c.keeps and length - limit or search(c, now - c.a + 1, now, length - limit))
   end
 end
 
--- Charges n permits, at most as many as the limit, even beyond it. Keeps those that still count, up to MAX_SEARCHED, because other programs may
--- have a higher limit.
+-- Charges n permits, even beyond the limit. If more than the limit counted before, other programs have a higher limit, and their permits are
+-- kept.
 function sliding_window.charge(c, n, now)
-  n, c.limit = min(n, c.limit), max(c.limit, MAX_SEARCHED)
+  local length = call('LLEN', c.key)
+  c.keeps = length > c.limit and length - search(c, now - c.a + 1, now, length) > c.limit
   sliding_window.commit(c, n, now, now)
 end
 
