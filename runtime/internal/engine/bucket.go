@@ -16,10 +16,16 @@ import (
 type bucket struct {
 	full, last   int64
 	parts, limit int32
-	cut, oldFull int64
+	cut, oldFull int64 // longAgo if there was no such change
 }
 
-func newBucket(*Rule) State { return &bucket{full: longAgo} }
+// unused is a bucket that was never charged.
+var unused = bucket{full: longAgo, cut: longAgo, oldFull: longAgo}
+
+func newBucket(*Rule) State {
+	b := unused
+	return &b
+}
 
 func bucketTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per, B: c.Burst} }
 
@@ -203,7 +209,7 @@ func (b *bucket) add(c *Claim, n, now, from int64) {
 	x, y = c.gain(x, y, n)
 	b.full, b.last, b.parts, b.limit = x, max(b.last, from), int32(y), int32(c.Limit)
 	if b.oldFull <= from {
-		b.cut, b.oldFull = 0, 0
+		b.cut, b.oldFull = longAgo, longAgo
 	}
 }
 
@@ -229,7 +235,7 @@ func (b *bucket) own(c *Claim) Claim {
 
 func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) {
 	if b.subtract(c, n, now) && max(b.whole(), b.oldFull) <= now {
-		*b = bucket{full: longAgo}
+		*b = unused
 	}
 }
 

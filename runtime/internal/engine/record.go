@@ -11,7 +11,7 @@ type Record struct {
 func NewRecord(r *Rule) Record {
 	switch {
 	case r.Kind.isPlainBucket():
-		return Record{numbers: bucket{full: longAgo}.numbers()}
+		return Record{numbers: unused.numbers()}
 	case r.Kind == FixedWindow || r.Kind == Calendar:
 		return Record{numbers: [3]int64{longAgo, longAgo, 0}}
 	}
@@ -23,7 +23,9 @@ func NewRecord(r *Rule) Record {
 func (k Kind) isPlainBucket() bool { return k == TokenBucket || k == LeakyBucket || k == Prepaid }
 
 func (r *Record) bucket() bucket {
-	return bucket{full: r.numbers[0], last: r.numbers[1], parts: int32(r.numbers[2] >> 32), limit: int32(r.numbers[2])}
+	return bucket{
+		full: r.numbers[0], last: r.numbers[1], parts: int32(r.numbers[2] >> 32), limit: int32(r.numbers[2]), cut: longAgo, oldFull: longAgo,
+	}
 }
 
 func (b bucket) numbers() [3]int64 {
@@ -62,7 +64,7 @@ func (r *Record) Pack(u *Unpacked) {
 	switch u.cell.State.(type) {
 	case *bucket:
 		r.numbers = u.bucket.numbers()
-		if !plain || u.bucket.oldFull > 0 {
+		if !plain || u.bucket.oldFull > longAgo {
 			b := u.bucket
 			r.cell = u.cell.with(&b)
 		}

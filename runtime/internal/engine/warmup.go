@@ -10,7 +10,7 @@ type warmup struct {
 	stored int64
 }
 
-func newWarmup(r *Rule) State { return &warmup{bucket: bucket{full: longAgo}, stored: r.Warmup} }
+func newWarmup(r *Rule) State { return &warmup{bucket: unused, stored: r.Warmup} }
 
 // warmupTerms are the period and the Warmup. A claim that gives permits back also has the price of its charge, and its ownDebt.
 func warmupTerms(c *Claim, _, _ int64) Terms {
