@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"log/slog"
+	"math"
 	"testing"
 	"time"
 
@@ -70,6 +72,17 @@ func (e *exercise) charge() {
 		e.check(err)
 		e.check(e.admin.client.ZAdd(e.t.Context(), key, redis.Z{Score: 1, Member: "old"}).Err())
 	}
+	if e.rule.Algorithm == ratelimit.SlidingWindow && e.rule.Distinct == "" && e.rule.Cron == "" { // permits that have left the window
+		key, err := e.StateKey(e.request(1, ""))
+		e.check(err)
+		old := binary.LittleEndian.AppendUint64(nil, math.Float64bits(1))
+		for range e.rule.Limit {
+			e.check(e.admin.client.RPush(e.t.Context(), key, old).Err())
+		}
+		e.check(e.admin.client.PExpire(e.t.Context(), key, time.Hour).Err())
+		e.allow(e.request(1, "")) // drops one
+		e.allow(e.request(3, "")) // drops more
+	}
 	for _, member := range []string{"a", "b", "c"} {
 		e.allow(e.request(1, member))
 	}
@@ -82,7 +95,7 @@ func (e *exercise) charge() {
 		}
 		next := e.allow(e.request(1, ""))
 		e.check(e.allow(e.request(1, "")).Settle(e.t.Context(), 60))
-		e.check(next.Settle(e.t.Context(), 2)) // a full sliding window drops a single permit
+		e.check(next.Settle(e.t.Context(), 2))
 	}
 	_, err := e.Peek(e.t.Context(), e.request(1, "a"))
 	e.check(err)
