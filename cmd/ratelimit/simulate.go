@@ -58,6 +58,7 @@ type simulation struct {
 	*command
 	rules, compared []string // arguments of rule directives
 	file, method    string
+	named           []string // the names of the rules to simulate; all if it is empty
 	load            string
 	span            simulate.Span
 	svg, title      string
@@ -102,7 +103,7 @@ func (s *simulation) newLoad() (*simulate.Load, error) {
 // parse reads the command line. If it has printed help, it returns flag.ErrHelp.
 func (s *simulation) parse(args []string) error {
 	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
-	flags.Func("rule", "a `rule`, as in a directive: 'limit=10 per=1m'; may be given again", appendTo(&s.rules))
+	flags.Func("rule", "a `rule`, as in a directive: 'limit=10 per=1m', or the name of one of the packages; may be given again", s.addRule)
 	flags.Func("compare", "a `rule` of a second set, for the same load; may be given again", appendTo(&s.compared))
 	flags.StringVar(&s.file, "rules", "", "a `file` with the output of ratelimit -list -json")
 	flags.StringVar(&s.method, "method", "", "the `method` whose rules to simulate, if there are several; its last part is enough")
@@ -135,6 +136,16 @@ func (s *simulation) parse(args []string) error {
 		return usageErrorf("-keys is not for a csv, which has its own keys")
 	case s.title != "" && s.svg == "":
 		return usageErrorf("-title goes with -svg")
+	}
+	return nil
+}
+
+// addRule adds a rule, or the name of one.
+func (s *simulation) addRule(value string) error {
+	if strings.Contains(value, "=") {
+		s.rules = append(s.rules, value)
+	} else {
+		s.named = append(s.named, value)
 	}
 	return nil
 }

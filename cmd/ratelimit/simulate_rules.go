@@ -91,6 +91,9 @@ func (s *simulation) listedRules(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(s.named) > 0 {
+		rows = slices.DeleteFunc(rows, func(r listed.Row) bool { return !slices.Contains(s.named, r.Rule) })
+	}
 	method, err := s.choose(rows)
 	if err != nil {
 		return nil, err
@@ -143,6 +146,8 @@ func (s *simulation) choose(rows []listed.Row) (string, error) {
 		}
 	}
 	switch {
+	case len(methods) == 0 && len(s.named) > 0:
+		return "", usageErrorf("found no rule with the name %s", strings.Join(s.named, " or "))
 	case len(methods) == 0:
 		return "", errors.New("found no rules")
 	case len(meant) == 1:

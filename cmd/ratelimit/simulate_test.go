@@ -55,6 +55,17 @@ func squeezed(table string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(table, `cron="@hourly"`, "cron=@hourly")), " ")
 }
 
+// The name of a rule chooses it among those of a method.
+func TestSimulateRuleByName(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "list.json", `[{"method": "x.X.M", "rule": "fast", "limit": 1, "window": "1s"}, {"method": "x.X.M", "rule": "slow", "limit": 7, "window": "1h"},
+		{"method": "x.X.N", "rule": "other", "limit": 3, "window": "1h"}]`)
+	stdout, _ := expect(t, 0, dir, "simulate", "-rules", "list.json", "-rule", "slow", "-load", "constant:1/s")
+	if !strings.Contains(stdout, "limit=7 per=1h") || strings.Contains(stdout, "limit=1") || strings.Contains(stdout, "limit=3") {
+		t.Errorf("printed %s", stdout)
+	}
+}
+
 func TestSimulateUsage(t *testing.T) {
 	dir := module(t, "x.go", limited)
 	write(t, dir, "list.json", `[{"method": "x.X.M", "limit": 1, "window": "1y", "algorithm": "fixed-window"}]`)
@@ -73,6 +84,7 @@ func TestSimulateUsage(t *testing.T) {
 		"found more than one of these":                            {rule, "-rules", "list.json"},
 		"found more than one of these; see ratelimit simulate -h": {rule, "."},
 		"not of -rule":                                                            {rule, "-method", "M"},
+		"found no rule with the name fast; see":                                   {"-rule", "fast"},
 		"-keys is 0; expected at least 1":                                         {rule, "-keys", "0"},
 		"-title goes with -svg":                                                   {rule, "-title", "x"},
 		`load is "steady"; expected constant:100/s`:                               {rule, "-load", "steady"},
