@@ -74,9 +74,10 @@ var Verbs = []Verb{
 		{Name: "algorithm", Kind: EnumKind, Field: "Algorithm", Words: []Word{
 			{"sliding-window", "SlidingWindow"}, {"fixed-window", "FixedWindow"}, {"calendar", "Calendar"},
 			{"sliding-counter", "SlidingCounter"}, {"token-bucket", "TokenBucket"}, {"leaky-bucket", "LeakyBucket"},
+			{"concurrency", "Concurrency"},
 		}, Doc: "how to count; if absent, sliding-window with per= and calendar with cron="},
-		{Name: "limit", Kind: AmountKind, Field: "Limit", Doc: "permits in a window; an expression is computed in each call"},
-		{Name: "per", Kind: DurationKind, Field: "Per", Doc: "length of the window"},
+		{Name: "limit", Kind: AmountKind, Field: "Limit", Doc: "permits in a window, or of calls that run at the same time; an expression is computed in each call"},
+		{Name: "per", Kind: DurationKind, Field: "Per", Doc: "length of the window; of concurrency, how long permits outlive a process that died, 1m if absent"},
 		{Name: "cron", Kind: CronKind, Field: "Cron", Doc: "instead of per: windows that begin at the times of a cron expression"},
 		{Name: "tz", Kind: ZoneKind, Field: "TZ", Doc: "time zone of cron; if absent, that of wrap, or UTC"},
 		{Name: "burst", Kind: CountKind, Field: "Burst", Doc: "capacity of a token bucket; limit if absent"},

@@ -52,7 +52,7 @@ func LawOf(rule ratelimit.Rule, entries []Entry) Law {
 		return fixedLaw(rule, entries)
 	case rule.Algorithm == ratelimit.SlidingCounter:
 		return Law{Most: within(rule.Limit, per), Least: within(rule.Limit, per+2*per/max(1, rule.Slices)), Span: 3 * per}
-	case rule.Algorithm == ratelimit.SlidingWindow:
+	case rule.Algorithm == ratelimit.SlidingWindow, rule.Algorithm == ratelimit.Concurrency: // calls that nobody releases end after the period
 		most := within(rule.Limit, per)
 		return Law{Most: most, Least: most, Span: per}
 	}

@@ -60,5 +60,8 @@ func window(r ratelimit.Rule) string {
 	if r.Cron != "" {
 		return strings.Join(strings.Fields(r.Cron), " ")
 	}
+	if r.Algorithm == ratelimit.Concurrency { // which may have no Per
+		return strings.TrimPrefix(r.Window(), r.Algorithm.String()+":")
+	}
 	return period.Format(r.Per)
 }

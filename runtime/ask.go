@@ -50,6 +50,7 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 	claim := &c.asked.Claims[last]
 	claim.Rule, claim.Subject, claim.Member, claim.Mode, claim.Delta = rule.numbers, subject, "", engine.Mode(rule.Mode), 0
 	r.fill(claim, 0)
+	c.identify(claim)
 	if rule.Distinct != "" {
 		claim.Member = key.Member(c.limiter.hidden(&rule.Rule, charge.Member))
 	}

@@ -27,12 +27,13 @@ type status struct {
 	next    int         // the index of the rule or request to ask next
 	err     error       // why the call cannot be decided
 
-	patient   bool          // for Wait: any rule may delay the call by wait, whatever its own Wait is
-	wait      time.Duration // how long the call may wait, if it is patient
-	waits     bool          // a rule may delay the call
-	reports   bool          // the caller wants the quotas
-	never     bool          // a rule of limit 0 refuses the call
-	isBlocked bool          // one of its subjects is blocked
+	patient       bool          // for Wait: any rule may delay the call by wait, whatever its own Wait is
+	wait          time.Duration // how long the call may wait, if it is patient
+	waits         bool          // a rule may delay the call
+	reports       bool          // the caller wants the quotas
+	countsRunning bool          // a rule counts calls that run
+	never         bool          // a rule of limit 0 refuses the call
+	isBlocked     bool          // one of its subjects is blocked
 
 	verdict   engine.Verdict
 	waited    time.Duration // how long the call waited until it was admitted

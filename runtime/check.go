@@ -29,6 +29,7 @@ const (
 
 var checks = []func(Rule) error{
 	Rule.checkName, Rule.checkWindow, Rule.checkLimit, Rule.checkBucket, Rule.checkDistinct, Rule.checkWait, Rule.checkMode, Rule.checkLease,
+	Rule.checkRunning,
 }
 
 // check returns the first error of the rule. It does not parse the cron expression.
@@ -100,7 +101,7 @@ func (r Rule) checkWindow() error {
 		return r.wrong("algorithm", "found %s; expected %s to %s", r.Algorithm, Algorithm(0), numAlgorithms-1)
 	case r.TZ != "":
 		return r.wrong("tz", "found a time zone without cron")
-	case r.Per == 0:
+	case r.length() == 0:
 		return r.wrong("per", "a rule needs a window: per=1m, or cron= for calendar times")
 	case r.Per < 0 || r.Per > maxPer || r.Per%time.Microsecond != 0:
 		return r.wrong("per", "found %s; expected whole microseconds, up to %s", period.Format(r.Per), period.Format(maxPer))
@@ -149,6 +150,9 @@ func (r Rule) mostLimit() int64 {
 func (r Rule) what() string {
 	if r.Cron != "" {
 		return "a calendar window"
+	}
+	if r.countsRunning() {
+		return "a concurrency rule"
 	}
 	return "a " + r.Algorithm.String()
 }

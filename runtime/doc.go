@@ -54,6 +54,10 @@
 // takes any limit. It never admits more than Limit in any span of Per: a permit counts until its whole slice has left the window, which
 // is up to Per/Slices too long. The estimate from two windows that others call a sliding window may admit more than the limit.
 //
+// [Concurrency] lets calls of Limit permits run at the same time. A generated wrapper gives the permits back when the method returns, also after
+// a panic; by hand, [Decision.Release] does. Nobody knows when calls end, so a refusal has no RetryAfter, but says how many run. Permits of a
+// process that died end after Per; until then they count. The state is an entry for each call that runs.
+//
 // Distinct counts different members instead of calls, in a SlidingWindow or Calendar: for example ten strangers a day, however often each of
 // them calls.
 //

@@ -24,7 +24,7 @@ const defaultMessage = "Too many requests."
 type TooManyRequestsError struct {
 	Method     string        // pkg.Type.Method; "" for requests
 	Message    string        // of the refusing rule with the longest delay
-	RetryAfter time.Duration // until all rules would admit the call, if nothing else is admitted before; 0 if Never
+	RetryAfter time.Duration // until all rules would admit the call, if nothing else is admitted before, apart from Concurrency; 0 if Never
 	Never      bool          // a rule of limit 0 refused: retrying is pointless
 	Violations []Violation   // the rules that refused, in their order
 
@@ -39,8 +39,9 @@ type Violation struct {
 	Key        string        // whose permits are used up, escaped and cut where needed; "" is everybody's
 	Limit      int64         // permits per window
 	Remaining  int64         // permits that the rule would admit now; fewer than the call's cost
-	RetryAfter time.Duration // until this rule would admit the call; 0 if Never
+	RetryAfter time.Duration // until this rule would admit the call; 0 if Never, and under Concurrency, as nobody knows when calls end
 	Never      bool          // the limit is 0; in shadow mode also: the call costs more than the rule ever admits
+	Running    int64         // under Concurrency, permits of calls that run: 4 of a Limit of 4, for example; more if the limit was lowered
 
 	policy  policy
 	message string // the rule's
@@ -78,7 +79,9 @@ func perWindow(window string) string {
 		}
 		return members + "per " + name + inParentheses(notes)
 	}
-	if kind, rest := engine.AlgorithmOf(window); rest != window {
+	if kind, rest := engine.AlgorithmOf(window); kind.CountsRunning() {
+		return "at the same time"
+	} else if rest != window {
 		window, _, _ = strings.Cut(rest, ":")
 		notes = append(notes, kind.String())
 	}
@@ -94,11 +97,13 @@ func inParentheses(notes []string) string {
 
 // Error returns the message, the delay, and the rules that refused.
 func (e *TooManyRequestsError) Error() string {
-	when := "retry after " + e.RetryAfter.String()
-	if e.Never {
-		when = "never admitted"
+	var reasons []string
+	switch {
+	case e.Never:
+		reasons = append(reasons, "never admitted")
+	case e.RetryAfter > 0:
+		reasons = append(reasons, "retry after "+e.RetryAfter.String())
 	}
-	reasons := []string{when}
 	for _, v := range e.Violations {
 		if v.Rule == e.Method {
 			v.Rule = ""

@@ -26,7 +26,7 @@ func (e *TooManyRequestsError) fields() []slog.Attr {
 func (v Violation) fields() []slog.Attr {
 	return append(filled(slog.String("rule", v.Rule), slog.String("window", v.Window), slog.String("key", v.Key)),
 		append([]slog.Attr{slog.Int64("limit", v.Limit), slog.Int64("remaining", v.Remaining)},
-			filled(slog.String("retry_after", words(v.RetryAfter)), slog.Bool("never", v.Never))...)...)
+			filled(slog.String("retry_after", words(v.RetryAfter)), slog.Bool("never", v.Never), slog.Int64("running", v.Running))...)...)
 }
 
 func (e *NeverAdmissibleError) fields() []slog.Attr {
@@ -54,7 +54,7 @@ func words(d time.Duration) string {
 	return d.String()
 }
 
-// filled removes empty texts, false flags and empty lists. It makes each other text one line.
+// filled removes empty texts, false flags, zeros and empty lists. It makes each other text one line.
 func filled(attrs ...slog.Attr) []slog.Attr {
 	kept := attrs[:0]
 	for _, a := range attrs {
@@ -66,6 +66,10 @@ func filled(attrs ...slog.Attr) []slog.Attr {
 			a.Value = slog.StringValue(oneLine(v))
 		case bool:
 			if !v {
+				continue
+			}
+		case int64:
+			if v == 0 {
 				continue
 			}
 		case []Violation:

@@ -30,6 +30,7 @@ type Limiter struct {
 	panicked  atomic.Bool // a panic in the background was logged
 	missing   sync.Map    // the rules of wrappers for which it was logged that an identity is missing, by name
 
+	lines     fleet.Lines // the calls that wait until others end, under rules of instance scope
 	requested ruleCache
 	own       ownSettings
 	used      used

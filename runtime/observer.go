@@ -21,11 +21,12 @@ const (
 	EventStoreLost                  // the store began to fail; Err says why
 	EventStoreBack                  // the store decides again, and has not failed for five seconds
 	EventChanged                    // this program changed settings: see Change and Settings
+	EventReleased                   // a call is over, and gave the permits of rules with Concurrency back, or could not: see Err
 )
 
-// String returns "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back" or "changed".
+// String returns "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back", "changed" or "released".
 func (k EventKind) String() string {
-	return word("EventKind", uint8(k), "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back", "changed")
+	return word("EventKind", uint8(k), "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back", "changed", "released")
 }
 
 // Event tells an observer about one decision, about the refund or settlement of a charge, about the store, or about settings that this
@@ -34,7 +35,7 @@ func (k EventKind) String() string {
 // If a call was not decided, Rules has the rule that Err is about, or else all rules that apply. They charge nothing.
 //
 // To bill by rule and key, add Cost - CostBefore of the Rules of EventAdmitted, EventRefunded and EventSettled that are not Refused. The sum
-// is what the rule has charged for calls. For example, a call under a limit of tokens is admitted with Cost 10. Its settlement has CostBefore
+// is what the rule has charged for calls. With EventReleased, the sum for a rule with Concurrency is what runs now. For example, a call under a limit of tokens is admitted with Cost 10. Its settlement has CostBefore
 // 10 and Cost 25. So 25 tokens are to be paid.
 //
 // Another example: a call sleeps for 2 seconds until it is admitted, and the store takes a millisecond to say so. Then Kind is EventAdmitted,
@@ -67,6 +68,7 @@ type Outcome struct {
 	RetryAfter time.Duration // of a refusal: until this rule would admit the call; 0 if Never
 	Refused    bool          // the rule refused; in ModeShadow it would have
 	Never      bool          // the rule refuses every such call
+	Running    int64         // of a refusal under Concurrency: permits of calls that run
 }
 
 // Result is what one rule did to a call that was decided. Metrics call it the outcome.

@@ -46,7 +46,7 @@ func (r Rule) prepareAs(shown, window, tag string) (*prepared, error) {
 		return nil, err
 	}
 	numbers := &engine.Rule{
-		Name: r.Name, Tag: tag, Kind: r.kind(), Per: r.Per.Microseconds(), Warmup: r.Warmup.Microseconds(),
+		Name: r.Name, Tag: tag, Kind: r.kind(), Per: r.length().Microseconds(), Warmup: r.Warmup.Microseconds(),
 		Slices: r.sliceCount(), Block: r.Block.Microseconds(), BlockMax: r.BlockMax.Microseconds(), Lease: r.Lease.Microseconds(),
 		Instance: r.Scope == ScopeInstance, OnError: uint32(r.OnError),
 	}

@@ -22,7 +22,7 @@ type Rule struct {
 	// Algorithm is SlidingWindow by default, Calendar if there is a Cron.
 	Algorithm Algorithm
 	// Limit is how many permits a window has; 0 refuses everything. At most 10^9 for SlidingWindow, 1,000,000 with Distinct, 10,000,000
-	// for TokenBucket and LeakyBucket, and 10^15 for the others. With a Limit of 10, the eleventh permit of a window is refused.
+	// for TokenBucket and LeakyBucket, 1000 for Concurrency, and 10^15 for the others. With a Limit of 10, the eleventh permit of a window is refused.
 	Limit int64
 	// Amounts makes a SlidingWindow keep one entry for each call instead of one for each permit. It is for large costs, such as tokens of a
 	// language model: a limit of 1,000,000 that 100 calls use takes about 2 kB instead of 8 MB. A SlidingWindow with a Limit above 10,000
@@ -31,7 +31,8 @@ type Rule struct {
 	// the directive has cost= and the limit is an expression.
 	Amounts bool
 	// Per is the window, in whole microseconds, at most 3660 days. A rule has either Per or Cron. With a Per of a minute, a permit that was
-	// taken at 12:00:05 is back at 12:01:05, if the Algorithm is SlidingWindow.
+	// taken at 12:00:05 is back at 12:01:05, if the Algorithm is SlidingWindow. For
+	// Concurrency it is how long permits outlive a process that died: at least 3 s, and a minute if it is 0.
 	Per time.Duration
 	// Cron gives the times at which a calendar window ends and the next begins: 5 or 6 fields, or @daily and the like. 0 and 7 are Sunday, and
 	// a range may go on after the end, as in FRI-MON and 22-2. With "0 0 0 * * *" a window is a day from midnight to midnight.
@@ -106,7 +107,7 @@ func (r Rule) Validate() error {
 
 // Window returns the name of the rule's window in keys, such as "1m", "fixed:1m", "bucket:1m" or "cron:0 0 0 * * *:Asia/Shanghai".
 func (r Rule) Window() string {
-	window := period.Format(r.Per)
+	window := period.Format(r.length())
 	if r.Cron != "" {
 		window = "cron:" + strings.Join(strings.Fields(r.Cron), " ")
 		if r.TZ != "" && r.TZ != "UTC" {

@@ -38,6 +38,9 @@ func (r *ruling) fill(claim *engine.Claim, waited time.Duration) {
 	if !r.neverFits {
 		claim.Cost, claim.Wait = r.permits(), r.rule.delay(max(0, r.wait-waited), r.limit)
 	}
+	if claim.Wait > 0 && r.rule.countsRunning() {
+		claim.Wait = max(claim.Wait, engine.AskEvery) // the call is asked again, if only when its wait ends
+	}
 }
 
 // permits returns the number of permits to ask the store for. A rule in trigger mode counts beyond its limit, so its cost is bounded here.
@@ -60,9 +63,9 @@ func (c *call) noteHold() {
 // never reports whether the rule refuses every such call.
 func (r *ruling) never() bool { return !r.isAsked() && r.blockLeft == 0 || r.neverFits }
 
-// retry returns how long it takes until the rule would admit the call. It is 0 if the rule admits the call now, or never will.
+// retry returns how long it takes until the rule would admit the call. It is 0 if the rule admits the call now, never will, or cannot know when.
 func (c *call) retry(r *ruling) time.Duration {
-	if !r.isAsked() || r.neverFits {
+	if !r.isAsked() || r.neverFits || r.rule.countsRunning() {
 		return r.blockLeft
 	}
 	return max(0, time.Duration(c.claim(r).Earliest-c.verdict.Now)*time.Microsecond)
@@ -75,10 +78,16 @@ func (c *call) outcome(r *ruling) Outcome {
 	if r.isAsked() {
 		claim := c.claim(r)
 		o.Limit = claim.Limit
+		if claim.By == engine.ByNobody && r.rule.countsRunning() {
+			o.Cost = 0 // so that the sum over events is what runs
+		}
 		if c.refusedHere() || !claim.Refused { // refusedHere: no store was asked
 			return o
 		}
 		o.Remaining = claim.Room
+		if r.rule.countsRunning() {
+			o.Remaining, o.Running = max(0, min(claim.Room, r.cost-1)), claim.Limit-claim.Room
+		}
 	}
 	o.Refused, o.Never, o.RetryAfter = true, r.never(), c.retry(r)
 	return o
@@ -98,7 +107,8 @@ func (c *call) violations(list []Violation, mode Mode) (_ []Violation, longest t
 		longest = max(longest, o.RetryAfter)
 		list = append(list, Violation{
 			Rule: o.Rule, Window: o.Window, Key: o.Key, Limit: o.Limit, Remaining: o.Remaining, RetryAfter: o.RetryAfter, Never: o.Never,
-			policy: c.policy(r), message: r.rule.Message,
+			Running: o.Running,
+			policy:  c.policy(r), message: r.rule.Message,
 		})
 	}
 	if c.never {
@@ -135,7 +145,7 @@ func (c *call) quotas() []Quota {
 			if c.refusedHere() || claim.By == engine.ByNobody {
 				continue
 			}
-			q.Remaining, q.Reset = claim.Room, max(0, time.Duration(claim.Full-c.verdict.Now)*time.Microsecond)
+			q.Remaining, q.Reset = max(0, claim.Room), max(0, time.Duration(claim.Full-c.verdict.Now)*time.Microsecond)
 			q.Limit = cmp.Or(c.burst(r), claim.Limit)
 		}
 		quotas = append(quotas, q)
@@ -146,6 +156,9 @@ func (c *call) quotas() []Quota {
 // policy returns what clients may know about the rule.
 func (c *call) policy(r *ruling) policy {
 	p := policy{index: r.index, unnamed: r.rule.unnamed, silent: r.rule.Mode != ModeEnforce, quota: r.limit, window: r.rule.Per}
+	if r.rule.countsRunning() {
+		p.window = 0
+	}
 	if !r.isAsked() {
 		return p
 	}

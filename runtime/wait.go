@@ -14,6 +14,9 @@ func (c *call) decideInTime(ctx context.Context) error {
 	if c.waits {
 		c.limitWaits(ctx)
 	}
+	if c.countsRunning {
+		return c.decideInLine(ctx)
+	}
 	var began time.Time
 	for {
 		v, err := c.limiter.decider.Decide(ctx, &c.asked)

@@ -110,6 +110,7 @@ func (s *simulation) parse(args []string) error {
 	flags.StringVar(&s.load, "load", "constant:100/s", "the `load`")
 	flags.Func("for", "the `duration` of the load, such as 10m; 10m if absent, 1d for daily, and all of a csv", s.setLength)
 	flags.Func("start", "the `time` at which the load starts, in RFC 3339; 2026-01-01T00:00:00Z if absent, and the first call of a csv", s.setStart)
+	flags.Func("runs", "how long a call runs, for rules with algorithm=concurrency: a `duration`; 1s if absent", s.setRuns)
 	flags.IntVar(&s.span.Keys, "keys", 1, "how many keys the calls have: `n`, all equally likely; a csv has its own")
 	flags.Uint64Var(&s.span.Seed, "seed", 1, "the seed of the random numbers")
 	flags.BoolVar(&s.json, "json", false, "print JSON, with all keys that were refused and the timeline")
@@ -160,6 +161,11 @@ func appendTo(list *[]string) func(string) error {
 
 func (s *simulation) setLength(text string) (err error) {
 	s.span.Length, _, err = period.Parse("-for", text)
+	return err
+}
+
+func (s *simulation) setRuns(text string) (err error) {
+	s.span.Runs, _, err = period.Parse("-runs", text)
 	return err
 }
 

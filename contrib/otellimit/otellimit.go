@@ -20,6 +20,7 @@ package otellimit
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -50,6 +51,7 @@ const (
 // instruments are the instruments of the metrics.
 type instruments struct {
 	decisions, storeErrors, failures metric.Int64Counter
+	running                          metric.Int64UpDownCounter
 	durations, waits                 metric.Float64Histogram
 
 	attributes sync.Map // of metric.MeasurementOption by series
@@ -101,7 +103,7 @@ func Observer(provider metric.MeterProvider) (func(context.Context, *ratelimit.E
 }
 
 func newInstruments(meter metric.Meter) (*instruments, error) {
-	i, errs := new(instruments), [5]error{}
+	i, errs := new(instruments), [6]error{}
 	i.decisions, errs[0] = meter.Int64Counter("ratelimit.decisions",
 		metric.WithUnit("{decision}"), metric.WithDescription("What each rule did to a call."))
 	i.storeErrors, errs[1] = meter.Int64Counter("ratelimit.store.errors",
@@ -114,6 +116,8 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 	i.waits, errs[4] = meter.Float64Histogram("ratelimit.wait.duration",
 		metric.WithUnit("s"), metric.WithDescription("How long calls under a rule waited for permits, if they waited."),
 		metric.WithExplicitBucketBoundaries(0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300))
+	i.running, errs[5] = meter.Int64UpDownCounter("ratelimit.running", metric.WithUnit("{permit}"),
+		metric.WithDescription("Permits that calls of this process hold now under rules with algorithm=concurrency."))
 	return i, errors.Join(errs[:]...)
 }
 
@@ -121,6 +125,7 @@ func (i *instruments) observe(ctx context.Context, e *ratelimit.Event) {
 	if e.Err != nil && e.Kind != ratelimit.EventStoreLost { // the failed call also has an event of its own
 		i.countError(ctx, e)
 	}
+	i.countRunning(ctx, e)
 	if e.Waited > 0 {
 		for n := range e.Rules {
 			i.waits.Record(ctx, e.Waited.Seconds(), i.with(series{of: byRule, rule: e.Rules[n].Rule}))
@@ -136,6 +141,18 @@ func (i *instruments) observe(ctx context.Context, e *ratelimit.Event) {
 	}
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
 		span.SetAttributes(attributes(e)...)
+	}
+}
+
+// countRunning counts what rules with algorithm=concurrency took for a call, or got back.
+func (i *instruments) countRunning(ctx context.Context, e *ratelimit.Event) {
+	if e.Kind != ratelimit.EventAdmitted && e.Kind != ratelimit.EventReleased && e.Kind != ratelimit.EventRefunded {
+		return
+	}
+	for n := range e.Rules {
+		if o := &e.Rules[n]; !o.Refused && strings.HasPrefix(o.Window, "concurrency:") {
+			i.running.Add(ctx, o.Cost-o.CostBefore, i.with(series{of: byRule, rule: o.Rule}))
+		}
 	}
 }
 

@@ -208,7 +208,7 @@ func TestPage(t *testing.T) {
 	observe, reader := open(t)
 	for _, kind := range []ratelimit.EventKind{ratelimit.EventAdmitted, ratelimit.EventFailed} {
 		observe(t.Context(), &ratelimit.Event{
-			Kind: kind, Err: &ratelimit.StoreError{Err: errors.New("gone")}, Waited: time.Second, Rules: []ratelimit.Outcome{{Rule: "r"}},
+			Kind: kind, Err: &ratelimit.StoreError{Err: errors.New("gone")}, Waited: time.Second, Rules: []ratelimit.Outcome{{Rule: "r", Window: "concurrency:1m", Cost: 1}},
 		})
 	}
 	watched, l := metric.NewManualReader(), ratelimit.New(memstore.New())
@@ -220,7 +220,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	metrics := slices.Concat(all.ScopeMetrics[0].Metrics, gauges.ScopeMetrics[0].Metrics)
-	if n := len(metrics); n != 5+5 { // a store in process has no beat
+	if n := len(metrics); n != 6+5 { // a store in process has no beat
 		t.Errorf("%d metrics", n)
 	}
 	for _, m := range metrics {

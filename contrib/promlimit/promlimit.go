@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -37,7 +38,8 @@ const (
 //	ratelimit_decision_duration_seconds{source}          histogram: how long a decision took, without waiting
 //	ratelimit_wait_seconds{rule}                         histogram: how long calls under a rule waited for permits, if they waited
 //	ratelimit_store_errors_total                         decisions, refunds and settles that the store failed
-//	ratelimit_failures_total{rule,event}                 calls that were not decided, or gave up waiting; refunds and settles that failed
+//	ratelimit_failures_total{rule,event}                 calls that were not decided, or gave up waiting; refunds, settles and releases that failed
+//	ratelimit_running{rule}                              gauge: permits that calls of this process hold now under algorithm=concurrency
 //
 // and those of [Collector.Watch]. A call under two rules counts for both. The source is store, memory, lease, policy or block: see [ratelimit.Source]. Beyond 1,000 rules the label is "other".
 type Collector struct {
@@ -46,6 +48,7 @@ type Collector struct {
 	waits       *prometheus.HistogramVec
 	storeErrors prometheus.Counter
 	failures    *prometheus.CounterVec
+	running     *prometheus.GaugeVec
 
 	took [sources]prometheus.Observer
 	mu   sync.Mutex
@@ -77,6 +80,9 @@ func New() *Collector {
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ratelimit_failures_total", Help: "Calls that were not decided or gave up waiting; refunds and settles that failed.",
 		}, []string{"rule", "event"}),
+		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "ratelimit_running", Help: "Permits that calls of this process hold now under rules with algorithm=concurrency.",
+		}, []string{"rule"}),
 	}
 	for source := range sources {
 		c.took[source] = c.durations.WithLabelValues(ratelimit.Source(source).String())
@@ -86,7 +92,7 @@ func New() *Collector {
 }
 
 func (c *Collector) all() []prometheus.Collector {
-	return []prometheus.Collector{c.decisions, c.durations, c.waits, c.storeErrors, c.failures}
+	return []prometheus.Collector{c.decisions, c.durations, c.waits, c.storeErrors, c.failures, c.running}
 }
 
 // Describe implements prometheus.Collector.
@@ -116,6 +122,7 @@ func (c *Collector) Observe(_ context.Context, e *ratelimit.Event) {
 	if e.Err != nil && e.Kind != ratelimit.EventStoreLost { // the failed call also has an event of its own
 		c.countError(e)
 	}
+	c.countRunning(e)
 	if e.Waited > 0 {
 		for i := range e.Rules {
 			rule, _ := c.of(e.Rules[i].Rule)
@@ -130,6 +137,19 @@ func (c *Collector) Observe(_ context.Context, e *ratelimit.Event) {
 	for i := range e.Rules {
 		o := &e.Rules[i]
 		c.count(o.Rule, e.Result(o), source)
+	}
+}
+
+// countRunning counts what rules with algorithm=concurrency took for a call, or got back.
+func (c *Collector) countRunning(e *ratelimit.Event) {
+	if e.Kind != ratelimit.EventAdmitted && e.Kind != ratelimit.EventReleased && e.Kind != ratelimit.EventRefunded {
+		return
+	}
+	for i := range e.Rules {
+		if o := &e.Rules[i]; !o.Refused && strings.HasPrefix(o.Window, "concurrency:") {
+			rule, _ := c.of(o.Rule)
+			c.running.WithLabelValues(rule).Add(float64(o.Cost - o.CostBefore))
+		}
 	}
 }
 

@@ -172,6 +172,34 @@ func TestLint(t *testing.T) {
 	prometheus.NewPedanticRegistry().MustRegister(metrics)
 }
 
+// The gauge goes up when a call is admitted, and down when it is over.
+func TestRunning(t *testing.T) {
+	metrics := New()
+	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(metrics.Observe))
+	rules := wrap.NewRules("docs.Store.Get", ratelimit.Rule{Name: "run", Algorithm: ratelimit.Concurrency, Limit: 3}, ratelimit.PerHour(100))
+	begin := func() (wrap.Taken, error) {
+		return wrap.Begin(t.Context(), l, rules, wrap.Charge{Cost: 2}, wrap.Charge{Cost: 1})
+	}
+	taken, err := begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := begin(); err == nil {
+		t.Fatal("four permits of three are taken")
+	}
+	if got := testutil.ToFloat64(metrics.running.WithLabelValues("run")); got != 2 {
+		t.Errorf("%v permits are taken, want 2", got)
+	}
+	taken.Release(t.Context())
+	taken.Release(t.Context())
+	if got := testutil.ToFloat64(metrics.running.WithLabelValues("run")); got != 0 {
+		t.Errorf("%v permits are taken after the release", got)
+	}
+	if n := testutil.CollectAndCount(metrics.running); n != 1 {
+		t.Errorf("%d rules count calls that run", n)
+	}
+}
+
 // BenchmarkOverhead compares whole decisions in memory: without an observer, with an empty one, and with metrics. They run in turns, and the
 // fastest turn of each counts.
 func BenchmarkOverhead(b *testing.B) {

@@ -16,19 +16,27 @@ const (
 	spread     = 10 * time.Second
 )
 
-// startBeat starts a chain of timers. It ends with the fleet, which no timer keeps alive, or when the client is closed.
+// startBeat starts two chains of timers, so that a server that hangs does not keep permits on others from being renewed. They end with the fleet,
+// which no timer keeps alive, or when the client is closed.
 func (f *Fleet) startBeat() {
 	next := beatEvery + rand.N(beatEvery*9/10) // so that processes that start together beat apart
-	beatAfter(weak.Make(f), firstBeat, next)
+	beatAfter(weak.Make(f), (*Fleet).beat, firstBeat, next)
+	beatAfter(weak.Make(f), (*Fleet).renewPermits, next, beatEvery)
 }
 
-// beatAfter beats after d, again after next, and then regularly.
-func beatAfter(w weak.Pointer[Fleet], d, next time.Duration) {
+// beatAfter calls beat after d, again after next, and then regularly, as long as it returns true.
+func beatAfter(w weak.Pointer[Fleet], beat func(*Fleet) bool, d, next time.Duration) {
 	time.AfterFunc(d, func() {
-		if f := w.Value(); f != nil && f.beat() {
-			beatAfter(w, next, beatEvery)
+		if f := w.Value(); f != nil && beat(f) {
+			beatAfter(w, beat, next, beatEvery)
 		}
 	})
+}
+
+// renewPermits is the beat of permits. It reports whether the client is open.
+func (f *Fleet) renewPermits() (open bool) {
+	f.server.Renew(context.Background(), f.lost.Swap(false))
+	return !f.closed.Load()
 }
 
 // beat reads what is new, and says what this process has to say. It reports whether the client is open.
@@ -39,7 +47,8 @@ func (f *Fleet) beat() (open bool) {
 		f.drop()
 		return struct{}{}, f.exchange(ctx)
 	})
-	return err == nil || !f.server.IsClosed(err)
+	f.closed.Store(err != nil && f.server.IsClosed(err))
+	return !f.closed.Load()
 }
 
 // exchange is a beat.
@@ -63,6 +72,9 @@ func (f *Fleet) exchange(ctx context.Context) error {
 		return nil
 	}
 	missing := replies[1] != int64(1)
+	if missing {
+		f.lost.Store(true)
+	}
 	if err = f.declareNews(ctx, missing); err == nil && (missing || due || version != f.changed.version || declared != s.declared) {
 		err = f.say(ctx, missing)
 	}

@@ -49,6 +49,9 @@ type Server interface {
 	Try(ctx context.Context, key string, do func(Do) ([]Command, error)) (bool, error)
 	// Time returns the clock of the server that has the key.
 	Time(ctx context.Context, key string) (time.Time, error)
+	// Renew renews the permits of calls that run in this process. If all is true, the server may have lost them; otherwise only those whose time
+	// has come.
+	Renew(ctx context.Context, all bool)
 	// IsClosed reports whether an error says that the program has closed the client.
 	IsClosed(err error) bool
 }
@@ -66,6 +69,10 @@ type Fleet struct {
 	inForce  atomic.Pointer[InForce]
 	status   atomic.Pointer[Status]
 	stats    *Statistics // or nil
+
+	Lines  Lines       // the calls of this process that wait until others end
+	lost   atomic.Bool // the server lost what this process said of itself, so perhaps also permits
+	closed atomic.Bool // the client is closed
 
 	turn     chan struct{} // holds a value while the settings below are read or written
 	changed  known

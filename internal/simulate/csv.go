@@ -31,7 +31,7 @@ func OpenCSV(name string, span Span) (*Load, error) {
 // seconds since 1970. The other fields may be absent if no rule needs them. ReadCSV skips a first line that begins with the word timestamp. The lines need
 // not be sorted.
 func ReadCSV(in io.Reader, span Span) (*Load, error) {
-	l := &Load{Start: span.Start, Length: span.Length}
+	l := &Load{Start: span.Start, Length: span.Length, Runs: span.Runs}
 	if err := l.read(in); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // line is a store in virtual time, with the calls that wait for it. A sleeping call is a coroutine, which continues when virtual time
@@ -23,6 +24,15 @@ type line struct {
 	alike   map[alike]*queue
 	idle    []*caller // coroutines whose calls are decided
 	slept   int       // the number of calls that have slept
+
+	countsRunning bool      // a rule counts calls that run
+	running       []running // these calls, the one that ends next first: all run equally long
+}
+
+// running is a call that holds permits until it ends.
+type running struct {
+	end   time.Time
+	taken wrap.Taken
 }
 
 // alike has the properties that equal calls share.
@@ -66,10 +76,19 @@ func (l *line) Time() time.Time { return l.now }
 // Since implements ratelimit.Store.
 func (l *line) Since(t time.Time) time.Duration { return l.now.Sub(t) }
 
-// Sleep implements ratelimit.Store. It lets other calls run until d has passed.
+// Sleep implements ratelimit.Store. It lets other calls run until d has passed, or until ctx has ended, which it notices every 50 ms.
 func (l *line) Sleep(ctx context.Context, d time.Duration, placed bool) {
-	if !placed && ctx.Err() == nil {
-		l.current.sleep(l.now.Add(d))
+	if placed {
+		return
+	}
+	c, end, step := l.current, l.now.Add(d), d
+	if l.countsRunning {
+		step = 50 * time.Millisecond
+	}
+	for ctx.Err() == nil && l.now.Before(end) {
+		if !c.sleep(l.now.Add(min(step, end.Sub(l.now)))) {
+			return
+		}
 	}
 }
 
@@ -131,14 +150,26 @@ func (l *line) resume(c *caller) time.Time {
 // wakeUntil wakes the calls that wake up to the time end, each at its time.
 func (l *line) wakeUntil(ctx context.Context, end time.Time) error {
 	for len(l.queues) > 0 && !l.queues[0].sleepers[0].wake.After(end) {
+		wake := l.queues[0].sleepers[0].wake
+		l.endUntil(wake)
 		if err := l.wakeFirst(l.queues[0]); err != nil {
 			return err
 		}
 	}
 	if end != longest {
+		l.endUntil(end)
 		l.now = end
 	}
 	return ctx.Err()
+}
+
+// endUntil ends the calls that run up to a time, each at its time.
+func (l *line) endUntil(end time.Time) {
+	for len(l.running) > 0 && !l.running[0].end.After(end) {
+		l.now = l.running[0].end
+		l.running[0].taken.Release(context.Background())
+		l.running = l.running[1:]
+	}
 }
 
 // wakeFirst lets the first call of q ask again. The queue q must be the one that wakes first.

@@ -21,7 +21,8 @@ type Load struct {
 	Keys   []string
 	Calls  []Call // sorted by time
 
-	Members []string // the members that rules with distinct= count; none if the load has no members
+	Runs    time.Duration // how long each call runs, for rules that count calls that run; 0 means a second
+	Members []string      // the members that rules with distinct= count; none if the load has no members
 
 	noKey, noCost, noMember int // the first lines of a csv without a key, a cost, or a member; 0 if no line lacks it
 }
@@ -41,6 +42,7 @@ type Span struct {
 	Length time.Duration // default: 10 minutes, a day for a daily load, or up to the last call of a file
 	Keys   int           // default: 1; ignored for a file
 	Seed   uint64        // the seed of random numbers
+	Runs   time.Duration // see Load
 }
 
 const (
@@ -55,7 +57,7 @@ const WantLoad = "constant:100/s, poisson:100/s, burst:50/10s, daily:100/s, a su
 // NewLoad returns the load for a text such as constant:100/s or poisson:1/s+burst:50/10s. The same text and span always give the same
 // load. [OpenCSV] returns the load for csv:file.
 func NewLoad(text string, span Span) (*Load, error) {
-	l := &Load{Text: text, Start: span.Start, Length: span.Length, Keys: keys(max(1, span.Keys))}
+	l := &Load{Text: text, Start: span.Start, Length: span.Length, Runs: span.Runs, Keys: keys(max(1, span.Keys))}
 	if l.Start.IsZero() {
 		l.Start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 	}

@@ -29,6 +29,9 @@ func drawRule(t *rapid.T) Rule {
 		Algorithm: rapid.SampledFrom(periodic).Draw(t, "algorithm"),
 		Mode:      rapid.SampledFrom([]ratelimit.Mode{ratelimit.ModeEnforce, ratelimit.ModeShadow}).Draw(t, "mode"),
 	}
+	if r.Algorithm == ratelimit.Concurrency {
+		r.Per = 10 * time.Second
+	}
 	r.Scope = rapid.SampledFrom([]ratelimit.Scope{ratelimit.ScopeFleet, ratelimit.ScopeInstance}).Draw(t, "scope")
 	if r.Burst = rapid.Int64Range(0, 30).Draw(t, "burst"); r.Validate() != nil {
 		r.Burst = 0
@@ -471,6 +474,30 @@ func BenchmarkRun(b *testing.B) {
 		b.ReportMetric(float64(r.Admitted+r.Refused), "calls/op")
 		if len(Draw("", r)) == 0 {
 			b.Fatal("no picture")
+		}
+	}
+}
+
+// Of calls that run for two seconds, one starts every second: two at a time are never refused, and one at a time refuses every other one. Of those
+// that may wait, as many pass as one at a time can.
+func TestCallsThatRun(t *testing.T) {
+	for text, want := range map[string]Result{
+		"two at a time": {Admitted: 60}, "one at a time": {Admitted: 30, Refused: 30}, "one waits": {Admitted: 31, Refused: 29, Waited: 30},
+	} {
+		load, err := NewLoad("constant:1/s", Span{Length: time.Minute, Runs: 2 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rule := Rule{Rule: ratelimit.Rule{Algorithm: ratelimit.Concurrency, Limit: 1}, Text: text}
+		switch text {
+		case "two at a time":
+			rule.Limit = 2
+		case "one waits":
+			rule.Wait = 1500 * time.Millisecond
+		}
+		got, err := Run(t.Context(), []Rule{rule}, load)
+		if err != nil || got.Admitted != want.Admitted || got.Refused != want.Refused || got.Waited != want.Waited {
+			t.Errorf("%s: admitted %d, refused %d, waited %d, error %v", text, got.Admitted, got.Refused, got.Waited, err)
 		}
 	}
 }

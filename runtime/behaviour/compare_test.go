@@ -66,7 +66,8 @@ func (w *walk) compareHooks(r *running) {
 }
 
 func same(a, b ratelimit.Violation) bool {
-	return a.Rule == b.Rule && a.Key == b.Key && a.Limit == b.Limit && a.Remaining == b.Remaining && a.RetryAfter == b.RetryAfter
+	return a.Rule == b.Rule && a.Key == b.Key && a.Limit == b.Limit && a.Remaining == b.Remaining && a.RetryAfter == b.RetryAfter &&
+		a.Running == b.Running
 }
 
 func spell(violations []ratelimit.Violation) string {

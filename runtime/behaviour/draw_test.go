@@ -55,6 +55,8 @@ var anyRule = rapid.Custom(func(t *rapid.T) ratelimit.Rule {
 		r.Amounts = r.Distinct == "" && rapid.Bool().Draw(t, "amounts")
 	case ratelimit.SlidingCounter:
 		r.Slices = rapid.SampledFrom([]int64{0, 1, 2, 3, 7, 200}).Draw(t, "slices")
+	case ratelimit.Concurrency:
+		r.Per, r.Refund = max(r.Per, 3*time.Second), ratelimit.RefundNever
 	case ratelimit.LeakyBucket:
 		r.Prepay = rapid.Bool().Draw(t, "prepay")
 	case ratelimit.TokenBucket:
@@ -96,6 +98,9 @@ func drawRefusal(t *rapid.T, r *ratelimit.Rule) {
 		r.BlockMax = r.Block * time.Duration(rapid.SampledFrom([]int{0, 0, 2, 3, 8}).Draw(t, "longest block"))
 	case n < 9:
 		r.Wait = periods.Draw(t, "wait") * time.Duration(rapid.IntRange(1, 3).Draw(t, "times"))
+		if countsRunning(*r) {
+			r.Wait = 0
+		}
 		waits := *r
 		if r.Queue = rapid.Int64Range(0, 10).Draw(t, "queue"); r.Validate() != nil {
 			*r = waits

@@ -34,6 +34,8 @@ func lawOf(r ratelimit.Rule) law {
 		return slidingLaw{r}
 	case r.Algorithm == ratelimit.SlidingCounter:
 		return counterLaw{r}
+	case r.Algorithm == ratelimit.Concurrency:
+		return runningLaw{r}
 	case r.Algorithm == ratelimit.TokenBucket, r.Algorithm == ratelimit.LeakyBucket:
 		return bucketLaw{r}
 	}

@@ -37,6 +37,7 @@ type event struct {
 	asked    bool  // this event is a call that asked, at the rule's limit
 	back     bool  // this event is a refund
 	returned bool  // a later event refunds this one
+	kept     bool  // the permits of a runningLaw do not end before they are given back
 
 	extra, taken *big.Rat // for a warm-up: see price
 }
@@ -48,6 +49,7 @@ type ask struct {
 	cost        int64
 	patience    int64 // how long the rule may delay the call in total
 	wait        int64 // how long it may still delay the call, also bounded by its queue
+	kept        bool  // see event
 }
 
 // An outcome is what the model expects of a decision.
@@ -188,11 +190,14 @@ func (m *model) violations(now int64, asks []ask, answers []answer, o *outcome) 
 		if q.rule.Block == 0 && q.cost > 1 {
 			v.Remaining = remaining(lawOf(q.rule), m.histories[q.identity()], now, q)
 		}
+		if countsRunning(q.rule) {
+			v.RetryAfter, v.Running = 0, lawOf(q.rule).used(m.histories[q.identity()], now)
+		}
 		if q.rule.Mode == ratelimit.ModeShadow {
 			o.shadows = append(o.shadows, v)
 			continue
 		}
-		o.retryAfter = max(o.retryAfter, answers[i].earliest-now)
+		o.retryAfter = max(o.retryAfter, v.RetryAfter.Microseconds())
 		o.violations = append(o.violations, v)
 	}
 }
@@ -280,7 +285,7 @@ func (m *model) take(now int64, q ask, o *outcome) {
 			o.triggers = append(o.triggers, ratelimit.Trigger{Rule: q.rule.Name, Key: q.key, Limit: q.rule.Limit, Used: before + q.cost})
 		}
 	}
-	e := event{decision: m.decisions, rule: q.rule, member: q.member, wait: q.wait, now: now, at: at, cost: q.cost}
+	e := event{decision: m.decisions, rule: q.rule, member: q.member, wait: q.wait, now: now, at: at, cost: q.cost, kept: q.kept}
 	if bucket, ok := law.(bucketLaw); ok && q.rule.Warmup > 0 {
 		e.extra, e.taken = bucket.price(h, now, q.cost)
 	}

@@ -80,6 +80,7 @@ func newWalk(t *rapid.T, store ratelimit.Store) *walk {
 			for _, o := range refused {
 				told.shadows = append(told.shadows, ratelimit.Violation{
 					Rule: o.Rule, Window: o.Window, Key: o.Key, Limit: o.Limit, Remaining: o.Remaining, RetryAfter: o.RetryAfter, Never: o.Never,
+					Running: o.Running,
 				})
 			}
 		}),

@@ -125,7 +125,7 @@ func mayWait(asks []ask) bool {
 // letsWait reports whether calls can wait for a rule.
 func letsWait(r ratelimit.Rule) bool {
 	r.Mode, r.Wait = ratelimit.ModeEnforce, time.Second
-	return r.Validate() == nil
+	return r.Validate() == nil && !countsRunning(r) // who waits there has no place
 }
 
 // forever is how long a call waits if its context has no deadline.
@@ -161,10 +161,18 @@ func (w *walk) charge() {
 	r, ctx := newRunning("TakeCharges", patient(asks), refunds)
 	take := func() error { return wrap.TakeCharges(ctx, w.limiter, prepared, charges...) }
 	if rapid.Bool().Draw(w.t, "begin") {
-		r.what = "Begin"
+		r.what, r.wanted = "Begin", func(r ratelimit.Rule) bool { return refunds(r) || countsRunning(r) }
+		for i := range r.asks {
+			r.asks[i].kept = true
+		}
 		take = func() error {
 			charged, err := wrap.Begin(ctx, w.limiter, prepared, charges...)
-			r.back = func() error { ok := false; charged.RefundUnless(context.Background(), &ok); return nil }
+			r.back = func() error {
+				ok := false
+				charged.RefundUnless(context.Background(), &ok)
+				charged.Release(context.Background())
+				return nil
+			}
 			return err
 		}
 	}

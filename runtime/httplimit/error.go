@@ -33,7 +33,7 @@ type problem struct {
 //	*ratelimit.RuleError             500
 //
 // Retry-After and the times in the fields are whole seconds. They are rounded up, because a client that comes back too early is refused again.
-// A refusal by a rule of limit 0 has no times. RateLimit lists only the rules that refused.
+// A refusal by a rule of limit 0 has no times. Under Concurrency nobody knows when permits come back: then Retry-After is 1 or more. RateLimit lists only the rules that refused.
 func Error(w http.ResponseWriter, r *http.Request, err error) bool {
 	p := problem{}
 	if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); ok {
@@ -65,8 +65,8 @@ func Error(w http.ResponseWriter, r *http.Request, err error) bool {
 // refused sets the header of a refusal and returns its problem.
 func refused(w http.ResponseWriter, r *http.Request, refusal *ratelimit.TooManyRequestsError) problem {
 	p := problem{Status: http.StatusTooManyRequests, Type: QuotaExceeded, Detail: refusal.Message}
-	if refusal.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.FormatInt(seconds(refusal.RetryAfter), 10))
+	if !refusal.Never {
+		w.Header().Set("Retry-After", strconv.FormatInt(max(1, seconds(refusal.RetryAfter)), 10))
 	}
 	reporter := reporterOf(r)
 	all := reporter.limits()

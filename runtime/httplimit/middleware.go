@@ -33,7 +33,7 @@ func Answer(w http.ResponseWriter, r *http.Request, err error) {
 
 // Middleware limits handlers by rules. All rules count for the key of the request, which the function key returns: ClientIP(…).Of for the
 // client's address, or a function of yours. An error of the function, or an empty key, is answered as a *ratelimit.KeyError. If key is nil, all
-// requests share the permits. Rules may have Wait. Responses say what the rules have left, as with [Report].
+// requests share the permits. Rules may have Wait. A rule with Concurrency gets its permit back when the handler returns. Responses say what the rules have left, as with [Report].
 //
 // Give each rule a Name: rules of one name and window share their counts, even in different middlewares. Middleware panics if there is no rule,
 // if a rule is not valid or has Distinct, because a request has no member, or if the limiter is nil. The function that it returns panics if
@@ -54,10 +54,12 @@ func Middleware(
 	return func(next http.Handler) http.Handler {
 		next = wrap.Next("httplimit.Middleware", next)
 		return Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if err := m.take(r); err != nil {
+			taken, err := m.take(r)
+			if err != nil {
 				m.answer(w, r, err)
 				return
 			}
+			defer taken.Release(r.Context())
 			next.ServeHTTP(w, r)
 		}), opts...)
 	}
@@ -71,7 +73,7 @@ type middleware struct {
 }
 
 // take takes the permits of a request.
-func (m *middleware) take(r *http.Request) error {
+func (m *middleware) take(r *http.Request) (wrap.Taken, error) {
 	subject := wrap.Everybody
 	if m.key != nil {
 		var err error
@@ -79,9 +81,9 @@ func (m *middleware) take(r *http.Request) error {
 			err = errors.New("the key is empty")
 		}
 		if err != nil {
-			return wrap.Failed(r.Context(), m.limiter, m.rules.Named(m.rules.Rules()[0].Name).KeyError("", err))
+			return nil, wrap.Failed(r.Context(), m.limiter, m.rules.Named(m.rules.Rules()[0].Name).KeyError("", err))
 		}
 	}
-	subjects := slices.Repeat([]string{subject}, len(m.rules.Rules()))
-	return wrap.Take(r.Context(), m.limiter, m.rules, subjects...)
+	charges := slices.Repeat([]wrap.Charge{{Key: subject, Cost: 1}}, len(m.rules.Rules()))
+	return wrap.Begin(r.Context(), m.limiter, m.rules, charges...)
 }

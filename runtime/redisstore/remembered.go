@@ -117,7 +117,7 @@ func (m *remembered) remembers(call *engine.Call) bool {
 		return false
 	}
 	for i := range call.Claims {
-		if c := &call.Claims[i]; c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Kind.CountsMembers() {
+		if c := &call.Claims[i]; c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Kind.CountsMembers() || c.Rule.Kind.CountsRunning() {
 			return false
 		}
 	}

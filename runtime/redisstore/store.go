@@ -61,6 +61,7 @@ type store struct {
 	subjects  parts.Split // splits the others: see bySubject
 	known     known
 	memory    *remembered
+	running   running
 }
 
 // New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The caller has to close the client.
@@ -76,6 +77,7 @@ type store struct {
 func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	s := &store{Servers: servers.New("redisstore.New", client), functions: true}
 	s.one.store, s.subjects = s, s.bySubject(&s.one)
+	s.Renew = s.renew
 	s.memory = &remembered{next: bySubject{s}, known: &s.known, memory: defaultRefusalMemory}
 	s.decider = &leased{store: s, next: s.memory}
 	for _, option := range options {

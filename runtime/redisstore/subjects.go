@@ -63,7 +63,10 @@ type part struct {
 // Decide implements engine.Decider.
 func (p *part) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	r := request{call: call, until: p.until}
-	if err := p.do(ctx, &r); err != nil {
+	sent := clock()
+	err := p.do(ctx, &r)
+	p.running.decided(call, r.verdict, err, sent)
+	if err != nil {
 		return engine.Verdict{}, err
 	}
 	return r.verdict, nil
@@ -82,8 +85,11 @@ func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
 	if len(own.Claims) == 0 {
 		return nil
 	}
+	p.running.ending(&own)
 	err := p.do(ctx, &request{call: &own, adjust: true, until: p.until})
-	if err != nil && untaken(err) {
+	if err == nil {
+		p.running.ended(&own)
+	} else if untaken(err) {
 		if p.until.IsZero() || time.Now().Before(p.until) {
 			return err
 		}

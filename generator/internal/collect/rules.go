@@ -55,6 +55,8 @@ func (c *collector) isValid(r *model.Rule) bool {
 	}
 	if arg, ok := r.Arg("settle"); ok && rule.Distinct != "" {
 		c.errorf(arg.Value.Pos, "settle= does not go with distinct=: each member counts once")
+	} else if ok && rule.Algorithm == ratelimit.Concurrency {
+		c.errorf(arg.Value.Pos, "settle= does not go with algorithm=concurrency: its permits come back when the call ends; leave out settle=")
 	}
 	for _, wrong := range rule.Problems() {
 		c.errorf(position(r, wrong.Argument), "%s: %s", wrong.Argument, wrong.Reason)

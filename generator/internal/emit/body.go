@@ -87,7 +87,7 @@ func (f *function) body() []jen.Code {
 	w := &writer{function: f, subjects: map[string]string{}, values: map[string]string{}, identities: map[string]identity{}}
 	w.err = f.errorName()
 	before = append(before, w.checkContext()...)
-	if refunds(f.method) || settles(f.method) {
+	if looksBack(f.method) {
 		w.begin()
 	} else {
 		w.take()

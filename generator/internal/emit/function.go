@@ -78,7 +78,7 @@ func (p *planned) needed(m *model.Method) []string {
 		return nil
 	}
 	words := []string{"nil", p.rulesOf[m]}
-	if refunds(m) || settles(m) {
+	if looksBack(m) {
 		words = append(words, "true", "false")
 	}
 	if f := m.Fallback; f != nil {

@@ -51,6 +51,9 @@ func permits(r *model.Rule) string {
 
 // window describes the window of a rule, as in "per minute".
 func window(r ratelimit.Rule) string {
+	if r.Algorithm == ratelimit.Concurrency {
+		return "at the same time"
+	}
 	if r.Cron == "" {
 		return "per " + period.Word(period.Format(r.Per))
 	}

@@ -12,6 +12,14 @@ func refunds(m *model.Method) bool {
 	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Limit.Refund == ratelimit.RefundError })
 }
 
+// releases reports whether a rule of m counts calls that run.
+func releases(m *model.Method) bool {
+	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Limit.Algorithm == ratelimit.Concurrency })
+}
+
+// looksBack reports whether the charge of m may change when the wrapped call is over.
+func looksBack(m *model.Method) bool { return refunds(m) || settles(m) || releases(m) }
+
 // settles reports whether a rule of m computes its cost after the call.
 func settles(m *model.Method) bool { return slices.ContainsFunc(m.Rules, settlesAfterSuccess) }
 
@@ -23,7 +31,7 @@ func settlesAfterFailure(r *model.Rule) bool {
 }
 
 // begin asks the limiter and makes the wrapped call. If the call fails, rules with refund=error give their permits back. The other rules
-// with settle= settle their cost in any case.
+// with settle= settle their cost in any case. Rules that count calls that run give their permits back when the method returns.
 func (w *writer) begin() {
 	err := ""
 	if w.method.Error >= 0 {
@@ -35,6 +43,13 @@ func (w *writer) begin() {
 	asked := w.asked(w.wrap("Begin"), w.charges)
 	taken := w.Take("taken")
 	w.add(taken+", "+err+" := "+asked, "if "+err+" != nil {\n"+w.refusal(err)+"\n}")
+	if releases(w.method) {
+		w.add("defer " + taken + ".Release(" + w.context() + ")")
+	}
+	if !refunds(w.method) && !settles(w.method) {
+		w.add(w.forward())
+		return
+	}
 	succeeded := "true"
 	if w.method.Error >= 0 {
 		succeeded = err + " == nil"

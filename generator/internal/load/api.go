@@ -82,6 +82,7 @@ type Charge struct {
 type Limit struct{}
 type Taken interface {
 	RefundUnless(ctx context.Context, ok *bool)
+	Release(ctx context.Context)
 	Settle(ctx context.Context, costs ...int64)
 	SettleFailed(ctx context.Context, err error)
 }

@@ -50,6 +50,8 @@ type Call interface {
 type Taken interface {
 	// RefundUnless gives the permits back to the rules with RefundError, unless *ok is true. Defer it, so that it also runs after a panic.
 	RefundUnless(ctx context.Context, ok *bool)
+	// Release gives the permits of rules that count calls that run back. Defer it, so that it also runs after a panic.
+	Release(ctx context.Context)
 	// Settle changes the charge to what the call really cost: one cost for each rule, or Keep. It returns no error; observers see errors.
 	Settle(ctx context.Context, costs ...int64)
 	// SettleFailed reports that a cost could not be computed. The charge stays as it is, and observers see the error.

@@ -61,6 +61,8 @@ type Claim struct {
 	Burst   int64  // capacity of a bucket, in permits
 	Wait    int64  // how long this rule may delay the call; 0 for Trigger, 0 or Never for Shadow
 	Mode    Mode
+	ID      uint64 // identifies the call to a Concurrency, so that permits are given back even if nobody knows whether the call took them; random
+	Kept    bool   // the permits of a Concurrency do not end while the process lives: the store renews them until they are given back
 
 	// Decide sets the fields below, except Delta.
 
@@ -76,7 +78,8 @@ type Claim struct {
 	Earliest int64 // when the rule admits the claim, if nothing else is admitted before; only set if that is later than now
 	Fired    int64 // permits used in the window, if this call reaches a Trigger's limit; else 0
 
-	// Room and Full are set if the call asks for a report or is a Peek, if the rule refuses a cost above 1, and if Fired is set.
+	// Room and Full are set if the call asks for a report or is a Peek, if the rule refuses a cost above 1 or counts calls that run, and if Fired
+	// is set.
 
 	Room int64 // permits that are left after the decision
 	Full int64 // when all permits are back; the time of the decision if they are back now

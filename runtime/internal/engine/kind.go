@@ -13,6 +13,7 @@ const (
 	TokenBucket
 	LeakyBucket // a TokenBucket of one permit
 	SlidingCounter
+	Concurrency
 
 	// The variants come last.
 
@@ -44,6 +45,7 @@ const (
 	MaxTimes       = 100_000   // for the kind that keeps the time of each permit
 	MaxMembers     = 1_000_000 // for kinds that count members
 	MaxAmounts     = 1_000_000_000
+	MaxRunning     = 1000 // for the kind that counts calls that run
 	MaxBucketLimit = 10_000_000
 )
 
@@ -80,6 +82,11 @@ var table = [...]Row{
 		Name: "sliding-counter", Tag: "counter:", MaxLimit: MaxLimit, Takes: "up-to slices trigger",
 		Lua: "sliding_counter", state: newSlidingCounter, terms: sliceTerms, most: mostByLimit,
 		Commands: "GET GETRANGE PEXPIREAT SET SETRANGE",
+	},
+	Concurrency: {
+		Name: "concurrency", Tag: "concurrency:", MaxLimit: MaxRunning, Takes: "wait",
+		Lua: "concurrency", state: newConcurrency, terms: concurrencyTerms, most: mostByLimit,
+		Commands: "GET SET",
 	},
 
 	Amounts: {

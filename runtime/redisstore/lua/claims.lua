@@ -35,7 +35,7 @@ local function add_claim(claims, text, from)
   if is.prepare then is.prepare(c) end
   claims[c.number] = c
   claims.keys = claims.keys + 1 + (includes(has, FREE) and 1 or 0) + (includes(has, BLOCK) and 1 or 0)
-  claims.plain = claims.plain and mode == ENFORCE and has == 0 and cost == 1
+  claims.plain = claims.plain and mode == ENFORCE and has == 0 and cost == 1 and not is.counts_running
   claims.of_one_call = claims.of_one_call or is.of_one_call
   if mode == ENFORCE then table.insert(claims.enforced, c) end
   return behind

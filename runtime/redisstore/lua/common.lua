@@ -23,7 +23,10 @@
 --   ends              returns the end of the present window, at which a lease ends at the latest. If it is missing, the permits of a lease
 --                     are recorded at the lease's end
 --
--- An algorithm may have the property of_one_call: its claims differ from call to call, so the call is not kept. See claims.lua.
+-- An algorithm may have these properties:
+--
+--   of_one_call       its claims differ from call to call, so the call is not kept. See claims.lua
+--   counts_running    a refusal says how many permits are left
 --
 -- All claims of a call are checked and loaded before the first write. So if a key has another type or a later layout, the whole call fails
 -- and charges nothing.

@@ -105,7 +105,7 @@ local function reply_of(claims, now, at, admitted, taken)
   for i = 1, #claims do
     local c = claims[i]
     if c.refused then reply = pack('<BBdd', i, 1, now, c.earliest) .. reply end
-    if claims.report or c.fired or c.refused and c.cost > 1 then
+    if claims.report or c.fired or c.refused and (c.cost > 1 or c.is.counts_running) then
       local room, full = c.is.room(c, now), c.is.full(c, now)
       reply = pack('<BBdddd', i, 3, c.earliest, c.block_key and c.refused and 0 or room, full, c.fired or 0) .. reply
     end

@@ -194,6 +194,9 @@ func (p *pair) drawCall() engine.Call {
 		if r.Kind.Takes("wait") {
 			c.Wait = p.drawWait(patient && c.Mode == engine.Enforce)
 		}
+		if r.Kind.CountsRunning() {
+			c.ID = rapid.Uint64Range(0, 20).Draw(t, "call")
+		}
 		if r.Kind.CountsMembers() {
 			c.Member, c.Cost = rapid.SampledFrom([]string{"x", "y", "z", "u", "v"}).Draw(t, "member"), 1
 		} else if c.Mode != engine.Trigger && !call.UpTo {

@@ -1,6 +1,7 @@
 package lua
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ type virtual struct {
 	client *redis.Client
 	sha    string
 	now    int64
+	calls  atomic.Uint64
 }
 
 func newVirtual(t testing.TB) *virtual { return newVirtualBy(t, virtualClock) }
@@ -45,8 +47,13 @@ func (v *virtual) run(r *Run) (any, error) {
 	return reply, Fault(err)
 }
 
-// decide decides a call. Several goroutines may call it.
+// decide decides a call. A claim that needs an ID and has none gets one. Several goroutines may call decide.
 func (v *virtual) decide(call *engine.Call) (engine.Verdict, error) {
+	for i := range call.Claims {
+		if c := &call.Claims[i]; c.Rule.Kind.CountsRunning() && c.ID == 0 {
+			c.ID = v.calls.Add(1)
+		}
+	}
 	run := new(Run)
 	run.AddDecision(call, v.now)
 	reply, err := v.run(run)

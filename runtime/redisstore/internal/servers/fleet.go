@@ -19,7 +19,7 @@ func (s *Servers) Fleet(prefix string) *fleet.Fleet {
 	if f := s.fleets[prefix].Value(); f != nil {
 		return f
 	}
-	f := fleet.New(server{s}, prefix, s.Counts)
+	f := fleet.New(server{s, prefix}, prefix, s.Counts)
 	if s.fleets == nil {
 		s.fleets = map[string]weak.Pointer[fleet.Fleet]{}
 	}
@@ -28,7 +28,10 @@ func (s *Servers) Fleet(prefix string) *fleet.Fleet {
 }
 
 // server is the one that has the keys of a fleet.
-type server struct{ *Servers }
+type server struct {
+	*Servers
+	prefix string
+}
 
 // Do implements fleet.Server.
 func (s server) Do(ctx context.Context, commands ...fleet.Command) ([]any, error) {
@@ -91,6 +94,13 @@ func (s server) Time(ctx context.Context, key string) (time.Time, error) {
 	}
 	at, err := node.Time(ctx).Result()
 	return at, probe.Reason(s.Client, err)
+}
+
+// Renew implements fleet.Server.
+func (s server) Renew(ctx context.Context, all bool) {
+	if s.Servers.Renew != nil {
+		s.Servers.Renew(ctx, s.prefix, all)
+	}
 }
 
 // IsClosed implements fleet.Server.

@@ -32,7 +32,8 @@ type Servers struct {
 	notify atomic.Pointer[func(string, error)]
 	told   sync.Map // notices that were given
 
-	Counts     bool // processes publish statistics
+	Renew      func(ctx context.Context, prefix string, all bool) // renews permits of calls that run: see fleet.Server; or nil
+	Counts     bool                                               // processes publish statistics
 	fleetsLock sync.Mutex
 	fleets     map[string]weak.Pointer[fleet.Fleet] // by prefix
 }

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+)
+
+// concurrency holds the permits of calls that run, an entry for each call. A call gives its permits back when it ends. Those of a call whose
+// process died end by themselves. Nobody knows before when permits come back.
+type concurrency []running
+
+type running struct {
+	id      uint64 // see Claim.ID
+	permits int64
+	stop    int64 // when the permits end
+}
+
+// AskEvery is how long a call that waits for others to end sleeps before it asks again, in microseconds.
+const AskEvery = 50_000
+
+func newConcurrency(*Rule) State { return new(concurrency) }
+
+// CountsRunning reports whether the kind counts calls that run. A call under such a rule has an ID.
+func (k Kind) CountsRunning() bool { return k == Concurrency }
+
+func concurrencyTerms(c *Claim, _, _ int64) Terms {
+	return Terms{A: c.Rule.Per, Text: fmt.Appendf(nil, "%016x", c.ID)}
+}
+
+func (s concurrency) used(now int64) (permits int64) {
+	for _, r := range s {
+		if r.stop > now {
+			permits += r.permits
+		}
+	}
+	return permits
+}
+
+// Earliest returns when to ask again if the permits do not fit.
+func (s concurrency) Earliest(c *Claim, n, now, from int64) int64 {
+	if s.used(now)+n <= c.Limit {
+		return from
+	}
+	return max(from, now+AskEvery)
+}
+
+// Room is below 0 if more permits are taken than the limit: it was lowered, or permits were renewed after the store had lost them.
+func (s concurrency) Room(c *Claim, now int64) int64 { return c.Limit - s.used(now) }
+
+// Full returns now, as nobody knows when the permits come back.
+func (s concurrency) Full(_ *Claim, now int64) int64 { return now }
+
+func (s concurrency) Reserves(_ *Claim, now, at int64) bool { return at <= now }
+
+func (s *concurrency) Commit(c *Claim, n, now, _ int64) bool {
+	s.Charge(c, n, now)
+	return true
+}
+
+// Charge replaces the claim's entry, if it has one. So it also renews permits.
+func (s *concurrency) Charge(c *Claim, n, now int64) {
+	stop := now + c.Rule.Per
+	if c.Kept {
+		stop = never
+	}
+	*s = append(s.others(c.ID, now), running{c.ID, n, stop})
+}
+
+// GiveBack gives all permits of the claim back.
+func (s *concurrency) GiveBack(c *Claim, _, now int64, _ bool) {
+	if slices.ContainsFunc(*s, func(r running) bool { return r.id == c.ID }) {
+		*s = s.others(c.ID, now)
+	}
+}
+
+// others returns the entries of other calls whose permits have not ended. It changes s.
+func (s *concurrency) others(id uint64, now int64) concurrency {
+	return slices.DeleteFunc(*s, func(r running) bool { return r.id == id || r.stop <= now })
+}
+
+func (s concurrency) Expiry(*Rule) int64 {
+	last := int64(longAgo)
+	for _, r := range s {
+		last = max(last, r.stop)
+	}
+	return last
+}
+
+// runningSize is the size of an entry, in bytes.
+const runningSize = 24
+
+func (s concurrency) Size() int64 { return 24 + runningSize*int64(cap(s)) }
+
+func (s concurrency) Grows(*Claim, int64) int64 {
+	if len(s) < cap(s) {
+		return 0
+	}
+	return runningSize * int64(max(1, cap(s)))
+}

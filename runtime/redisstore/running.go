@@ -1,0 +1,176 @@
+package redisstore
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// running are the permits of calls that run in this process: those of rules with Concurrency, which a generated wrapper gives back. They end after
+// a while, so that those of a dead process come back. The beat of the fleet renews them. It also gives permits back as long as that has failed,
+// and those of calls whose reply was lost, which may have been admitted.
+//
+// For example, per=1m. Caller A is admitted at 0 s, and its permits end at 60 s. At 20 s the beat renews them: they end at 80 s. Caller B asks at
+// 21 s, and no reply comes. The next two beats give back what B may have taken. Two, because the server may get B's call after the first.
+type running struct {
+	mu      sync.Mutex
+	permits map[permit]*hold
+}
+
+// permit identifies the permits that one call has of one rule.
+type permit struct {
+	prefix, name, tag, subject string
+	id                         uint64
+}
+
+// hold says what the beat does with the permits of a call.
+type hold struct {
+	claim   engine.Claim
+	since   time.Duration // when they were last written, or the call was over, by this process's clock
+	backs   int           // how often they are to be given back; 0 while the call runs
+	renewed bool          // a renewal is on its way
+}
+
+const (
+	backsOfLost   = 2   // how often permits are given back that a call without a reply may have taken
+	renewAtOnce   = 100 // calls whose permits are renewed at the same time, in as few runs as their slots allow
+	partsOfPeriod = 3   // permits are renewed when this part of their time has passed
+)
+
+func permitOf(prefix string, c *engine.Claim) permit {
+	return permit{prefix, c.Rule.Name, c.Rule.Tag, c.Subject, c.ID}
+}
+
+// each calls do for the claims of a call that count calls that run.
+func (r *running) each(call *engine.Call, do func(p permit, c *engine.Claim)) {
+	locked := false
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		if !c.Rule.Kind.CountsRunning() {
+			continue
+		}
+		if !locked {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			locked = true
+		}
+		do(permitOf(call.Prefix, c), c)
+	}
+}
+
+func (r *running) add(p permit, h *hold) {
+	if r.permits == nil {
+		r.permits = make(map[permit]*hold)
+	}
+	r.permits[p] = h
+}
+
+// decided notes the permits that a decided call holds or may hold. sent is when the call was sent.
+func (r *running) decided(call *engine.Call, v engine.Verdict, err error, sent time.Duration) {
+	lost := err != nil && !untaken(err)
+	if call.Peek || err != nil && !lost {
+		return
+	}
+	r.each(call, func(p permit, c *engine.Claim) {
+		switch {
+		case lost:
+			r.add(p, &hold{claim: *c, since: clock(), backs: backsOfLost})
+		case v.Admitted && c.Kept && c.Charged > 0:
+			r.add(p, &hold{claim: *c, since: sent})
+		}
+	})
+}
+
+// ending notes that calls are over whose permits are given back now.
+func (r *running) ending(call *engine.Call) {
+	r.each(call, func(p permit, c *engine.Claim) {
+		h := r.permits[p]
+		switch {
+		case c.Delta >= 0:
+		case h == nil:
+			r.add(p, &hold{claim: *c, since: clock(), backs: 1})
+		case h.backs == 0:
+			h.since, h.backs = clock(), 1
+		}
+	})
+}
+
+// ended notes that permits were given back. If a renewal is on its way, it may write them again.
+func (r *running) ended(call *engine.Call) {
+	r.each(call, func(p permit, c *engine.Claim) {
+		if h := r.permits[p]; h != nil && h.backs > 0 && !h.renewed {
+			if h.backs--; h.backs == 0 {
+				delete(r.permits, p)
+			}
+		}
+	})
+}
+
+// due returns the claims of a prefix that the beat has to renew or to give back: all of them, or those whose time has come.
+func (r *running) due(prefix string, all bool) (claims []engine.Claim) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p, h := range r.permits {
+		life, passed := time.Duration(h.claim.Rule.Per)*time.Microsecond, clock()-h.since
+		switch {
+		case p.prefix != prefix:
+			continue
+		case h.backs > 0 && passed > life+time.Second: // they have ended by themselves
+			delete(r.permits, p)
+			continue
+		case h.backs > 0:
+			h.claim.Delta = -h.claim.Cost
+		case !all && passed < life/partsOfPeriod:
+			continue
+		default:
+			h.claim.Delta, h.renewed = h.claim.Cost, true
+		}
+		claims = append(claims, h.claim)
+	}
+	return claims
+}
+
+// noteRenewal notes that a claim was renewed or given back, or could not be. It reports whether it was renewed although its call is over meanwhile.
+func (r *running) noteRenewal(p permit, c engine.Claim, sent time.Duration, err error) (over bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.permits[p]
+	switch renewal := c.Delta > 0; {
+	case h == nil:
+	case !renewal && err == nil:
+		if h.backs--; h.backs == 0 {
+			delete(r.permits, p)
+		}
+	case renewal:
+		if h.renewed, over = false, h.backs > 0; !over && err == nil {
+			h.since = sent
+		}
+	}
+	return over
+}
+
+// renew renews the permits of a prefix that calls of this process hold, and gives back those that it could not give back before. If all is
+// true, the store may have lost them.
+func (s *store) renew(ctx context.Context, prefix string, all bool) {
+	var sending sync.WaitGroup
+	turns := make(chan struct{}, renewAtOnce)
+	for _, c := range s.running.due(prefix, all) {
+		turns <- struct{}{}
+		sending.Go(func() {
+			defer func() { <-turns }()
+			_ = s.Guard(func() { s.renewPermit(ctx, prefix, c) })
+		})
+	}
+	sending.Wait()
+}
+
+// renewPermit renews the permits of a claim or gives them back. If the call is over meanwhile, it gives back what it has renewed.
+func (s *store) renewPermit(ctx context.Context, prefix string, c engine.Claim) {
+	for over := true; over; c.Delta = -c.Cost {
+		sent := clock()
+		err := s.one.do(ctx, &request{call: &engine.Call{Prefix: prefix, Claims: []engine.Claim{c}}, adjust: true})
+		over = s.running.noteRenewal(permitOf(prefix, &c), c, sent, err)
+	}
+}

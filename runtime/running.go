@@ -1,0 +1,219 @@
+package ratelimit
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// The rules of [Concurrency].
+
+const (
+	defaultLife  = time.Minute     // Per of a Concurrency without one
+	shortestLife = 3 * time.Second // the least Per of a Concurrency: permits are renewed once a second
+)
+
+// countsRunning reports whether the rule counts calls that run.
+func (r *Rule) countsRunning() bool { return r.Algorithm == Concurrency && r.Cron == "" }
+
+// length returns how long the rule's window is.
+func (r *Rule) length() time.Duration {
+	if r.countsRunning() && r.Per == 0 {
+		return defaultLife
+	}
+	return r.Per
+}
+
+// checkRunning returns an error if a Concurrency has something that does not go with it. Row.Takes knows most of that.
+func (r Rule) checkRunning() error {
+	switch {
+	case !r.countsRunning():
+		return nil
+	case r.Per != 0 && r.Per < shortestLife:
+		return r.wrong("per", "found %s for calls that run; expected %s or more, after which the permits of a dead process end",
+			period.Format(r.Per), period.Format(shortestLife))
+	case r.Block != 0:
+		return r.wrong("block", "does not go with concurrency, whose permits may come back at any time; leave out block=")
+	case r.Refund != RefundNever:
+		return r.wrong("refund", "does not go with concurrency, whose permits come back whenever the call ends; leave out refund=")
+	}
+	return nil
+}
+
+// Release says that the call is over: it gives back the permits of rules with [Concurrency], once. Later calls return nil. [Decision.Refund] gives
+// those back, too. Permits that are not released end after the rule's Per. The errors are those of Refund. After an error the store goes on trying
+// by itself.
+func (d Decision) Release(ctx context.Context) error {
+	if d.charged == nil {
+		return nil
+	}
+	return d.charged.release(ctx)
+}
+
+func (c *charged) release(ctx context.Context) error {
+	rules, _, err := c.adjust(ctx, refunded, func(h *held, _ int) (int64, bool) { return 0, h.rule.countsRunning() })
+	if len(rules) > 0 {
+		c.limiter.tell(ctx, EventReleased, c.method, err, rules...)
+	}
+	return err
+}
+
+// Release implements bridge.Taken. Only observers see an error.
+func (c *charged) Release(ctx context.Context) {
+	back, cancel := afterCall(ctx)
+	defer cancel()
+	_ = c.release(back)
+}
+
+// over notes that the call is over: its permits are given back, or the store goes on trying. Calls of this process that wait for them may ask.
+func (h *held) over(l *Limiter) {
+	h.stage, h.claim.Charged, h.claim.Delta = refunded, 0, 0
+	lines, count := l.lineOf(&h.claim)
+	lines.Wake(count)
+}
+
+// lineOf returns the line of the calls that wait for a claim's count.
+func (l *Limiter) lineOf(claim *engine.Claim) (*fleet.Lines, fleet.Count) {
+	lines := &l.fleet.Lines
+	if claim.Rule.Instance {
+		lines = &l.lines
+	}
+	return lines, fleet.Count{Name: claim.Rule.Name, Tag: claim.Rule.Tag, Subject: claim.Subject}
+}
+
+// identify gives a claim an ID if its rule counts calls that run. The claim may have been another one before.
+func (c *call) identify(claim *engine.Claim) {
+	if claim.ID, claim.Kept = 0, false; claim.Rule.Kind.CountsRunning() {
+		c.countsRunning, claim.ID = true, rand.Uint64()
+	}
+}
+
+// hold makes permits of rules that count calls that run stay taken until they are given back.
+func (c *call) hold() {
+	for i := range c.asked.Claims {
+		c.asked.Claims[i].Kept = c.asked.Claims[i].Rule.Kind.CountsRunning()
+	}
+}
+
+// decideInLine is decideInTime for a call with a rule that counts calls that run. Nobody knows when these end. So a call that may wait is in a
+// line with the other calls of this process. The first is woken when permits come back in this process, and asks every engine.AskEvery for what
+// came back elsewhere. A call that finds a line asks only what the other rules say.
+func (c *call) decideInLine(ctx context.Context) error {
+	var place *fleet.Place
+	defer func() { place.Leave() }()
+	began := c.limiter.store.Time()
+	for {
+		turn := place.Turn(ctx)
+		before := c.othersBefore(place)
+		if err := c.askInLine(ctx, before != nil); err != nil {
+			return storeError(ctx, c.method, err)
+		}
+		if c.verdict.Admitted {
+			place.Leave()
+			return c.awaitPlace(ctx)
+		}
+		until, d := c.nextAsk(before)
+		if c.asked.Peek || d == 0 {
+			return nil
+		}
+		if until == nil { // another rule makes the call wait
+			place.Leave()
+			place = nil
+		} else if lines, count := c.limiter.lineOf(c.claim(until)); !place.Is(lines, count) {
+			place.Leave()
+			place = lines.Enter(count)
+			if turn = place.Turn(ctx); lines.IsFree(count, place) { // permits may have come back before the call entered
+				d = shortestSleep * time.Microsecond
+			}
+		}
+		if err := c.sleepUntil(ctx, turn, d); err != nil {
+			return err
+		}
+		c.waited = c.limiter.store.Time().Sub(began)
+		c.claimAgain()
+	}
+}
+
+// nextAsk returns how long a call sleeps that was not admitted, or 0 if it is refused. It also returns the rule under which the call waits for
+// others to end, or nil.
+func (c *call) nextAsk(before *ruling) (until *ruling, d time.Duration) {
+	if before != nil {
+		if !c.mayStay(before) {
+			return before, 0
+		}
+		return before, before.wait - c.waited
+	}
+	if !c.asked.AskAgain(c.verdict) {
+		return nil, 0
+	}
+	d = time.Duration(max(c.verdict.At-c.verdict.Now, shortestSleep)) * time.Microsecond
+	if until = c.firstFull(); until != nil {
+		d = max(min(d, until.wait-c.waited), shortestSleep*time.Microsecond)
+	}
+	return until, d
+}
+
+// askInLine asks the stores. If others are before the call, it charges nothing.
+func (c *call) askInLine(ctx context.Context, others bool) (err error) {
+	reports := c.asked.Report
+	c.asked.Refused, c.asked.Report = others, reports || others
+	c.verdict, err = c.limiter.decider.Decide(ctx, &c.asked)
+	c.asked.Report = reports
+	return err
+}
+
+// othersBefore returns the first rule for which other calls of this process wait before this one, or nil.
+func (c *call) othersBefore(own *fleet.Place) *ruling {
+	for i := range c.rulings {
+		r := &c.rulings[i]
+		if !r.isAsked() || !r.rule.countsRunning() || r.rule.Mode != ModeEnforce {
+			continue
+		}
+		if lines, count := c.limiter.lineOf(c.claim(r)); !lines.IsFree(count, own) {
+			return r
+		}
+	}
+	return nil
+}
+
+// firstFull returns the first rule under which the call has to wait for others to end, or nil.
+func (c *call) firstFull() *ruling {
+	for i := range c.rulings {
+		r := &c.rulings[i]
+		if r.isAsked() && r.rule.countsRunning() && r.rule.Mode == ModeEnforce && c.claim(r).Earliest > c.verdict.Now {
+			return r
+		}
+	}
+	return nil
+}
+
+// mayStay reports whether a call may wait behind others, because all rules let it. Otherwise the rule under which they wait refuses the call.
+func (c *call) mayStay(before *ruling) bool {
+	refused := false
+	for i := range c.asked.Claims {
+		claim := &c.asked.Claims[i]
+		refused = refused || claim.Refused && claim.Mode == engine.Enforce
+	}
+	if !refused && before.wait > c.waited {
+		return true
+	}
+	if !refused {
+		c.claim(before).Refused = true
+	}
+	return false
+}
+
+// sleepUntil sleeps for d, or until turn ends. It returns an error if ctx ends first.
+func (c *call) sleepUntil(ctx, turn context.Context, d time.Duration) error {
+	until := c.limiter.store.Time().Add(d)
+	c.limiter.store.Sleep(turn, d, false)
+	if ctx.Err() == nil || !c.limiter.store.Time().Before(until) { // a sleep that ends right at the deadline counts
+		return nil
+	}
+	c.abandoned = true
+	return contextError(ctx, c.method)
+}
