@@ -273,7 +273,7 @@ func (c *client) decide(ctx context.Context, o Operation, q ratelimit.Request) (
 	}
 	d = b.Call(ctx, decide, q)
 	o.Phase, o.More = c.phase, c.more
-	o.Entry, o.UpTo, o.Taken, o.Remembered = b.entries[0], q.UpTo, d.Taken, d.Source == ratelimit.SourceMemory
+	o.Entry, o.UpTo, o.Taken, o.Remembered = b.entries[0], q.UpTo, d.Taken, wasRemembered(b.entries[0], d)
 	switch {
 	case o.Outcome == Unknown && unsent(o.Err):
 		return d, false

@@ -80,7 +80,7 @@ func (b *Book) Call(ctx context.Context, decide Decide, requests ...ratelimit.Re
 		e.At, e.Leased = d.At.UnixMicro(), d.Source == ratelimit.SourceLease
 	default:
 		e.Outcome, e.At, e.RetryAfter = Refused, d.At.UnixMicro(), d.RetryAfter.Microseconds()
-		if ahead := e.At - e.Received; 0 < ahead && ahead < 100_000 && d.Source == ratelimit.SourceMemory { // it counts from when the first one was sent
+		if ahead := e.At - e.Received; 0 < ahead && ahead < 100_000 && (d.Source == ratelimit.SourceMemory || d.Source == ratelimit.SourceBlock) { // it counts from when the first one was sent
 			e.At, e.RetryAfter = e.Received, e.RetryAfter+ahead
 		}
 	}
@@ -91,6 +91,13 @@ func (b *Book) Call(ctx context.Context, decide Decide, requests ...ratelimit.Re
 		b.entries = append(b.entries, e)
 	}
 	return d
+}
+
+// wasRemembered reports whether a call was refused without asking the store. A refusal by a block does not say so, but its time may be before the
+// call, or was after it and is now its end.
+func wasRemembered(e Entry, d ratelimit.Decision) bool {
+	outside := e.At < e.Sent || e.At == e.Received && e.Sent < e.Received
+	return d.Source == ratelimit.SourceMemory || d.Source == ratelimit.SourceBlock && outside
 }
 
 // Press lets so many callers make calls one after the other, for a time.

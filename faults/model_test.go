@@ -66,7 +66,10 @@ func TestModelOfLimitsThatChange(t *testing.T) {
 			t.Run(rule.Name+", "+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					limiter := ratelimit.New(memstore.New(memstore.WithClock(time.Now)), quiet())
-					clients := crowd{limiter: limiter, clients: 3, calls: 6, pace: 3 * time.Millisecond, kinds: allKinds, phases: phases, leavers: 4}
+					clients := crowd{limiter: limiter, clients: 3, calls: 6, pace: 3 * time.Millisecond, kinds: 1, phases: phases, leavers: 4}
+					if rule.Name == "leaky" || rule.Name == "warmup" { // of others, some histories have too many orders to try
+						clients.kinds = allKinds
+					}
 					tooHigh := 0
 					for n := 0; n < 6 || n < 200 && tooHigh == 0; n++ {
 						h := clients.record(rule, fmt.Sprint("k", n))

@@ -86,7 +86,7 @@ func (l *load) requireWithin(t *testing.T, all []ran) {
 			sum += last.cost
 			gained := (span*l.limit + l.rule.Per - 1) / l.rule.Per
 			switch l.rule.Kind {
-			case SlidingWindow, FixedWindow:
+			case SlidingWindow, FixedWindow, Amounts:
 				most := l.limit
 				if l.rule.Kind == FixedWindow {
 					most *= 2
@@ -118,6 +118,7 @@ func TestPlacesThatAreGivenUpAreUsed(t *testing.T) {
 		"fixed window":   {rule: Rule{Kind: FixedWindow, Per: second}, limit: 50},
 		"token bucket":   {rule: Rule{Kind: TokenBucket, Per: second}, limit: 50, burst: 10},
 		"leaky bucket":   {rule: Rule{Kind: LeakyBucket, Per: second}, limit: 50, burst: 1},
+		"amounts":        {rule: Rule{Kind: Amounts, Per: second}, limit: 50},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l.most = 1
