@@ -31,14 +31,14 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 		return c.keyError(rule, rule.Key, fmt.Sprintf("the key has %d bytes; expected at most %d", len(charge.Key), maxText))
 	}
 	subject := c.limiter.subject(&rule.Rule, charge.Key)
-	rule, blockLeft := c.limiter.inForce(rule, subject)
+	rule, blockLeft, pauseLeft := c.limiter.inForce(rule, subject)
 	n := len(c.rulings)
 	c.rulings = slices.Grow(c.rulings, 1)[:n+1]
 	r := &c.rulings[n]
 	*r = ruling{}
 	r.rule, r.index, r.cost, r.limit, r.wait, r.asked = rule, c.next, charge.Cost, rule.Limit, c.waitOf(rule), notAsked
-	r.subject, r.blockLeft = subject, blockLeft
-	c.waits = c.waits || r.wait > 0
+	r.subject, r.blockLeft, r.pauseLeft = subject, blockLeft, pauseLeft
+	c.waits, c.paused = c.waits || r.wait > 0, c.paused || pauseLeft > 0
 	if charge.Limit.Given {
 		r.limit = rule.limitFor(charge.Limit.Permits)
 	}

@@ -22,16 +22,12 @@ import (
 // The error is a *RuleError if there is no room for more (see [Overrides]), if there is no request, if a rule has no name, or if d is
 // not above 0 or is longer than 30 days. The other errors are those of [Limiter.Reset].
 func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Request) error {
-	blocks, err := l.blocks(requests)
+	blocks, err := l.keySettings(ctx, fleet.Block, requests)
 	switch {
 	case err != nil:
 		return err
 	case d <= 0 || d > maxBlock:
 		return requests[0].Rule.wrong("block", "found %s; expected more than 0, up to %s", period.Format(d), period.Format(maxBlock))
-	}
-	by, _ := ctx.Value(bridge.UserID).(string)
-	for _, b := range blocks {
-		b.By = printable.Text(by, fleet.MaxSaid)
 	}
 	_, err = l.changeSettings(ctx, fleet.Edit{What: "block", Settings: blocks, For: d})
 	return err
@@ -68,7 +64,7 @@ func (l *Limiter) Blocked(ctx context.Context) ([]Blocked, error) {
 
 // Unblock ends the blocks that [Limiter.Block] set. A key that is not blocked is no error. The errors are those of Block.
 func (l *Limiter) Unblock(ctx context.Context, requests ...Request) error {
-	blocks, err := l.blocks(requests)
+	blocks, err := l.keySettings(ctx, fleet.Block, requests)
 	if err != nil {
 		return err
 	}
@@ -79,25 +75,31 @@ func (l *Limiter) Unblock(ctx context.Context, requests ...Request) error {
 	return err
 }
 
-// blocks returns a block for each request, without its end.
-func (l *Limiter) blocks(requests []Request) ([]*fleet.Setting, error) {
+// keySettings returns a setting of a kind for the key of each request, by the user of ctx, without its end.
+func (l *Limiter) keySettings(ctx context.Context, kind fleet.Kind, requests []Request) ([]*fleet.Setting, error) {
 	if len(requests) == 0 {
-		return nil, &RuleError{Argument: "requests", Reason: "found none; expected one or more"}
+		return nil, noRequests()
 	}
-	blocks := make([]*fleet.Setting, len(requests))
+	by, _ := ctx.Value(bridge.UserID).(string)
+	settings := make([]*fleet.Setting, len(requests))
 	for i := range requests {
 		r := &requests[i]
 		switch err := r.Rule.checkName(); {
 		case err != nil:
 			return nil, err
 		case r.Rule.Name == "":
-			return nil, r.Rule.wrong("name", "found none; expected the name of the rule to block")
+			return nil, r.Rule.wrong("name", "found none; expected the name of the rule to %s", kind)
 		case r.Key == "" && r.Rule.Key != "":
 			return nil, &KeyError{Rule: r.Rule.Name, Expr: r.Rule.Key, Reason: "the key is empty"}
 		}
-		blocks[i] = &fleet.Setting{Kind: fleet.Block, Rule: r.Rule.settingName(), Key: l.subject(&r.Rule, r.Key)}
+		settings[i] = &fleet.Setting{Kind: kind, Rule: r.Rule.settingName(), Key: l.subject(&r.Rule, r.Key)}
+		settings[i].By = printable.Text(by, fleet.MaxSaid)
 	}
-	return blocks, nil
+	return settings, nil
+}
+
+func noRequests() error {
+	return &RuleError{Argument: "requests", Reason: "found none; expected one or more"}
 }
 
 // settingName returns the name by which settings name the rule. It is one for all unnamed rules of a method.

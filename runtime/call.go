@@ -30,10 +30,15 @@ type status struct {
 	patient       bool          // for Wait: any rule may delay the call by wait, whatever its own Wait is
 	wait          time.Duration // how long the call may wait, if it is patient
 	waits         bool          // a rule may delay the call
+	paused        bool          // a setting pauses one of its subjects
 	reports       bool          // the caller wants the quotas
 	countsRunning bool          // a rule counts calls that run
 	never         bool          // a rule of limit 0 refuses the call
 	isBlocked     bool          // one of its subjects is blocked
+
+	spot   *waiter   // its position in its line, or nil
+	began  time.Time // when it began to wait
+	asksAt time.Time // when it asks again if it is the first call that a pause holds
 
 	verdict   engine.Verdict
 	waited    time.Duration // how long the call waited until it was admitted

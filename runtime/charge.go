@@ -189,7 +189,7 @@ func (c *charged) apply(ctx context.Context, claims []*engine.Claim) error {
 func (c *charged) addition(h *held, n int64) *engine.Claim {
 	claim := h.claim
 	claim.Charged, claim.Delta = 0, n
-	rule, _ := c.limiter.inForce(cmp.Or(h.rule.base, h.rule), claim.Subject)
+	rule, _, _ := c.limiter.inForce(cmp.Or(h.rule.base, h.rule), claim.Subject)
 	if rule.tag == h.rule.tag && rule.Limit > 0 && (rule.pinned || claim.Limit == h.rule.Limit) {
 		claim.Limit, claim.Burst = rule.Limit, rule.claim.Burst
 	}

@@ -65,9 +65,10 @@ const (
 	SourceLease                // this process, with permits that it took ahead
 	SourcePolicy               // a FailurePolicy, because the store failed
 	SourceBlock                // a block: of [Limiter.Block], or one that an earlier refusal by a rule with Block began
+	SourcePause                // a pause, which the call could not wait for: see [Limiter.Pause]
 )
 
-// String returns "store", "memory", "lease", "policy" or "block".
+// String returns "store", "memory", "lease", "policy", "block" or "pause".
 func (s Source) String() string {
-	return word("Source", uint8(s), "store", "memory", "lease", "policy", "block")
+	return word("Source", uint8(s), "store", "memory", "lease", "policy", "block", "pause")
 }

@@ -22,11 +22,13 @@ const (
 	EventStoreBack                  // the store decides again, and has not failed for five seconds
 	EventChanged                    // this program changed settings: see Change and Settings
 	EventReleased                   // a call is over, and gave the permits of rules with Concurrency back, or could not: see Err
+	EventGiven                      // [Limiter.Give] gave up to CostBefore permits back, or took Cost, or could not: see Err
 )
 
-// String returns "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back", "changed" or "released".
+// String returns "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back", "changed", "released" or "given".
 func (k EventKind) String() string {
-	return word("EventKind", uint8(k), "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back", "changed", "released")
+	return word("EventKind", uint8(k), "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back", "changed", "released",
+		"given")
 }
 
 // Event tells an observer about one decision, about the refund or settlement of a charge, about the store, or about settings that this
@@ -43,7 +45,7 @@ func (k EventKind) String() string {
 type Event struct {
 	Kind       EventKind     // what happened
 	Method     string        // pkg.Type.Method; "" for requests
-	Rules      []Outcome     // of a decision, the rules that applied; of a refund or settlement, those whose charge it is about; in their order
+	Rules      []Outcome     // of a decision, the rules that applied; of a refund, a settlement or [Limiter.Give], those whose charges it is about; in their order
 	RetryAfter time.Duration // of a refusal: until all rules would admit the call; 0 if Never
 	Never      bool          // of a refusal: a rule of limit 0 refused
 	Took       time.Duration // how long the decision took, without Waited; for most decisions in this process, whole microseconds

@@ -15,7 +15,7 @@ import (
 
 // Override holds new values for the rules of one name: see [Overrides]. A field that is nil or zero leaves what holds without it: an override of
 // one key leaves what the override of all keys says, and that leaves what the rule declares. An override to shadow or trigger mode also removes
-// the rule's Wait, Queue, Block and Lease.
+// the rule's Wait, Queue, Block, Pausable and Lease.
 //
 // For example, a rule declares 100 permits a minute. With a Factor of 2 it has 200. With a Key "ann" and a Limit of 500, ann has 500 a minute,
 // and everybody else has what they had.
@@ -101,7 +101,7 @@ func (v Override) apply(r Rule) Rule {
 	}
 	if v.Mode != nil {
 		if r.Mode = *v.Mode; r.Mode != ModeEnforce {
-			r.Wait, r.Queue, r.Block, r.BlockMax, r.Lease = 0, 0, 0, 0, 0
+			r.Wait, r.Queue, r.Block, r.BlockMax, r.Pausable, r.Lease = 0, 0, 0, 0, false, 0
 		}
 	}
 	return r

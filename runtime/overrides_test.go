@@ -150,18 +150,18 @@ func TestOverrideKeepsTheIdentity(t *testing.T) {
 		if err := l.Overrides().SetLocal("p.T.M", o); err != nil {
 			t.Fatal(err)
 		}
-		changed, _ := l.inForce(rule, "k")
+		changed, _, _ := l.inForce(rule, "k")
 		if changed == rule || changed.tag != rule.tag {
 			t.Errorf("%+v: %+v has the tag %v, want %v", o, changed.Rule, changed.tag, rule.tag)
 		}
-		if again, _ := l.inForce(rule, "k"); again != changed {
+		if again, _, _ := l.inForce(rule, "k"); again != changed {
 			t.Errorf("%+v: prepared for each call", o)
 		}
 	}
 	if err := l.Overrides().SetLocal("p.T.M", Override{Per: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	if changed, _ := l.inForce(rule, "k"); changed.tag != "bucket:1h:{phone}" {
+	if changed, _, _ := l.inForce(rule, "k"); changed.tag != "bucket:1h:{phone}" {
 		t.Errorf("tag %v", changed.tag)
 	}
 }
@@ -222,7 +222,7 @@ func TestPrecedence(t *testing.T) {
 			}
 		}
 		want.Limit, want.Burst = exactly(want.Limit, factor), exactly(want.Burst, factor)
-		got, _ := l.inForce(rule, "ann")
+		got, _, _ := l.inForce(rule, "ann")
 		if got.Rule != want {
 			t.Fatalf("all %+v, own %+v:\n got %+v\nwant %+v", all, own, got.Rule, want)
 		}
@@ -230,7 +230,7 @@ func TestPrecedence(t *testing.T) {
 		if n := got.limitFor(given); pinned && n != want.Limit || !pinned && n != exactly(given, factor) {
 			t.Fatalf("all %+v, own %+v: the limit of a call, %d, becomes %d", all, own, given, n)
 		}
-		if other, _ := l.inForce(rule, "bob"); all.check("r") != nil && other != rule {
+		if other, _, _ := l.inForce(rule, "bob"); all.check("r") != nil && other != rule {
 			t.Fatalf("another key has %+v", other.Rule)
 		}
 	})
@@ -372,7 +372,7 @@ func TestOverridesAllocateNothing(t *testing.T) {
 		}
 		want, blocked := []int64{1, 5, 10, 10}[i], i == 3
 		n := testing.AllocsPerRun(1000, func() {
-			if got, left := l.inForce(rule, "k"); got.Limit != want || left > 0 != blocked {
+			if got, left, _ := l.inForce(rule, "k"); got.Limit != want || left > 0 != blocked {
 				t.Errorf("limit %d, blocked for %s", got.Limit, left)
 			}
 		})
@@ -397,7 +397,7 @@ func TestErrOfAnOverrideThatHasEnded(t *testing.T) {
 			if err := set(Override{Per: time.Minute, Until: time.Now().Add(time.Minute)}); err != nil {
 				t.Fatal(err)
 			}
-			if got, _ := l.inForce(rule, ""); got != rule {
+			if got, _, _ := l.inForce(rule, ""); got != rule {
 				t.Errorf("got %+v", got)
 			}
 			if err := l.Overrides().Err(); err == nil || !strings.Contains(err.Error(), "cron") {

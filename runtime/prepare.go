@@ -47,7 +47,7 @@ func (r Rule) prepareAs(shown, window, tag string) (*prepared, error) {
 	}
 	numbers := &engine.Rule{
 		Name: r.Name, Tag: tag, Kind: r.kind(), Per: r.length().Microseconds(), Warmup: r.Warmup.Microseconds(),
-		Slices: r.sliceCount(), Block: r.Block.Microseconds(), BlockMax: r.BlockMax.Microseconds(), Lease: r.Lease.Microseconds(),
+		Slices: r.sliceCount(), Block: r.Block.Microseconds(), BlockMax: r.BlockMax.Microseconds(), Pausable: r.Pausable, Lease: r.Lease.Microseconds(),
 		Instance: r.Scope == ScopeInstance, OnError: uint32(r.OnError),
 	}
 	if r.Cron != "" {

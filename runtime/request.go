@@ -134,13 +134,15 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 	c := l.newCall("")
 	defer c.free()
 	for i := range requests {
-		if err := c.addReset(&requests[i]); err != nil {
+		_, claim, err := l.claimOf(&requests[i])
+		if err != nil {
 			return 0, err
 		}
+		c.asked.Claims = append(c.asked.Claims, claim)
 	}
 	switch {
 	case len(requests) == 0:
-		return 0, &RuleError{Argument: "requests", Reason: "found none; expected one or more"}
+		return 0, noRequests()
 	case ctx.Err() != nil:
 		return 0, contextError(ctx, "")
 	}
@@ -187,22 +189,23 @@ func (l *Limiter) ruleFor(r *Request) (*prepared, string, error) {
 		return nil, "", err
 	}
 	subject := l.subject(&rule.Rule, r.Key)
-	rule, _ = l.inForce(rule, subject)
+	rule, _, _ = l.inForce(rule, subject)
 	return rule, subject, nil
 }
 
-func (c *call) addReset(r *Request) error {
-	rule, subject, err := c.limiter.ruleFor(r)
+// claimOf returns the rule of a request as it is in force, and its claim of one permit.
+func (l *Limiter) claimOf(r *Request) (*prepared, engine.Claim, error) {
+	rule, subject, err := l.ruleFor(r)
+	if err == nil {
+		err = l.supports(rule, 0)
+	}
+	if err == nil && r.Key == "" && rule.Key != "" {
+		err = &KeyError{Rule: rule.shown, Expr: rule.Key, Reason: "the key is empty"}
+	}
 	if err != nil {
-		return err
+		return nil, engine.Claim{}, err
 	}
-	if err := c.limiter.supports(rule, 0); err != nil {
-		return err
-	}
-	if r.Key == "" && rule.Key != "" {
-		return c.keyError(rule, rule.Key, "the key is empty")
-	}
-	claim := engine.Claim{Rule: rule.numbers, Subject: subject, Cost: 1, Limit: max(1, rule.Limit)}
-	c.asked.Claims = append(c.asked.Claims, claim)
-	return nil
+	claim := rule.claim
+	claim.Subject, claim.Limit = subject, max(1, rule.Limit)
+	return rule, claim, nil
 }

@@ -73,6 +73,10 @@ type Rule struct {
 	// is longer than Block, and at most 30 days. 0 means that all blocks have the same length. The directive for a Block of 10m and a
 	// BlockMax of 24h is block=10m..24h.
 	BlockMax time.Duration
+	// Pausable gives each count a marker beside it for pauses: see [Limiter.Pause]. A pause then holds from the moment at which it is stored,
+	// not within two seconds. Decisions under the rule read the marker, so they take a little longer, and they are neither combined nor
+	// remembered. In generated code it is set if the directive has pause=. It does not go with Cron, Lease, shadow or trigger mode.
+	Pausable bool
 	// Mode is what happens when the rule refuses a call; ModeEnforce by default.
 	Mode Mode
 	// Scope is who shares the counts; ScopeFleet by default.

@@ -17,6 +17,7 @@ type ruling struct {
 	limit     int64
 	wait      time.Duration // how long the rule may delay the call
 	blockLeft time.Duration // how long the subject is still blocked
+	pauseLeft time.Duration // how long a setting still pauses the subject
 	asked     int           // the index of the rule's claim in the call; notAsked because the limit is 0 or the subject is blocked
 	neverFits bool          // the rule, in shadow mode, can never admit the cost
 }
@@ -51,8 +52,11 @@ func (r *ruling) permits() int64 {
 	return r.cost
 }
 
-// noteHold makes a block the source of a refusal that it decided.
+// noteHold makes a pause or a block the source of a refusal that it decided.
 func (c *call) noteHold() {
+	if c.asked.PausedUntil() > 0 {
+		c.verdict.Source = engine.SourcePause
+	}
 	for i := range c.asked.Claims {
 		if claim := &c.asked.Claims[i]; claim.Blocked && claim.Mode == engine.Enforce {
 			c.verdict.Source = engine.SourceBlock

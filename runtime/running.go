@@ -92,8 +92,8 @@ func (c *call) identify(claim *engine.Claim) {
 	}
 }
 
-// hold makes permits of rules that count calls that run stay taken until they are given back.
-func (c *call) hold() {
+// keepRunning makes permits of rules that count calls that run stay taken until they are given back.
+func (c *call) keepRunning() {
 	for i := range c.asked.Claims {
 		c.asked.Claims[i].Kept = c.asked.Claims[i].Rule.Kind.CountsRunning()
 	}
@@ -105,7 +105,7 @@ func (c *call) hold() {
 func (c *call) decideInLine(ctx context.Context) error {
 	var place *fleet.Place
 	defer func() { place.Leave() }()
-	began := c.limiter.store.Time()
+	c.began = c.limiter.store.Time()
 	for {
 		turn := place.Turn(ctx)
 		before := c.othersBefore(place)
@@ -114,7 +114,15 @@ func (c *call) decideInLine(ctx context.Context) error {
 		}
 		if c.verdict.Admitted {
 			place.Leave()
-			return c.awaitPlace(ctx)
+			place = nil
+			if c.verdict.At <= c.verdict.Now {
+				return nil
+			}
+			if goes, err := c.awaitPlace(ctx); goes || err != nil {
+				return err
+			}
+			c.claimAgain()
+			continue
 		}
 		until, d := c.nextAsk(before)
 		if c.asked.Peek || d == 0 {
@@ -133,7 +141,6 @@ func (c *call) decideInLine(ctx context.Context) error {
 		if err := c.sleepUntil(ctx, turn, d); err != nil {
 			return err
 		}
-		c.waited = c.limiter.store.Time().Sub(began)
 		c.claimAgain()
 	}
 }
@@ -160,6 +167,10 @@ func (c *call) nextAsk(before *ruling) (until *ruling, d time.Duration) {
 // askInLine asks the stores. If others are before the call, it charges nothing.
 func (c *call) askInLine(ctx context.Context, others bool) (err error) {
 	reports := c.asked.Report
+	if c.paused {
+		c.pauseHere()
+		return nil
+	}
 	c.asked.Refused, c.asked.Report = others, reports || others
 	c.verdict, err = c.limiter.decider.Decide(ctx, &c.asked)
 	c.asked.Report = reports

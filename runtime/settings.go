@@ -11,36 +11,49 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 )
 
-// inForce returns what a rule is for a subject, as the overrides in force make it, and how long the subject is still blocked.
-func (l *Limiter) inForce(rule *prepared, subject string) (_ *prepared, blockLeft time.Duration) {
+// inForce returns what a rule is for a subject, as the overrides in force make it, and how long the subject is still blocked and paused.
+func (l *Limiter) inForce(rule *prepared, subject string) (_ *prepared, blockLeft, pauseLeft time.Duration) {
 	in := l.own.over(l.fleet)
 	if in == nil {
-		return rule, 0
+		return rule, 0, 0
 	}
 	return l.applying(rule, subject, in)
 }
 
 // applying is inForce for settings that may be about the rule.
-func (l *Limiter) applying(rule *prepared, subject string, in *fleet.InForce) (_ *prepared, blockLeft time.Duration) {
+func (l *Limiter) applying(rule *prepared, subject string, in *fleet.InForce) (_ *prepared, blockLeft, pauseLeft time.Duration) {
 	of := rule.settingsIn(in)
 	if of == nil {
-		return rule, 0
+		return rule, 0, 0
 	}
-	var own, block *fleet.Setting
+	var own, block, pause *fleet.Setting
 	if k := of.OfKey(subject); k != nil {
-		own, block = l.holding(k.Override), k.Block
+		own, block, pause = l.holding(k.Override), k.Block, k.Pause
 	}
 	if all := l.holding(of.All); own != nil || all != nil {
 		rule = l.applied(rule, own, all)
 	}
-	if block != nil && rule.Mode == ModeEnforce {
-		blockLeft = l.left(block)
+	if rule.Mode == ModeEnforce {
+		blockLeft, pauseLeft = l.left(block), l.left(pause)
 	}
-	return rule, blockLeft
+	return rule, blockLeft, pauseLeft
 }
 
-// left returns how long a setting with an end still holds. It reads the clock once.
+// pauseLeft returns how long a setting still pauses a subject of a rule.
+func (l *Limiter) pauseLeft(rule *prepared, subject string) time.Duration {
+	if of := rule.settingsIn(l.own.over(l.fleet)); of != nil {
+		if k := of.OfKey(subject); k != nil {
+			return l.left(k.Pause)
+		}
+	}
+	return 0
+}
+
+// left returns how long a setting with an end still holds, or 0 for nil. It reads the clock once.
 func (l *Limiter) left(s *fleet.Setting) time.Duration {
+	if s == nil {
+		return 0
+	}
 	left := s.Until.Sub(l.fleet.Now())
 	if left <= 0 {
 		l.fleet.Drop()
@@ -65,6 +78,9 @@ type found struct {
 
 // settingsIn returns the settings of the rule, or nil. It remembers them, because finding a rule by its name takes as long as all else.
 func (p *prepared) settingsIn(in *fleet.InForce) *fleet.OfRule {
+	if in == nil {
+		return nil
+	}
 	f := p.settings.Load()
 	if f == nil || f.in != in {
 		f = &found{in, in.Of(p.Name)}

@@ -204,6 +204,7 @@ type ruleText struct {
 	Queue     int64         `json:"queue,omitzero"`
 	Block     time.Duration `json:"block,omitzero"`
 	BlockMax  time.Duration `json:"block_max,omitzero"`
+	Pausable  bool          `json:"pausable,omitzero"`
 	Mode      Mode          `json:"mode,omitzero"`
 	Scope     Scope         `json:"-"`
 	Refund    Refund        `json:"-"`

@@ -21,6 +21,7 @@ func TestUsedRuleHasEachField(t *testing.T) {
 		{Name: "counter", Limit: 5, Per: time.Minute, Algorithm: SlidingCounter, Slices: 7, Block: time.Hour, BlockMax: 3 * time.Hour},
 		{Name: "members", Limit: 5, Per: time.Minute, Distinct: "{b}", Refund: RefundError, OnError: FailOpen, Message: "Slow down."},
 		{Name: "tokens", Limit: 5, Per: time.Minute, Amounts: true},
+		{Name: "paused", Limit: 5, Per: time.Minute, Pausable: true},
 		{Name: "leased", Limit: 5, Per: time.Minute, Lease: time.Second},
 		{Name: "alone", Limit: 5, Per: time.Minute, Scope: ScopeInstance},
 	}

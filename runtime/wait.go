@@ -9,38 +9,64 @@ import (
 )
 
 // decideInTime asks the stores, and sleeps until the call's place. If no place can be kept for the call, decideInTime sleeps until the call
-// would be admitted, and asks again.
+// would be admitted, or until its pause ends, and asks again.
 func (c *call) decideInTime(ctx context.Context) error {
-	if c.waits {
-		c.limitWaits(ctx)
-	}
-	if c.countsRunning {
+	mayWait := c.waits && c.limitWaits(ctx)
+	defer c.leaveLine()
+	switch {
+	case c.countsRunning:
 		return c.decideInLine(ctx)
+	case !mayWait:
+		return c.askStores(ctx)
 	}
-	var began time.Time
 	for {
-		v, err := c.limiter.decider.Decide(ctx, &c.asked)
-		c.verdict = v
-		switch {
-		case err != nil:
-			return storeError(ctx, c.method, err)
-		case v.Admitted && (v.At == v.Now || c.asked.Peek):
-			return nil
-		case v.Admitted:
-			return c.awaitPlace(ctx)
-		case c.asked.Peek || !c.asked.AskAgain(v):
-			c.noteHold()
-			return nil
-		}
-		if began.IsZero() {
-			began = c.limiter.store.Time()
-		}
-		if err := c.sleep(ctx, max(v.At-v.Now, shortestSleep), false); err != nil {
+		if err := c.awaitTurn(ctx); err != nil {
 			return err
 		}
-		c.waited = c.limiter.store.Time().Sub(began)
+		err := c.askStores(ctx)
+		if err != nil || c.verdict.At <= c.verdict.Now || c.asked.Peek {
+			return err
+		}
+		if c.began.IsZero() {
+			c.began = c.limiter.store.Time()
+		}
+		if goes, err := c.rest(ctx); goes || err != nil {
+			return err
+		}
 		c.claimAgain()
 	}
+}
+
+// askStores asks the stores once, unless a setting pauses a subject of the call.
+func (c *call) askStores(ctx context.Context) error {
+	if c.paused {
+		c.pauseHere()
+	} else {
+		v, err := c.limiter.decider.Decide(ctx, &c.asked)
+		if c.verdict = v; err != nil {
+			return storeError(ctx, c.method, err)
+		}
+	}
+	if !c.verdict.Admitted && (c.asked.Peek || !c.asked.AskAgain(c.verdict)) {
+		c.verdict.At = 0
+		c.noteHold()
+	}
+	return nil
+}
+
+// rest lets a call sleep that is not admitted now. It reports whether the call may go then, or has to ask again.
+func (c *call) rest(ctx context.Context) (goes bool, err error) {
+	v := c.verdict
+	switch paused := c.asked.PausedUntil(); {
+	case v.Admitted:
+		return c.awaitPlace(ctx)
+	case paused > 0:
+		c.asksAt = c.limiter.store.Time().Add(min(time.Duration(paused-v.Now)*time.Microsecond, pollPause))
+		c.hold()
+		return false, nil
+	}
+	c.stand()
+	return false, c.sleep(ctx, max(v.At-v.Now, shortestSleep), false)
 }
 
 // shortestSleep is the least time that a call sleeps before it asks again, in microseconds.
@@ -48,20 +74,30 @@ const shortestSleep = 100
 
 // claimAgain prepares the claims for being decided again, after the call has waited.
 func (c *call) claimAgain() {
+	began := !c.began.IsZero()
+	if began {
+		c.waited, c.paused = c.limiter.store.Time().Sub(c.began), false
+	}
 	for i := range c.rulings {
-		if r := &c.rulings[i]; r.isAsked() {
-			r.fill(c.claim(r), c.waited)
+		r := &c.rulings[i]
+		if !r.isAsked() {
+			continue
+		}
+		r.fill(c.claim(r), c.waited)
+		if began && r.rule.Mode == ModeEnforce {
+			r.pauseLeft = c.limiter.pauseLeft(r.rule, r.subject)
+			c.paused = c.paused || r.pauseLeft > 0
 		}
 	}
 }
 
 // limitWaits keeps the call from waiting beyond the deadline of ctx. If a rule has Distinct, the call does not wait at all: a member that
-// is known now may have left the window by then.
-func (c *call) limitWaits(ctx context.Context) {
+// is known now may have left the window by then. limitWaits reports whether the call may still wait.
+func (c *call) limitWaits(ctx context.Context) bool {
 	counts := slices.ContainsFunc(c.rulings, func(r ruling) bool { return r.rule.Distinct != "" })
 	deadline, ok := ctx.Deadline()
 	if !ok && !counts {
-		return
+		return true
 	}
 	left := time.Duration(0)
 	if !counts {
@@ -71,16 +107,35 @@ func (c *call) limitWaits(ctx context.Context) {
 		c.rulings[i].wait = min(c.rulings[i].wait, left)
 	}
 	c.claimAgain()
+	return left > 0
 }
 
-// awaitPlace sleeps until the place of a call that is admitted later. If ctx ends first, it gives the place back.
-func (c *call) awaitPlace(ctx context.Context) error {
-	wait := c.verdict.At - c.verdict.Now
-	c.waited += time.Duration(wait) * time.Microsecond
-	err := c.sleep(ctx, wait, true)
-	if err == nil {
-		return nil
+// awaitPlace sleeps until the place of a call that is admitted. If a pause has begun by then, the call gives its place back and has to ask
+// again. If ctx ends first, it gives its place back, too.
+func (c *call) awaitPlace(ctx context.Context) (goes bool, err error) {
+	wait := time.Duration(c.verdict.At-c.verdict.Now) * time.Microsecond
+	c.waited += wait
+	c.stand()
+	for due := c.limiter.store.Time().Add(wait); ; {
+		left := due.Sub(c.limiter.store.Time()) + time.Microsecond - 1
+		if err := c.sleep(ctx, left.Microseconds(), true); err != nil {
+			return false, joinErrors(err, c.giveBack(ctx))
+		}
+		isDue := !c.limiter.store.Time().Before(due)
+		switch {
+		case c.isPaused(ctx):
+			c.asksAt = time.Time{}
+			c.hold()
+			_ = c.giveBack(ctx) // the call goes on waiting, even if its old place stays charged
+			return false, nil
+		case isDue:
+			return true, c.awaitOrder(ctx)
+		}
 	}
+}
+
+// giveBack gives back the place of a call.
+func (c *call) giveBack(ctx context.Context) error {
 	back, cancel := afterCall(ctx)
 	defer cancel()
 	for i := range c.asked.Claims {
@@ -88,20 +143,26 @@ func (c *call) awaitPlace(ctx context.Context) error {
 	}
 	c.asked.Rollback = true
 	failed := c.limiter.decider.Adjust(back, &c.asked)
-	if back.Err() != nil {
-		failed = nil // the store still gives the place back; a timeout here would look like a deadline of ctx
+	c.asked.Rollback = false
+	for i := range c.asked.Claims {
+		c.asked.Claims[i].Delta = 0
 	}
-	return joinErrors(err, failed)
+	if back.Err() != nil {
+		return nil // the store still gives the place back; a timeout here would look like a deadline of ctx
+	}
+	return failed
 }
 
-// sleep waits for us microseconds. It returns an error if ctx ends first.
+// sleep waits for us microseconds, or until the call is woken. It returns an error if ctx ends first.
 func (c *call) sleep(ctx context.Context, us int64, placed bool) error {
 	if us <= 0 {
 		return nil
 	}
 	d := time.Duration(us) * time.Microsecond
 	until := c.limiter.store.Time().Add(d)
-	c.limiter.store.Sleep(ctx, d, placed)
+	nap, awake := c.spot.nap(ctx)
+	c.limiter.store.Sleep(nap, d, placed)
+	awake()
 	if ctx.Err() == nil || !c.limiter.store.Time().Before(until) { // a sleep that ends right at the deadline counts
 		return nil
 	}

@@ -23,7 +23,7 @@ import (
 // The numbers of results and sources, by which decisions are counted.
 const (
 	results = int(ratelimit.ResultOtherRefused) + 1
-	sources = int(ratelimit.SourceBlock) + 1
+	sources = int(ratelimit.SourcePause) + 1
 )
 
 const (
@@ -41,7 +41,7 @@ const (
 //	ratelimit_failures_total{rule,event}                 calls that were not decided, or gave up waiting; refunds, settles and releases that failed
 //	ratelimit_running{rule}                              gauge: permits that calls of this process hold now under algorithm=concurrency
 //
-// and those of [Collector.Watch]. A call under two rules counts for both. The source is store, memory, lease, policy or block: see [ratelimit.Source]. Beyond 1,000 rules the label is "other".
+// and those of [Collector.Watch]. A call under two rules counts for both. The source is store, memory, lease, policy, block or pause: see [ratelimit.Source]. Beyond 1,000 rules the label is "other".
 type Collector struct {
 	decisions   *prometheus.CounterVec
 	durations   *prometheus.HistogramVec

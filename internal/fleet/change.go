@@ -148,7 +148,7 @@ func (w *writing) fit(before, after map[string]*Setting, e *Edit, now time.Time)
 		most = MaxByProgram
 	}
 	if held := count(after, now); held > most && held > count(before, now) {
-		return &Unfit{fmt.Sprintf("found %d overrides and blocks; expected at most %d", held, most)}
+		return &Unfit{fmt.Sprintf("found %d overrides, blocks and pauses; expected at most %d", held, most)}
 	}
 	forever, last := false, now
 	for name, s := range after {

@@ -20,7 +20,7 @@ type OfRule struct {
 }
 
 // OfKey are the settings that hold for one key of a rule.
-type OfKey struct{ Override, Block *Setting }
+type OfKey struct{ Override, Block, Pause *Setting }
 
 var seed = maphash.MakeSeed()
 
@@ -70,8 +70,10 @@ func (in *InForce) All() iter.Seq[*Setting] {
 				return
 			}
 			for _, k := range r.keys {
-				if k.Override != nil && !yield(k.Override) || k.Block != nil && !yield(k.Block) {
-					return
+				for _, s := range []*Setting{k.Override, k.Block, k.Pause} {
+					if s != nil && !yield(s) {
+						return
+					}
 				}
 			}
 		}
@@ -118,9 +120,12 @@ func (in *InForce) put(s *Setting) {
 		k = new(OfKey)
 		r.keys[s.Key] = k
 	}
-	if s.Kind == Block {
+	switch s.Kind {
+	case Block:
 		k.Block = s
-	} else {
+	case Pause:
+		k.Pause = s
+	default:
 		k.Override = s
 	}
 }

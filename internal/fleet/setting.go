@@ -20,6 +20,7 @@ type Kind string
 const (
 	Override Kind = "override"
 	Block    Kind = "block"
+	Pause    Kind = "pause"
 )
 
 // Setting changes what holds for a rule, or for one key of it.
@@ -123,9 +124,9 @@ func parse(name, text string) (*Setting, error) {
 	s.Kind, s.Rule, s.Key, s.AllKeys = Kind(kind), rule, subject, !byKey
 	switch {
 	case err != nil:
-	case byKey != closed || rule == "" || s.Kind != Override && s.Kind != Block:
-		err = errors.New("expected override or block, and a rule")
-	case s.Kind == Block && s.Until.IsZero() && !s.Cleared:
+	case byKey != closed || rule == "" || s.Kind != Override && s.Kind != Block && s.Kind != Pause:
+		err = errors.New("expected override, block or pause, and a rule")
+	case s.Kind != Override && s.Until.IsZero() && !s.Cleared:
 		err = errors.New("the end is missing")
 	}
 	if err != nil {

@@ -2,10 +2,11 @@ package key
 
 import "strings"
 
-// The words before the tag in the keys of free places and blocks. No tag begins with them.
+// The words before the tag in the keys of free places, blocks and pauses. No tag begins with them.
 const (
 	free  = "free-places:"
 	block = "block:"
+	pause = "pause:"
 )
 
 const end = "}:" // the end of a subject, which contains no braces
@@ -22,8 +23,14 @@ func Free(prefix, name, subject, tag string) string { return State(prefix, name,
 // Block returns the key of the block of a state.
 func Block(prefix, name, subject, tag string) string { return State(prefix, name, subject, block+tag) }
 
+// Pause returns the key of the pause of a state.
+func Pause(prefix, name, subject, tag string) string { return State(prefix, name, subject, pause+tag) }
+
 // FreeOf returns the key of the free places of the state with this key.
 func FreeOf(state string) string { return strings.Replace(state, end, end+free, 1) }
+
+// PauseOf returns the key of the pause of the state with this key.
+func PauseOf(state string) string { return strings.Replace(state, end, end+pause, 1) }
 
 // BlockOf returns the key of the block of the state with this key.
 func BlockOf(state string) string { return strings.Replace(state, end, end+block, 1) }
@@ -44,6 +51,6 @@ func Split(key string) (p Parts, ok bool) {
 	owner, rest, opens := strings.Cut(key, ":{")
 	subject, tag, closes := strings.Cut(rest, end)
 	of, isBlock := strings.CutPrefix(tag, block)
-	isFree := strings.HasPrefix(tag, "free") // also the key of older programs
-	return Parts{owner, subject, of, isBlock}, opens && closes && !isFree
+	isOther := strings.HasPrefix(tag, "free") || strings.HasPrefix(tag, pause) // also the key of free places of older programs
+	return Parts{owner, subject, of, isBlock}, opens && closes && !isOther
 }

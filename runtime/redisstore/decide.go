@@ -73,7 +73,7 @@ func (r *request) permits() (n int64) {
 	for i := range r.call.Claims {
 		c := &r.call.Claims[i]
 		switch {
-		case !c.Rule.Kind.KeepsTimes():
+		case !c.Rule.Kind.KeepsTimes(), r.call.Change >= engine.Pauses:
 		case r.adjust:
 			n += max(0, c.Delta)
 		default:

@@ -48,7 +48,7 @@ func (r *request) joins() bool {
 		return false
 	}
 	return !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool {
-		return !c.Rule.Kind.Takes("up-to") || c.Cost != 1 || c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Block > 0
+		return !c.Rule.Kind.Takes("up-to") || c.Cost != 1 || c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Block > 0 || c.Rule.Pausable
 	})
 }
 

@@ -48,7 +48,7 @@ func (d *leased) leasable(call *engine.Call) bool {
 	}
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		if c.Rule.Lease != first.Rule.Lease || c.Cost != first.Cost || c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Block > 0 {
+		if c.Rule.Lease != first.Rule.Lease || c.Cost != first.Cost || c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Block > 0 || c.Rule.Pausable {
 			return false
 		}
 	}

@@ -117,7 +117,8 @@ func (m *remembered) remembers(call *engine.Call) bool {
 		return false
 	}
 	for i := range call.Claims {
-		if c := &call.Claims[i]; c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Kind.CountsMembers() || c.Rule.Kind.CountsRunning() {
+		c := &call.Claims[i]
+		if c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Kind.CountsMembers() || c.Rule.Kind.CountsRunning() || c.Rule.Pausable {
 			return false
 		}
 	}

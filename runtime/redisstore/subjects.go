@@ -122,7 +122,8 @@ func (p *part) Reset(ctx context.Context, call *engine.Call) (found int, err err
 		for i := range call.Claims {
 			c := &call.Claims[i]
 			states = append(states, pipe.Del(ctx, key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag)))
-			pipe.Del(ctx, key.Free(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag), key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
+			pipe.Del(ctx, key.Free(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag), key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag),
+				key.Pause(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
 		}
 		return nil
 	})

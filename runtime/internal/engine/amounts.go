@@ -131,6 +131,16 @@ func (a *amounts) GiveBack(c *Claim, n, now int64, _ bool) {
 	}
 }
 
+func (a *amounts) give(c *Claim, n, now int64) {
+	gone, _ := a.gone(c, now)
+	for i := a.search(now+1) - 1; i >= gone && n > 0; i-- {
+		given := min(n, a.entries[i].permits)
+		a.entries[i].permits -= given
+		a.total -= given
+		n -= given
+	}
+}
+
 // Lease charges the permits at the end of the lease.
 func (a *amounts) Lease(c *Claim, n, now, stop int64) int64 { return a.commit(c, n, now, stop) }
 

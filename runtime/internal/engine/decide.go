@@ -11,7 +11,9 @@ func (call *Call) Decide(cells []*Cell, now int64) Verdict {
 			v.At = max(v.At, c.Earliest)
 		}
 	}
-	if v.At > now && !call.Refused {
+	if until := call.PausedUntil(); until > 0 {
+		v.At, v.Admitted = until, false // no place is kept in a pause
+	} else if v.At > now && !call.Refused {
 		call.place(cells, &v)
 	}
 	switch {
@@ -42,6 +44,7 @@ func (call *Call) check(c *Claim, cell *Cell, now int64) {
 		n = 1
 	}
 	c.Earliest = cell.State.Earliest(c, n, now, now)
+	cell.pause(c, now)
 	c.Refused = c.Earliest > now+c.Wait
 	if cell.isBlocked(c.Rule, now) {
 		c.Earliest, c.Refused, c.Blocked = max(c.Earliest, cell.Until), true, true
@@ -145,16 +148,20 @@ func (call *Call) report(cells []*Cell, v Verdict) {
 	}
 }
 
-// Adjust changes the charge of each claim of an admitted call by the claim's Delta. Nothing else may use the cells meanwhile.
+// Adjust changes the charge of each claim by the claim's Delta, or what else the call's Change says. Nothing else may use the cells meanwhile.
 func (call *Call) Adjust(cells []*Cell, now int64) {
 	for i := range call.Claims {
 		c, cell := &call.Claims[i], cells[i]
 		n := c.Delta
 		c.Delta = 0
 		switch {
+		case call.Change >= Pauses:
+			cell.changePause(call.Change, n, now)
 		case n > 0:
 			cell.State.Charge(c, n, now)
 			c.At = now
+		case call.Change == Gives:
+			cell.give(c, -n, now)
 		case n < 0 && c.Dated: // the charge is not a place, so no place becomes free
 			cell.State.GiveBack(c, -n, now, call.Rollback)
 		case n < 0:

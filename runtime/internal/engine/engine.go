@@ -20,6 +20,7 @@ type Rule struct {
 	Slices   int64     // of SlidingCounter
 	Block    int64     // how long a subject is blocked after a refusal; 0 means no block
 	BlockMax int64     // each block within a day of the last one's end is twice as long, up to this; 0 means that all have the same length
+	Pausable bool      // its subjects have markers of pauses
 	Lease    int64     // how long a process may keep permits that it took ahead; 0 means no lease
 	Instance bool      // counted in this process only, not in the limiter's store
 	OnError  uint32    // the failure policy, in the numbers of package ratelimit; 0 means that of the limiter
@@ -75,6 +76,7 @@ type Claim struct {
 
 	Refused  bool  // the rule refuses the call, or would refuse it if it were not a Shadow
 	Blocked  bool  // an earlier refusal blocks the subject
+	Paused   int64 // when the pause of the subject ends; 0 if there is none
 	Earliest int64 // when the rule admits the claim, if nothing else is admitted before; only set if that is later than now
 	Fired    int64 // permits used in the window, if this call reaches a Trigger's limit; else 0
 
@@ -84,13 +86,13 @@ type Claim struct {
 	Room int64 // permits that are left after the decision
 	Full int64 // when all permits are back; the time of the decision if they are back now
 
-	Delta int64 // the change for Adjust: below 0, permits to give back; above 0, permits to take, even beyond the limit
+	Delta int64 // the change for Adjust: below 0, permits to give back; above 0, permits to take, even beyond the limit; or see Pauses
 }
 
 // Clear clears the fields that Decide sets.
 func (c *Claim) Clear() {
 	c.Charged, c.At, c.Extra, c.Stored, c.Refused, c.Earliest, c.Fired, c.Room, c.Full = 0, 0, 0, 0, false, 0, 0, 0, 0
-	c.Dated, c.By, c.Blocked = false, ByStore, false
+	c.Dated, c.By, c.Blocked, c.Paused = false, ByStore, false, 0
 }
 
 // By is who decided a claim.
@@ -131,8 +133,20 @@ type Call struct {
 	// Rollback tells Adjust that the call was not made: Adjust then closes a window that the call opened.
 	Rollback bool
 
+	Change Change // what Adjust does
+
 	Failure error // Decide sets why the store failed, if a failure policy decided
 }
+
+// Change is what Adjust does.
+type Change uint8
+
+const (
+	Charges  Change = iota // it changes the charges of an admitted call
+	Gives                  // it gives back permits that no call has to have taken, the newest ones that are no places, or takes some
+	Pauses                 // it pauses the subjects for Delta microseconds; a pause that ends later stays
+	Repauses               // it does so in place of any other pause; a Delta below 0 ends the pause
+)
 
 // Verdict is the answer to a call. It is small enough for registers.
 type Verdict struct {
@@ -158,6 +172,7 @@ const (
 	SourceLease
 	SourcePolicy
 	SourceBlock
+	SourcePause
 )
 
 // AskAgain reports whether the call should be decided again at v.At: it may wait until then, but no place could be kept for it.

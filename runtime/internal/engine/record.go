@@ -4,7 +4,7 @@ package engine
 // numbers mean depends on the kind of the rule, which is not part of the Record.
 type Record struct {
 	numbers [3]int64 // a bucket's full, last, and parts and limit in one; or a window's start, stop and used
-	cell    *Cell    // not nil for other kinds, and if there are free places, a block, a raised limit, or windows of calls that wait
+	cell    *Cell    // not nil for other kinds, and if there are free places, a block, a pause, a raised limit, or windows of calls that wait
 }
 
 // NewRecord returns the record of a subject that was never charged.
@@ -60,7 +60,7 @@ func (r *Record) Unpack(rule *Rule, u *Unpacked) *Cell {
 
 // Pack stores the cell in u in the record. If the record has a cell of its own, that was changed in place, and u is empty.
 func (r *Record) Pack(u *Unpacked) {
-	plain := len(u.cell.Free) == 0 && u.cell.Until == longAgo
+	plain := len(u.cell.Free) == 0 && u.cell.Until == longAgo && u.cell.Paused == 0
 	switch u.cell.State.(type) {
 	case *bucket:
 		r.numbers = u.bucket.numbers()
@@ -98,7 +98,7 @@ func (r *Record) Admits(c *Claim, now int64) bool {
 	case r.cell != nil && r.cell.converts(c):
 		return false
 	case r.cell != nil:
-		return !r.cell.isBlocked(c.Rule, now) && r.cell.State.Earliest(c, c.Cost, now, now) <= now && r.cell.State.Grows(c, now) == 0
+		return !r.cell.isBlocked(c.Rule, now) && r.cell.Paused <= now && r.cell.State.Earliest(c, c.Cost, now, now) <= now && r.cell.State.Grows(c, now) == 0
 	case c.Rule.Kind.isPlainBucket():
 		b := r.bucket()
 		return int64(b.limit) == c.Limit && b.Earliest(c, c.Cost, now, now) <= now
@@ -166,6 +166,6 @@ func (r *Record) Size() int64 {
 }
 
 // cellSize is the size of a cell without its state and free places, in bytes.
-const cellSize = 56
+const cellSize = 64
 
 func (cell *Cell) size() int64 { return cellSize + int64(cap(cell.Free))*32 + cell.State.Size() }

@@ -117,6 +117,20 @@ func (s *slidingCounter) GiveBack(c *Claim, n, now int64, _ bool) {
 	s.used -= n
 }
 
+func (s *slidingCounter) give(c *Claim, n, now int64) {
+	if _, used := s.total(c.Rule, now); used == 0 {
+		return
+	}
+	s.move(c.Rule, now)
+	for slice := s.newest; slice >= s.newest-c.Rule.Slices && n > 0; slice-- {
+		i := s.index(slice)
+		given := min(n, s.slices[i])
+		s.slices[i] -= given
+		s.used -= given
+		n -= given
+	}
+}
+
 func (s *slidingCounter) Expiry(r *Rule) int64 { return (s.newest + r.Slices + 1) * r.width() }
 
 func (s *slidingCounter) Size() int64 { return 48 + 8*int64(len(s.slices)) }

@@ -93,6 +93,19 @@ func (s *slidingWindow) GiveBack(c *Claim, n, now int64, _ bool) {
 	s.times.remove(from, int(n))
 }
 
+// maxPassed is how many places may be behind permits that are given. If there are more, the oldest permits go instead.
+const maxPassed = 1000
+
+func (s *slidingWindow) give(c *Claim, n, now int64) {
+	gone, stop := s.times.search(now-c.Rule.Per+1), s.times.search(now+1)
+	n = min(n, int64(stop-gone))
+	if s.times.len()-stop > maxPassed {
+		s.times.drop(gone + int(n))
+		return
+	}
+	s.times.remove(stop-int(n), int(n))
+}
+
 func (s *slidingWindow) Expiry(r *Rule) int64 {
 	if n := s.times.len(); n > 0 {
 		return s.times.at(n-1) + r.Per

@@ -45,6 +45,7 @@ type Cell struct {
 	Free   intervals // places that were given up and that other calls may use
 	Until  int64     // when the subject's last block ends
 	Length int64     // of that block
+	Paused int64     // when the subject's pause ends
 }
 
 // NewCell returns the cell of a subject that was never charged.
@@ -52,5 +53,5 @@ func NewCell(r *Rule) Cell { return Cell{State: table[r.Kind].state(r), Until: l
 
 // Expiry returns when the cell can be forgotten.
 func (cell *Cell) Expiry(r *Rule) int64 {
-	return max(cell.State.Expiry(r), cell.blockExpiry(r))
+	return max(cell.State.Expiry(r), cell.blockExpiry(r), cell.Paused)
 }

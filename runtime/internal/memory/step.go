@@ -142,7 +142,9 @@ func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 		if c.Delta <= 0 || w.entries[i] != nil && !c.Rule.Kind.KeepsTimes() {
 			continue // what is there does not grow
 		}
-		c.Cost = c.Delta
+		if c.Cost = c.Delta; call.Change >= engine.Pauses {
+			c.Cost = 0
+		}
 		e, b := w.need(i, &c, &keys[i], now)
 		entries, bytes = entries+e, bytes+b
 	}

@@ -177,6 +177,9 @@ func (p *part) tell(call *engine.Call, v *engine.Verdict) {
 		if told.Full > 0 {
 			told.Full -= ahead
 		}
+		if told.Paused > 0 {
+			told.Paused -= ahead
+		}
 		*c = told
 	}
 }

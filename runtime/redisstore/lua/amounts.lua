@@ -232,3 +232,20 @@ function amounts.give_back(c, n, now, at)
   end
   call('DEL', c.key)
 end
+
+-- Changes a block of entries at a time.
+function amounts.give(c, n, now)
+  local first, stop = gone(c), search(c, now + 1)
+  while n > 0 and stop > first do
+    local from = max(first, stop - 1 - (stop - 1) % BLOCK)
+    local list, given = read(c, from, stop), 0
+    for k = 2 * (stop - from), 2, -2 do
+      local part = min(n - given, list[k])
+      list[k], given = list[k] - part, given + part
+    end
+    call('SETRANGE', c.key, entry_at(c, from), pack('<' .. rep('dI4', stop - from), unpack(list, 1, 2 * (stop - from))))
+    call('SETRANGE', c.key, block_at(from), pack('<d', block_permits(c, from) - given))
+    c.total, n, stop = c.total - given, n - given, from
+  end
+  if c.stop > 0 then write_head(c) end
+end

@@ -1,14 +1,15 @@
 -- How a call is sent. Its first argument is a byte of flags, followed by its claims. A claim has these fields, in this order: kind, mode,
 -- has, limit, cost, a, b, wait and text; and if its rule has blocks, block and block_most. See common.lua. Each claim has the key of its state,
--- then the key of its free places if it needs them, then the key of its block if its rule has blocks.
+-- then the key of its free places if it needs them, then the key of its block if its rule has blocks, then that of its pause likewise.
 --
 -- Some calls have a second argument, the amount. It is the most permits that the call takes, if it takes as many as every rule admits.
 -- If the call takes permits ahead, it is the most permits that it takes, and the length of the lease.
 --
 -- In these files a call is the list of its claims, with these properties:
 --
---   peek, report, up_to, refused, adjusts, rollback, leases
+--   peek, report, up_to, refused, adjusts, rollback, leases, gives
 --                what to do: see engine.Call
+--   pausable     whether any rule has pauses
 --   has_amount   whether the call has a second argument
 --   keys         how many keys its claims have
 --   enforced     the claims whose rule is in enforce mode
@@ -34,7 +35,11 @@ local function add_claim(claims, text, from)
   if includes(has, BLOCK) then c.block, c.block_most, behind = parse('<dd', text, behind) end
   if is.prepare then is.prepare(c) end
   claims[c.number] = c
-  claims.keys = claims.keys + 1 + (includes(has, FREE) and 1 or 0) + (includes(has, BLOCK) and 1 or 0)
+  claims.keys = claims.keys + 1
+  for _, key in ipairs { FREE, BLOCK, PAUSE } do
+    if includes(has, key) then claims.keys = claims.keys + 1 end
+  end
+  claims.pausable = claims.pausable or includes(has, PAUSE)
   claims.plain = claims.plain and mode == ENFORCE and has == 0 and cost == 1 and not is.counts_running
   claims.of_one_call = claims.of_one_call or is.of_one_call
   if mode == ENFORCE then table.insert(claims.enforced, c) end
@@ -44,7 +49,7 @@ end
 local function set_flags(claims, flags)
   local function has(flag) return includes(flags, flag) end
   claims.peek, claims.report, claims.up_to, claims.refused = has(1), has(2) or has(1), has(4), has(8)
-  claims.adjusts, claims.rollback, claims.leases = has(16), has(32), has(64)
+  claims.adjusts, claims.rollback, claims.leases, claims.gives = has(16), has(32), has(64), has(128)
   claims.has_amount = claims.up_to or claims.leases
 end
 
@@ -66,5 +71,6 @@ end
 local function set_keys(c, keys, k)
   if includes(c.has, FREE) then c.free_key, k = keys[k], k + 1 end
   if includes(c.has, BLOCK) then c.block_key, k = keys[k], k + 1 end
+  if includes(c.has, PAUSE) then c.pause_key, k = keys[k], k + 1 end
   return k
 end

@@ -23,12 +23,14 @@ const (
 	flagAdjust   = 16
 	flagRollback = 32
 	flagLease    = 64
+	flagGive     = 128
 )
 
 // The keys that a claim has besides its state. common.lua has the same numbers.
 const (
 	hasFree  = 1
 	hasBlock = 2
+	hasPause = 4
 )
 
 // Run is one or more calls in the form in which the script is sent them. run.lua and claims.lua read it.
@@ -63,14 +65,23 @@ func decisionFlags(call *engine.Call) (flags byte) {
 	return flags
 }
 
-// AddAdjustment adds an admitted call whose charges are to be changed by the Deltas of its claims.
+// AddAdjustment adds an admitted call whose charges are to be changed by the Deltas of its claims, or another change.
 func (r *Run) AddAdjustment(call *engine.Call, now int64) {
-	flags := byte(flagAdjust)
+	flags, replaces := byte(flagAdjust), int64(0)
 	if call.Rollback {
 		flags |= flagRollback
 	}
+	if call.Change == engine.Gives {
+		flags |= flagGive
+	}
+	if call.Change == engine.Repauses {
+		replaces = 1
+	}
 	r.add(call, flags, func(c *engine.Claim) sent {
-		return sent{Terms: c.Terms(now, now), cost: c.Delta, wait: c.At, free: !c.Dated}
+		if call.Change >= engine.Pauses {
+			return sent{Terms: c.Terms(now, now), cost: c.Delta, wait: replaces}
+		}
+		return sent{Terms: c.Terms(now, now), cost: c.Delta, wait: c.At, free: !c.Dated && call.Change == engine.Charges}
 	})
 }
 
@@ -87,6 +98,10 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 		if c.Rule.Block > 0 && flags&flagAdjust == 0 {
 			has |= hasBlock
 			r.Keys = append(r.Keys, key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
+		}
+		if c.Rule.Pausable && (flags&flagAdjust == 0 || call.Change >= engine.Pauses) {
+			has |= hasPause
+			r.Keys = append(r.Keys, key.Pause(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
 		}
 		claims = append(claims, byte(c.Rule.Kind), byte(c.Mode), has)
 		claims = appendNumbers(claims, c.Limit, t.cost, t.A, t.B, t.wait)
@@ -200,11 +215,12 @@ const (
 	entryAdmitted = 6
 	entryOther    = 7
 	entryBlocked  = 8
+	entryPaused   = 9
 )
 
 // numbersOf is how many numbers an entry of each kind has.
 var numbersOf = [...]int{
-	entryRefusal: 2, entryPrice: 2, entryQuota: 4, entryDamage: 0, entryRecorded: 1, entryAdmitted: 3, entryOther: 3, entryBlocked: 0,
+	entryRefusal: 2, entryPrice: 2, entryQuota: 4, entryDamage: 0, entryRecorded: 1, entryAdmitted: 3, entryOther: 3, entryBlocked: 0, entryPaused: 1,
 }
 
 // readEntries reads a reply that is a list of entries.
@@ -256,6 +272,8 @@ func readEntry(entry string, call *engine.Call, v *engine.Verdict) {
 		c.Dated, c.At = true, n[0]
 	case entryBlocked:
 		c.Blocked = true
+	case entryPaused:
+		c.Paused = n[0]
 	case entryDamage:
 		v.Damaged = true
 	case entryQuota:

@@ -6,20 +6,22 @@
 --   limit, cost       permits
 --   a, b, text        values that the algorithm needs; see its file
 --   wait              how long the rule may delay the call; in an adjustment, the time of the charge
---   has               which keys it has besides its state: a sum of FREE and BLOCK
+--   has               which keys it has besides its state: a sum of FREE, BLOCK and PAUSE
 --   key               the key of the state
 --   free_key          the key of its free places, if the call may wait, or if it adjusts a charge that may be a place
 --   block_key         the key of the subject's block, if the rule has blocks; see block.lua
+--   pause_key         the key of the subject's pause, if the rule has pauses; see pause.lua
 --   block, block_most how long a refusal blocks the subject, and up to how long that doubles, or 0
 --
 -- An algorithm is a table of functions with the names of the methods of engine.State. Besides them it has check, and it may have prepare,
--- load and ends. It may lack charge.
+-- load and ends. It may lack charge and give.
 --
 --   prepare           computes what is the same for all subjects of a rule
 --   check             loads the state into the claim. It returns the earliest time, and whether the caller sent the wrong calendar window,
 --                     so that it must send the call again with the window that holds now
 --   load              loads what only a charge needs
 --   charge            charges permits even beyond the limit. If it is missing, commit does so; rules that count members are never settled
+--   give              gives back permits, the newest ones that are no places. If it is missing, give_back does so
 --   ends              returns the end of the present window, at which a lease ends at the latest. If it is missing, the permits of a lease
 --                     are recorded at the lease's end
 --
@@ -39,7 +41,7 @@
 -- Damage: a state with an invalid length, or with numbers that no program writes, counts as none.
 
 local ENFORCE, SHADOW, TRIGGER = 0, 1, 2
-local FREE, BLOCK = 1, 2 -- which keys a claim has besides its state, as a sum
+local FREE, BLOCK, PAUSE = 1, 2, 4 -- which keys a claim has besides its state, as a sum
 local MOST_USED = 2 ^ 51 -- a count stops there; only a trigger, which admits any cost, gets that far
 local LAYOUT, LAYOUTS = 1, 32
 local MAX_LOOKS = 16 -- in how many intervals a call looks for a place, in how many groups of permits of each, and how often for all rules

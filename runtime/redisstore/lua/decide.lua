@@ -9,6 +9,7 @@ local function note(claims, now)
   for i = 1, #claims do
     local c = claims[i]
     if c.mode == TRIGGER then c.earliest, c.fired = now, false end
+    if c.pause_key then use('pause').note(c, now) end
     c.refused = c.earliest > now + c.wait
     if c.block_key then use('block').note(c, now) end
     if c.earliest > now and c.mode == ENFORCE then
@@ -98,6 +99,7 @@ end
 --            it has an amount, or else 0
 --     7      the call is not admitted: now; when to ask again, or 0; 0. This entry may be missing if a rule refuses the call
 --     8      an earlier refusal blocks the subject of the claim
+--     9      when the pause of the subject of the claim ends
 --
 -- The parameter at is when the call is admitted, or when to ask again. It is 0 if the call is refused.
 local function reply_of(claims, now, at, admitted, taken)
@@ -110,6 +112,7 @@ local function reply_of(claims, now, at, admitted, taken)
       reply = pack('<BBdddd', i, 3, c.earliest, c.block_key and c.refused and 0 or room, full, c.fired or 0) .. reply
     end
     if c.blocked_until then reply = char(i, 8) .. reply end
+    if c.paused_until then reply = pack('<BBd', i, 9, c.paused_until) .. reply end
   end
   if at == 0 and not claims.refused then return reply end
   if reply == '' and admitted and at == now and not taken then return now end
@@ -141,7 +144,12 @@ end
 local function decide_any(claims, now, amount)
   local at, refused, waits = note(claims, now)
   local admitted, taken = at == now and not refused, nil
-  if waits and not claims.refused then at, admitted, refused = place(claims, now, at, refused) end
+  local paused = claims.pausable and use('pause').last(claims)
+  if paused then
+    at, admitted = paused, false -- no place is kept in a pause
+  elseif waits and not claims.refused then
+    at, admitted, refused = place(claims, now, at, refused)
+  end
   if refused then
     at = 0
     use('block').begin(claims, now)
@@ -155,9 +163,14 @@ end
 local function adjust(claims, now)
   load(claims, now)
   for _, c in ipairs(claims) do
-    if c.cost > 0 then
+    if c.pause_key then
+      use('pause').change(c, now)
+    elseif c.cost > 0 then
       local charge = c.is.charge or c.commit
       charge(c, c.cost, now, now)
+    elseif claims.gives then
+      local give = c.is.give or c.is.give_back
+      give(c, -c.cost, now, now)
     elseif c.free_key and c.wait > now and c.is.last then
       use('places').give_back(c, -c.cost, now)
     else

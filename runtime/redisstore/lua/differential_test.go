@@ -98,6 +98,7 @@ func drawRules(t *rapid.T) []*engine.Rule {
 			r.Block = rapid.SampledFrom([]int64{1000, second}).Draw(t, "block")
 			r.BlockMax = rapid.SampledFrom([]int64{0, 1500, 7 * second, 200 * second}).Draw(t, "longest block")
 		}
+		r.Pausable = r.Schedule == nil && rapid.IntRange(0, 4).Draw(t, "has pauses") == 0
 		if r.Kind == engine.TokenBucket {
 			r.Lease = rapid.SampledFrom([]int64{0, 1000, 7 * second}).Draw(t, "may lease for")
 		}
@@ -112,6 +113,8 @@ func (p *pair) step() {
 	switch n := rapid.IntRange(0, 9).Draw(p.t, "what"); {
 	case n < 2 && len(p.taken) > 0:
 		p.adjust()
+	case n == 2:
+		p.changeOther()
 	case n == 9 && rapid.IntRange(0, 3).Draw(p.t, "a crowd") == 0:
 		p.crowd()
 	case n == 9:
@@ -181,8 +184,9 @@ func (p *pair) drawCall() engine.Call {
 		c.Burst = rapid.SampledFrom([]int64{c.Limit, c.Limit, 1, 7}).Draw(t, "burst")
 		c.Mode = engine.Mode(rapid.SampledFrom([]int{0, 0, 0, 0, 0, 1, 2}).Draw(t, "mode"))
 		if r.Block > 0 && rapid.IntRange(0, 3).Draw(t, "without its block") == 0 {
-			c.Rule = &engine.Rule{Name: r.Name, Tag: r.Tag, Kind: r.Kind, Per: r.Per, Schedule: r.Schedule, Warmup: r.Warmup, Slices: r.Slices}
-		} else if r.Block > 0 {
+			c.Rule = &engine.Rule{Name: r.Name, Tag: r.Tag, Kind: r.Kind, Per: r.Per, Schedule: r.Schedule, Warmup: r.Warmup, Slices: r.Slices, Pausable: r.Pausable}
+		}
+		if c.Rule.Block > 0 || r.Pausable {
 			c.Mode = engine.Enforce
 		}
 		if r.Kind == engine.Prepaid && rapid.Bool().Draw(t, "leaky") || r.Kind == engine.Warmup {
@@ -218,7 +222,7 @@ func (p *pair) drawLease(cost int64) engine.Call {
 	call.Lease = rapid.SampledFrom([]int64{1, 5, 1000, second, 7 * second}).Draw(t, "lease")
 	call.Ahead = rapid.SampledFrom([]int64{1, 2, 5, 150}).Draw(t, "ahead")
 	for _, r := range p.rules {
-		if !r.Kind.Takes("lease") || r.Block > 0 {
+		if !r.Kind.Takes("lease") || r.Block > 0 || r.Pausable {
 			continue
 		}
 		c := engine.Claim{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject")}
@@ -373,9 +377,35 @@ func (p *pair) adjust() {
 	}
 }
 
-// change changes the charges of a call by the Deltas of its claims.
+// changeOther gives permits that no call has to have taken, takes some, or changes the pause of a subject.
+func (p *pair) changeOther() {
+	t, r := p.t, rapid.SampledFrom(p.rules).Draw(p.t, "rule")
+	limit := rapid.SampledFrom([]int64{3, 5, 10, 1}).Draw(t, "limit")
+	c := engine.Claim{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject"), Cost: 1, Limit: limit, Burst: limit}
+	if r.Kind == engine.Warmup {
+		c.Burst = 0
+	}
+	call := engine.Call{Prefix: "p", Change: engine.Gives}
+	switch {
+	case r.Pausable && rapid.Bool().Draw(t, "pauses"):
+		call.Change = rapid.SampledFrom([]engine.Change{engine.Pauses, engine.Repauses, engine.Repauses}).Draw(t, "change")
+		c.Delta = rapid.SampledFrom([]int64{1, 1000, second, 9 * second, 100 * second}).Draw(t, "pause")
+		if call.Change == engine.Repauses && rapid.IntRange(0, 2).Draw(t, "resumes") == 0 {
+			c.Delta = -1
+		}
+	case r.Kind.CountsMembers():
+		return
+	default:
+		c.Delta = rapid.SampledFrom([]int64{-1, -1, -2, -5, -100, 1, 3}).Draw(t, "give")
+	}
+	call.Claims = []engine.Claim{c}
+	p.change(call)
+}
+
+// change changes the charges of a call by the Deltas of its claims, or what else it says.
 func (p *pair) change(some engine.Call) {
-	want := engine.Call{Prefix: some.Prefix, Rollback: some.Rollback, Claims: slices.Clone(some.Claims)}
+	want := some
+	want.Claims = slices.Clone(some.Claims)
 	at, v, err := p.now, engine.Verdict{}, error(nil)
 	for tries := 0; tries < 2 && v.Now == 0; tries++ {
 		run := new(Run)

@@ -24,7 +24,7 @@ func files() []string {
 			names = append(names, name)
 		}
 	}
-	return append(names, "claims", "places", "lease", "block", "decide", "run")
+	return append(names, "claims", "places", "lease", "block", "pause", "decide", "run")
 }
 
 // filesOfKinds returns the name of the Lua file of each kind, in the order of the kinds.
@@ -64,7 +64,7 @@ func Commands(rules ...*engine.Rule) []string {
 	names := []string{"DEL", "TIME"}
 	for _, r := range rules {
 		names = append(names, strings.Fields(r.Kind.Row().Commands)...)
-		if r.Block > 0 {
+		if r.Block > 0 || r.Pausable {
 			names = append(names, "GET", "SET")
 		}
 	}

@@ -208,3 +208,26 @@ function sliding_counter.give_back(c, n, now, at)
   c.total = c.total - n
   write(c)
 end
+
+-- Changes a block of slices at a time.
+function sliding_counter.give(c, n)
+  if c.total == 0 then return end
+  move(c)
+  local given, to = min(n, c.count), c.present - 1
+  c.count, c.total, n = c.count - given, c.total - given, n - given
+  while n > 0 and to >= c.present - c.b do
+    local slot = to % c.slots
+    local from = max(c.present - c.b, to - slot % BLOCK)
+    local first, size = c.head + 8 * (slot - to + from), to - from + 1
+    local list = { parse('<' .. string.rep('d', size), part(c, first, first + 8 * size - 1)) }
+    given = 0
+    for k = size, 1, -1 do
+      local permits = min(n - given, list[k])
+      list[k], given = list[k] - permits, given + permits
+    end
+    call('SETRANGE', c.key, first, pack('<' .. string.rep('d', size), unpack(list, 1, size)))
+    if c.blocks > 0 then set_sums(c, slot, pack('<d', sum(c, slot) - given)) end
+    c.total, n, to = c.total - given, n - given, from - 1
+  end
+  write(c)
+end

@@ -7,6 +7,7 @@ local sliding_window = {}
 function sliding_window.prepare(c) c.step = (c.a - c.a % 8) / 8 + 1 end
 
 local MAX_MOVED = 64 -- how many later permits a charge is inserted before; if there are more, it is recorded at the newest one's time
+local MAX_PASSED = 1000 -- how many places may be behind permits that are given; if there are more, the oldest permits go instead
 local MAX_SEARCHED = 10000 -- how many permits a command may compare; that takes about 0.3 ms
 
 -- Returns the time of a permit. If the list is damaged, all its permits have the time 0, and the next charge deletes it.
@@ -194,4 +195,14 @@ function sliding_window.give_back(c, n, now, at)
   if from - gone > MAX_SEARCHED then return drop(c, gone + n) end
   drop(c, gone)
   if n > 0 then call('LREM', c.key, n, permit) end
+end
+
+function sliding_window.give(c, n, now)
+  local length = call('LLEN', c.key)
+  local gone, stop = search(c, now - c.a + 1, now, length), search(c, now + 1, now, length)
+  n = min(n, stop - gone)
+  if n <= 0 then return end
+  if length - stop > MAX_PASSED then return drop(c, gone + n) end
+  for i, place in ipairs(call('LRANGE', c.key, stop, -1)) do call('LSET', c.key, stop - n + i - 1, place) end
+  call('LTRIM', c.key, '0', integer(-1 - n))
 end

@@ -66,6 +66,8 @@ func (s *store) Unsupported(r *engine.Rule, wait int64) (argument, reason string
 	switch {
 	case r.Block > 0:
 		return "block", "without scripts a refusal cannot begin a block"
+	case r.Pausable:
+		return "pause", "without scripts no pause can be read together with a count"
 	case r.Kind.CountsMembers():
 		return "distinct", "without scripts members cannot be counted exactly"
 	case r.Kind != engine.FixedWindow && r.Kind != engine.Calendar:

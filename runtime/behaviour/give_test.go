@@ -1,0 +1,53 @@
+package behaviour_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Permits that are given can be taken again, but a rule never has more than its limit left. A negative number takes permits, also beyond the
+// limit. Each algorithm does so.
+func TestGive(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		for _, rule := range []ratelimit.Rule{
+			{Name: "sliding", Limit: 5, Per: time.Hour}, {Name: "amounts", Limit: 5, Per: time.Hour, Amounts: true},
+			{Name: "fixed", Limit: 5, Per: time.Hour, Algorithm: ratelimit.FixedWindow}, {Name: "calendar", Limit: 5, Cron: "0 0 1 1 *"},
+			{Name: "counter", Limit: 5, Per: time.Hour, Algorithm: ratelimit.SlidingCounter},
+			{Name: "slices", Limit: 5, Per: time.Hour, Algorithm: ratelimit.SlidingCounter, Slices: 500},
+			{Name: "bucket", Limit: 5, Per: 24 * time.Hour, Algorithm: ratelimit.TokenBucket},
+		} {
+			q := ratelimit.Request{Rule: rule, Key: "ann"}
+			for step, c := range []struct{ take, give, left int64 }{
+				{5, 0, 0}, {0, 2, 2}, {1, 1, 2}, {0, 100, 5}, {0, 100, 5}, {0, -3, 2}, {0, -4, 0}, {0, 100, 5}, {5, 5, 5},
+			} {
+				for range c.take {
+					s.admit(t, q)
+				}
+				if err := s.limiter.Give(t.Context(), c.give, q); err != nil {
+					t.Fatalf("%s: %v", rule.Name, err)
+				}
+				if left := s.left(t, q); left != c.left {
+					t.Fatalf("%s: step %d leaves %d, want %d", rule.Name, step, left, c.left)
+				}
+			}
+			if err := s.limiter.Give(t.Context(), 1, ratelimit.Request{Rule: rule, Key: "a fresh key"}); err != nil {
+				t.Errorf("%s: a key without a count: %v", rule.Name, err)
+			}
+		}
+		members := ratelimit.Request{Rule: ratelimit.Rule{Name: "members", Limit: 5, Per: time.Hour, Distinct: "{m}"}, Key: "ann"}
+		if err := s.limiter.Give(t.Context(), 1, members); !isRuleError(err) {
+			t.Errorf("members: %v", err)
+		}
+		if err := s.limiter.Give(t.Context(), 1); !isRuleError(err) {
+			t.Errorf("no request: %v", err)
+		}
+	})
+}
+
+func isRuleError(err error) bool {
+	_, ok := errors.AsType[*ratelimit.RuleError](err)
+	return ok
+}

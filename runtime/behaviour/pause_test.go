@@ -1,0 +1,182 @@
+package behaviour_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// fleets returns limiters of several programs that share one store, for each store in real time.
+func fleets(t *testing.T, programs int, scenario func(t *testing.T, limiters []*ratelimit.Limiter)) {
+	t.Run("memory", func(t *testing.T) {
+		store := inRealTime()
+		limiters := make([]*ratelimit.Limiter, programs)
+		for i := range limiters {
+			limiters[i] = ratelimit.New(store)
+		}
+		scenario(t, limiters)
+	})
+	t.Run("redis", func(t *testing.T) {
+		server := redistest.Start(t)
+		limiters := make([]*ratelimit.Limiter, programs)
+		for i := range limiters {
+			limiters[i] = ratelimit.New(scripted(connect(t, server.Addr)))
+		}
+		scenario(t, limiters)
+	})
+}
+
+// both are a rule that has a marker of pauses, and one that settings pause.
+var both = map[string]ratelimit.Rule{
+	"marker":  {Name: "marked", Algorithm: ratelimit.TokenBucket, Limit: 1000, Per: time.Second, Burst: 5, Pausable: true},
+	"setting": {Name: "set", Algorithm: ratelimit.TokenBucket, Limit: 1000, Per: time.Second, Burst: 5},
+}
+
+// During a pause calls that may wait hold, and others are refused until its end. Other keys go on. Resume ends it at once.
+func TestPause(t *testing.T) {
+	fleets(t, 1, func(t *testing.T, limiters []*ratelimit.Limiter) {
+		for kind, rule := range both {
+			l, ctx, q := limiters[0], t.Context(), ratelimit.Request{Rule: rule, Key: "ann"}
+			if err := l.Pause(ctx, time.Hour, q); err != nil {
+				t.Fatal(err)
+			}
+			d, err := l.Allow(ctx, q)
+			if err != nil || d.Allowed || d.Never || d.Source != ratelimit.SourcePause || d.RetryAfter > time.Hour || d.RetryAfter < 50*time.Minute {
+				t.Fatalf("%s: got %+v, error %v", kind, d, err)
+			}
+			if d, err := l.Peek(ctx, q); err != nil || d.Allowed || d.Source != ratelimit.SourcePause {
+				t.Errorf("%s: a peek tells %+v, error %v", kind, d, err)
+			}
+			if d, err := l.Allow(ctx, ratelimit.Request{Rule: rule, Key: "bob"}); err != nil || !d.Allowed {
+				t.Errorf("%s: another key: %+v, error %v", kind, d, err)
+			}
+			short, cancel := context.WithTimeout(ctx, 20*time.Minute)
+			if _, err := l.Wait(short, q); !errors.Is(err, ratelimit.ErrTooManyRequests) {
+				t.Errorf("%s: a call with too little time: %v", kind, err)
+			}
+			cancel()
+			gone := make(chan error)
+			go func() {
+				_, err := l.Wait(ctx, q)
+				gone <- err
+			}()
+			select {
+			case err := <-gone:
+				t.Fatalf("%s: a call goes on in the pause: %v", kind, err)
+			case <-time.After(50 * time.Millisecond):
+			}
+			if err := l.Resume(ctx, q); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-gone; err != nil {
+				t.Errorf("%s: after the pause: %v", kind, err)
+			}
+			if d, err := l.Allow(ctx, q); err != nil || !d.Allowed {
+				t.Errorf("%s: after the pause: %+v, error %v", kind, d, err)
+			}
+		}
+	})
+}
+
+// A pause by hand replaces another one. It ends by itself.
+func TestPauseIsReplaced(t *testing.T) {
+	fleets(t, 1, func(t *testing.T, limiters []*ratelimit.Limiter) {
+		for kind, rule := range both {
+			q, l := ratelimit.Request{Rule: rule, Key: "ann"}, limiters[0]
+			for _, d := range []time.Duration{time.Hour, 100 * time.Millisecond} {
+				if err := l.Pause(t.Context(), d, q); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if d, err := l.Allow(t.Context(), q); err != nil || d.RetryAfter > 100*time.Millisecond {
+				t.Errorf("%s: got %+v, error %v", kind, d, err)
+			}
+			if _, err := l.Wait(t.Context(), q); err != nil {
+				t.Errorf("%s: %v", kind, err)
+			}
+		}
+	})
+}
+
+// Calls of three programs sleep for their places when a pause begins. No call is admitted that asked after the pause was stored. Then they go on
+// within the limit, those of each program in their order, and a context that ends takes one call out.
+func TestPauseOfSleepingCalls(t *testing.T) {
+	const programs, waiters = 3, 40
+	fleets(t, programs, func(t *testing.T, limiters []*ratelimit.Limiter) {
+		rule := ratelimit.Rule{Name: "far", Algorithm: ratelimit.LeakyBucket, Limit: 200, Per: time.Second, Pausable: true}
+		q, ctx := ratelimit.Request{Rule: rule, Key: "account"}, t.Context()
+		var mu sync.Mutex
+		var order [programs][]int
+		var times []time.Time
+		var all sync.WaitGroup
+		left, cancel := context.WithCancel(ctx)
+		for n := range waiters {
+			for p, l := range limiters {
+				if err := peekable(l, q); err != nil {
+					t.Fatal(err)
+				}
+				all.Go(func() {
+					of := ctx
+					if n == waiters/2 {
+						of = left
+					}
+					_, err := l.Wait(of, q)
+					mu.Lock()
+					defer mu.Unlock()
+					switch {
+					case n == waiters/2:
+						if !errors.Is(err, context.Canceled) {
+							t.Errorf("a call whose context ends: %v", err)
+						}
+					case err != nil:
+						t.Error(err)
+					default:
+						order[p], times = append(order[p], n), append(times, time.Now())
+					}
+				})
+			}
+			time.Sleep(2 * time.Millisecond) // so that the calls of a program come one after the other
+		}
+		began := time.Now()
+		if err := limiters[0].Pause(ctx, 700*time.Millisecond, q); err != nil {
+			t.Fatal(err)
+		}
+		stored := time.Now()
+		cancel()
+		all.Wait()
+		const late = 100 * time.Millisecond // between the admission of a call and the reading of the clock, on a busy machine
+		after := 0
+		for _, at := range times {
+			if at.After(stored.Add(late)) && at.Before(began.Add(700*time.Millisecond)) {
+				t.Errorf("a call goes on %v after the pause began", at.Sub(stored))
+			}
+			if at.After(began.Add(700 * time.Millisecond)) {
+				after++
+			}
+		}
+		if after < programs*waiters/2 {
+			t.Errorf("only %d calls went on after the pause", after)
+		}
+		for p := range order {
+			swapped := 0
+			for i := 1; i < len(order[p]); i++ {
+				if order[p][i] < order[p][i-1] {
+					swapped++
+				}
+			}
+			if swapped > 0 {
+				t.Errorf("program %d: %d calls go before earlier ones: %v", p, swapped, order[p])
+			}
+		}
+	})
+}
+
+func peekable(l *ratelimit.Limiter, q ratelimit.Request) error {
+	_, err := l.Peek(context.Background(), q)
+	return err
+}

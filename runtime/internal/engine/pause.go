@@ -1,0 +1,30 @@
+package engine
+
+// pause notes until when the claim's subject is paused, if it is.
+func (cell *Cell) pause(c *Claim, now int64) {
+	if c.Rule.Pausable && cell.Paused > now {
+		c.Paused, c.Earliest = cell.Paused, max(c.Earliest, cell.Paused)
+	}
+}
+
+// PausedUntil returns when the last pause of the call ends, or 0.
+func (call *Call) PausedUntil() (until int64) {
+	for i := range call.Claims {
+		if c := &call.Claims[i]; c.Mode == Enforce {
+			until = max(until, c.Paused)
+		}
+	}
+	return until
+}
+
+// changePause begins, replaces or ends the pause of the claim's subject.
+func (cell *Cell) changePause(change Change, d, now int64) {
+	switch {
+	case d < 0:
+		cell.Paused = 0
+	case change == Repauses:
+		cell.Paused = now + d
+	default:
+		cell.Paused = max(cell.Paused, now+d)
+	}
+}

@@ -1,0 +1,98 @@
+package ratelimit
+
+import (
+	"context"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// Pause holds the calls of the requests' keys under their rules for d, up to 30 days, in all programs with this prefix on the store. Calls that
+// may wait longer than the pause lasts hold: they wait until it ends, and then for their permits. Other calls are refused, and RetryAfter is
+// the rest of the pause. Pause replaces any other pause. [Limiter.Resume] ends it.
+//
+// Under a rule that is Pausable no call is admitted once Pause has returned. A call that waits for its place gives the place back. Under other
+// rules this limiter follows at once, the others within about two seconds, and only the Name, Key and Hash of the rule matter. A rule in shadow
+// or trigger mode pauses nothing. The errors are those of [Limiter.Block].
+func (l *Limiter) Pause(ctx context.Context, d time.Duration, requests ...Request) error {
+	if len(requests) > 0 && (d <= 0 || d > maxBlock) {
+		return requests[0].Rule.wrong("pause", "found %s; expected more than 0, up to %s", period.Format(d), period.Format(maxBlock))
+	}
+	return l.changePauses(ctx, d, requests)
+}
+
+// Resume ends the pauses of the requests' keys under their rules. The calls that this limiter holds go on at once, those of others within about
+// two seconds. A key that is not paused is no error. The errors are those of [Limiter.Block].
+func (l *Limiter) Resume(ctx context.Context, requests ...Request) error {
+	return l.changePauses(ctx, 0, requests)
+}
+
+// changePauses pauses the keys of the requests for d, or ends their pauses if d is 0. The pause of a rule that is Pausable is a marker beside
+// its state. Other pauses are settings. The end of a pause is written in both, because a rule may have been another one when the pause began.
+func (l *Limiter) changePauses(ctx context.Context, d time.Duration, requests []Request) error {
+	what := "pause"
+	if d == 0 {
+		what = "resume"
+	}
+	all, err := l.keySettings(ctx, fleet.Pause, requests)
+	if err != nil {
+		return err
+	}
+	var settings []*fleet.Setting
+	marks := &engine.Call{Prefix: l.prefix, Change: engine.Repauses}
+	for i := range requests {
+		rule, claim, err := l.claimOf(&requests[i])
+		switch {
+		case !requests[i].Rule.Pausable:
+		case err != nil:
+			return err
+		case rule.Pausable:
+			if claim.Delta = d.Microseconds(); d == 0 {
+				claim.Delta = -1
+			}
+			marks.Claims = append(marks.Claims, claim)
+		}
+		if all[i].Cleared = d == 0; d == 0 || !requests[i].Rule.Pausable {
+			settings = append(settings, all[i])
+		}
+	}
+	if len(marks.Claims) > 0 {
+		if err := l.changeStates(ctx, what, marks); err != nil {
+			return err
+		}
+	}
+	if len(settings) > 0 {
+		_, err = l.changeSettings(ctx, fleet.Edit{What: what, Settings: settings, For: d})
+	}
+	l.wakeAll(requests)
+	return err
+}
+
+// changeStates changes states by a Change that is no adjustment of a call, in the name of the actor of ctx.
+func (l *Limiter) changeStates(ctx context.Context, what string, call *engine.Call) error {
+	by, err := actorOf(ctx)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return contextError(ctx, "")
+	}
+	if err := l.decider.Adjust(ctx, call); err != nil {
+		return storeError(ctx, "", err)
+	}
+	first := &call.Claims[0]
+	return storeError(ctx, "", l.fleet.Note(ctx, fleet.Change{
+		By: by.By, Reason: by.Reason, What: what, Rule: first.Rule.Name, Key: first.Subject, Keys: len(call.Claims),
+	}))
+}
+
+// wakeAll wakes the calls of this limiter that wait for the keys of the requests, so that they ask again.
+func (l *Limiter) wakeAll(requests []Request) {
+	for i := range requests {
+		if rule, subject, err := l.ruleFor(&requests[i]); err == nil {
+			l.waiting.wake(lineName{rule.Name, rule.tag, subject})
+		}
+	}
+}
