@@ -25,7 +25,7 @@ func (t *tool) block(ctx context.Context, args []string) error {
 	if t.forTime == 0 || t.forTime > maxBlock {
 		return misused(fmt.Sprintf("block: -for: expected how long, up to %s, as in -for 1h", words(maxBlock)))
 	}
-	settings, _, err := t.blocks(ctx, args)
+	settings, _, err := t.keySettings(ctx, fleet.Block, args)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (t *tool) block(ctx context.Context, args []string) error {
 
 // unblock ends blocks. It also says which of them a rule with block= goes on refusing.
 func (t *tool) unblock(ctx context.Context, args []string) error {
-	settings, requests, err := t.blocks(ctx, args)
+	settings, requests, err := t.keySettings(ctx, fleet.Block, args)
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func (t *tool) unblock(ctx context.Context, args []string) error {
 	})
 }
 
-// blocks returns a block for each key, without its end, and the requests that it is for.
-func (t *tool) blocks(ctx context.Context, args []string) ([]*fleet.Setting, []ratelimit.Request, error) {
+// keySettings returns a block or a pause for each key, without its end, and the requests that they are for.
+func (t *tool) keySettings(ctx context.Context, kind fleet.Kind, args []string) ([]*fleet.Setting, []ratelimit.Request, error) {
 	rules, err := t.findAll(ctx, settingName(args[0]))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w, or use -force", err)
@@ -70,7 +70,7 @@ func (t *tool) blocks(ctx context.Context, args []string) ([]*fleet.Setting, []r
 	if err != nil {
 		return nil, nil, err
 	}
-	settings, err := t.settingsOf(fleet.Block, args[0], exact, keys)
+	settings, err := t.settingsOf(kind, args[0], exact, keys)
 	return settings, all, err
 }
 
@@ -83,7 +83,12 @@ func (t *tool) ownBlock(ctx context.Context, q ratelimit.Request) (time.Time, er
 	if err != nil {
 		return time.Time{}, err
 	}
-	text, err := t.client.Get(ctx, key.BlockOf(state)).Result()
+	return t.marked(ctx, key.BlockOf(state))
+}
+
+// marked returns the time in a marker, or a time in the past if there is none.
+func (t *tool) marked(ctx context.Context, name string) (time.Time, error) {
+	text, err := t.client.Get(ctx, name).Result()
 	if errors.Is(err, redis.Nil) {
 		err = nil
 	}

@@ -20,7 +20,10 @@ func (t *tool) printChanges(ctx context.Context, args []string) error {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(c fleet.Change) bool { return len(args) > 0 && settingName(c.Rule) != settingName(args[0]) })
-	all = all[:min(len(all), cmp.Or(t.n, shownChanges))]
+	if t.n < 0 {
+		return misused("changes: -n: expected 1 or more")
+	}
+	all = all[:min(int64(len(all)), cmp.Or(t.n, shownChanges))]
 	lines := [][]string{{"AT", "BY", "WHAT", "RULE", "KEY", "BEFORE → AFTER", "REASON"}}
 	for i := range all {
 		c := &all[i]
@@ -41,7 +44,7 @@ func keysInWords(c *fleet.Change) string {
 }
 
 // kindsChanged are the kinds of settings that a change is about. Others are about overrides.
-var kindsChanged = map[string]fleet.Kind{"block": fleet.Block, "unblock": fleet.Block}
+var kindsChanged = map[string]fleet.Kind{"block": fleet.Block, "unblock": fleet.Block, "pause": fleet.Pause, "resume": fleet.Pause}
 
 // changeInWords says what was set before and after a change, if it is one of a single setting.
 func changeInWords(c *fleet.Change) string {

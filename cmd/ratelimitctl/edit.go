@@ -16,6 +16,7 @@ import (
 var settingWords = map[fleet.Kind]struct{ set, unset string }{
 	fleet.Override: {"", "no override"},
 	fleet.Block:    {"blocked", "not blocked"},
+	fleet.Pause:    {"paused", "not paused"},
 }
 
 // edit is a change of settings by one command.

@@ -73,7 +73,11 @@ func TestBadInput(t *testing.T) {
 		{misuse, "for all unnamed rules of a method: write p.T.M", "override set p.T.M#2 -limit 1 -for 1h"},
 		{misuse, "-reason: found 201 bytes", "block login ann -for 1h -reason " + strings.Repeat("x", 201)},
 		{misuse, "-sort: expected decisions", "top -sort x"},
-		{misuse, "expected 1 or more", "changes -n 0"},
+		{misuse, "expected 1 or more", "changes -n -1"},
+		{misuse, "give: -n: expected how many permits", "give login ann"},
+		{misuse, "pause: -for: expected how long", "pause login ann"},
+		{misuse, "counts by {user}: name a key", "pause login -for 1m"},
+		{failed, "or use -force", "resume logn ann"},
 		{misuse, "settings import: /none: no such file", "settings import /none"},
 		{misuse, "need a URL that begins with rediss", "-tls-ca /etc/ssl/certs/ca-certificates.crt rules"},
 		{misuse, "-tls-ca: /none: no such file", "-tls-ca /none rules"},
@@ -117,9 +121,11 @@ func TestLostServer(t *testing.T) {
 func example(c *command) []string {
 	args := strings.Fields(c.name)
 	switch c.name {
-	case "inspect", "reset", "unblock":
+	case "inspect", "reset", "unblock", "resume":
 		return append(args, "login", "ann")
-	case "block":
+	case "give":
+		return append(args, "login", "ann", "-n", "1")
+	case "block", "pause":
 		return append(args, "login", "ann", "-for", "1h")
 	case "override set":
 		return append(args, "login", "-limit", "1", "-for", "1h")
@@ -186,7 +192,7 @@ func TestHostileStore(t *testing.T) {
 	for _, command := range []string{
 		"rules", "inspect login ann", "reset login ann", "inspect login ann", "block login ann -for 1h", "unblock login ann",
 		"override list", "blocked", "blocked login", "override clear login", "override set login -limit 3 -for 1h", "top -once", "doctor", "acl",
-		"inspect nobody", "inspect -all ann", "changes", "processes", "settings export", "settings import", "-prefix other rules",
+		"inspect nobody", "inspect -all ann", "pause login ann -for 1h", "resume login ann", "give login ann -n 1", "changes", "processes", "settings export", "settings import", "-prefix other rules",
 	} {
 		for _, flags := range [][]string{nil, {"-json"}} {
 			var out, errs bytes.Buffer

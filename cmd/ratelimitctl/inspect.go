@@ -26,6 +26,7 @@ type inspected struct {
 	Declared      *directive `json:"declared,omitempty"`     // if something else is in force
 	Because       []source   `json:"because,omitempty"`      // the settings in force
 	BlockedByRule time.Time  `json:"blockedByRule,omitzero"` // until when its block= refuses the key
+	PausedByRule  time.Time  `json:"pausedByRule,omitzero"`  // until when a marker of its pause= pauses the key
 	Used          int64      `json:"used"`
 	Capacity      int64      `json:"capacity"` // permits that the key can have at once: the limit, or the burst of a bucket
 	Remaining     int64      `json:"remaining"`
@@ -119,16 +120,12 @@ func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratel
 		return s, err
 	}
 	s = inspected{Rule: q.Rule.Name, Varies: used.Varies, directive: directiveOf(rule, false), words: inWords(rule, false)}
-	own := ratelimit.Request{Rule: rule, Key: q.Key, Member: rand.Text()} // a member that is not counted yet, for a rule with distinct=
-	d, err := t.counts.Peek(ctx, own)
+	quota, retry, err := t.peek(ctx, rule, q.Key)
 	if err != nil {
 		return s, err
 	}
-	for _, quota := range d.Quotas {
-		s.Key, s.Capacity, s.Remaining, s.Used = quota.Key, quota.Limit, quota.Remaining, quota.Limit-quota.Remaining
-		s.ResetIn = words(quota.Reset)
-	}
-	retry := d.RetryAfter
+	s.Key, s.Capacity, s.Remaining, s.Used = quota.Key, quota.Limit, quota.Remaining, quota.Limit-quota.Remaining
+	s.ResetIn = words(quota.Reset)
 	if err := t.readCount(ctx, &s, rule, state); err != nil {
 		return s, err
 	}
@@ -136,9 +133,15 @@ func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratel
 		return s, err
 	}
 	blocked := s.BlockedByRule
+	if s.PausedByRule, err = t.markedPause(ctx, q, state); err != nil {
+		return s, err
+	}
+	if s.PausedByRule.After(blocked) {
+		blocked = s.PausedByRule
+	}
 	for _, found := range t.sources(q.Rule.Name, state) {
 		s.Because = append(s.Because, found)
-		if found.Kind == fleet.Block && rule.Mode == ratelimit.ModeEnforce && found.Until.After(blocked) {
+		if found.Kind != fleet.Override && rule.Mode == ratelimit.ModeEnforce && found.Until.After(blocked) {
 			blocked = found.Until
 		}
 	}
@@ -148,6 +151,26 @@ func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratel
 	}
 	s.RetryAfter = words(max(retry, blocked.Sub(t.fleet.Now())))
 	return s, nil
+}
+
+// peek returns what a key has left under a rule with its overrides applied, whether the key is blocked or not.
+func (t *tool) peek(ctx context.Context, rule ratelimit.Rule, key string) (quota ratelimit.Quota, retry time.Duration, err error) {
+	// A member that is not counted yet is for a rule with distinct=.
+	d, err := t.counts.Peek(ctx, ratelimit.Request{Rule: rule, Key: key, Member: rand.Text()})
+	for _, q := range d.Quotas {
+		quota = q
+	}
+	return quota, d.RetryAfter, err
+}
+
+// left is peek for a request.
+func (t *tool) left(ctx context.Context, q ratelimit.Request) (ratelimit.Quota, error) {
+	rule, err := t.limiter.RuleFor(q)
+	if err != nil {
+		return ratelimit.Quota{}, err
+	}
+	quota, _, err := t.peek(ctx, rule, q.Key)
+	return quota, err
 }
 
 // readCount reads what the count at a key has, besides how many permits are left.
@@ -184,7 +207,7 @@ func (t *tool) sources(rule, state string) (all []source) {
 	}
 	parts, _ := key.Split(state)
 	if own := of.OfKey(parts.Subject); own != nil {
-		for _, s := range []*fleet.Setting{own.Override, own.Block} {
+		for _, s := range []*fleet.Setting{own.Override, own.Block, own.Pause} {
 			if s != nil {
 				all = append(all, source{s.Kind, key.Shown(s.Key), s.Values})
 			}
@@ -215,6 +238,9 @@ func (s *inspected) notes() (all []string) {
 	}
 	if s.RetryAfter != "" && !s.BlockedByRule.IsZero() {
 		add("its block= refuses %s until %s", key, local(s.BlockedByRule))
+	}
+	if s.RetryAfter != "" && !s.PausedByRule.IsZero() {
+		add("%s is paused until %s", key, local(s.PausedByRule))
 	}
 	if !s.Counted {
 		add("nothing is counted for %s: it was not seen lately", key)

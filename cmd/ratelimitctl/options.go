@@ -30,7 +30,7 @@ type options struct {
 	factor              float64
 	burst               int64
 	mode                *ratelimit.Mode
-	n                   int
+	n                   int64
 	once, all           bool
 	settings, operator  bool
 	filter, sort        string
@@ -72,21 +72,23 @@ func (o *options) define(flags *flag.FlagSet, names string) {
 		"tls-key":  text(&o.tlsKey, "`file` of the private key of -tls-cert"),
 		"version":  is(&o.version, "print the version"),
 
-		"key":          text(&o.key, "the only `key` that it is for"),
-		"keys":         text(&o.keys, "`file` of keys, one in each line; - is the standard input"),
-		"shown":        is(&o.shown, "keys are in the form in which errors and top show them"),
-		"reason":       text(&o.reason, "`text` that says why, for those who look later"),
-		"force":        is(&o.force, "do so even if no program uses the rule, or if it cannot have these values"),
-		"wait":         is(&o.wait, "wait until every process follows"),
-		"for":          of(duration(&o.forTime), "`duration` such as 1h30m or 2d: how long it holds"),
-		"forever":      is(&o.forever, "until it is cleared"),
-		"replace":      is(&o.replace, "forget what an earlier override says"),
-		"limit":        of(o.setLimit, "`permits` per window"),
-		"factor":       of(o.setFactor, "what limit and burst are multiplied by: a `number` from 0.001 to 1000"),
-		"per":          of(duration(&o.per), "the `window`, such as 1m"),
-		"burst":        of(o.setBurst, "`permits` that a token bucket holds"),
-		"mode":         of(o.setMode, "`mode`: enforce, shadow or trigger"),
-		"n":            of(o.setN, "the `number` of changes; 20 without it"),
+		"key":     text(&o.key, "the only `key` that it is for"),
+		"keys":    text(&o.keys, "`file` of keys, one in each line; - is the standard input"),
+		"shown":   is(&o.shown, "keys are in the form in which errors and top show them"),
+		"reason":  text(&o.reason, "`text` that says why, for those who look later"),
+		"force":   is(&o.force, "do so even if no program uses the rule, or if it cannot have these values"),
+		"wait":    is(&o.wait, "wait until every process follows"),
+		"for":     of(duration(&o.forTime), "`duration` such as 1h30m or 2d: how long it holds"),
+		"forever": is(&o.forever, "until it is cleared"),
+		"replace": is(&o.replace, "forget what an earlier override says"),
+		"limit":   of(o.setLimit, "`permits` per window"),
+		"factor":  of(o.setFactor, "what limit and burst are multiplied by: a `number` from 0.001 to 1000"),
+		"per":     of(duration(&o.per), "the `window`, such as 1m"),
+		"burst":   of(o.setBurst, "`permits` that a token bucket holds"),
+		"mode":    of(o.setMode, "`mode`: enforce, shadow or trigger"),
+		"n": func(name string) {
+			flags.Int64Var(&o.n, name, o.n, "the `number` of permits, or of changes; 20 changes without it")
+		},
 		"once":         is(&o.once, "print one frame"),
 		"every":        of(duration(&o.every), "`time` between two frames, 1s or more; 2s without it"),
 		"filter":       text(&o.filter, "only rules and keys with this `text`"),
@@ -125,13 +127,6 @@ func (o *options) setLimit(text string) error {
 
 func (o *options) setBurst(text string) (err error) {
 	if o.burst, err = strconv.ParseInt(text, 10, 64); err != nil || o.burst < 1 {
-		return errors.New("expected 1 or more")
-	}
-	return nil
-}
-
-func (o *options) setN(text string) (err error) {
-	if o.n, err = strconv.Atoi(text); err != nil || o.n < 1 {
 		return errors.New("expected 1 or more")
 	}
 	return nil

@@ -3,33 +3,89 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// reset forgets what keys have used under the rules of a name. It notes one change for all of them.
+// reset forgets what keys have used under the rules of a name.
 func (t *tool) reset(ctx context.Context, args []string) error {
+	n := 0
+	err := t.changeCounts(ctx, "reset", args, func(q ratelimit.Request) error {
+		forgotten, err := t.limiter.Reset(ctx, q)
+		n += forgotten
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return t.print(map[string]int{"forgotten": n}, []string{counted(int64(n), "count") + " forgotten"})
+}
+
+// given is what a key has left before and after permits were given to it.
+type given struct {
+	Rule   string `json:"rule"`
+	Key    string `json:"key,omitempty"`
+	Before int64  `json:"before"`
+	After  int64  `json:"after"`
+}
+
+// give gives permits back to keys under the rules of a name, or takes some.
+func (t *tool) give(ctx context.Context, args []string) error {
+	if t.n == 0 {
+		return misused("give: -n: expected how many permits, as in -n 50, or -n -50 to take them")
+	}
+	all := []given{}
+	err := t.changeCounts(ctx, "give", args, func(q ratelimit.Request) error {
+		before, err := t.left(ctx, q)
+		if err != nil {
+			return err
+		}
+		if err := t.limiter.Give(ctx, t.n, q); err != nil {
+			return err
+		}
+		after, err := t.left(ctx, q)
+		all = append(all, given{q.Rule.Name, before.Key, before.Remaining, after.Remaining})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var lines [][]string
+	for _, g := range all[:min(len(all), shownEdits)] {
+		lines = append(lines, []string{fmt.Sprintf("%s: %d → %s left", strings.TrimSpace(g.Rule+" "+g.Key), g.Before, counted(g.After, "permit"))})
+	}
+	return t.print(all, lines...)
+}
+
+// changeCounts changes the counts of RULE and KEY, or of -keys, and notes one change for all of them. The context of do has no actor.
+func (t *tool) changeCounts(ctx context.Context, what string, args []string, do func(q ratelimit.Request) error) error {
 	actor, err := t.actor()
 	if err != nil {
 		return err
 	}
-	all, err := t.requestsOf(ctx, args)
+	rules, err := t.find(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	keys, err := t.keysOf(argument(args, 1))
+	if err != nil {
+		return err
+	}
+	all, err := requests(rules, keys)
 	if err != nil {
 		return err
 	}
 	if err := t.fleet.Follow(ctx); err != nil { // an override may change the window
 		return err
 	}
-	n := 0
 	for _, q := range all {
-		forgotten, err := t.limiter.Reset(ctx, q)
-		if err != nil {
+		if err := do(q); err != nil {
 			return err
 		}
-		n += forgotten
 	}
-	change := fleet.Change{By: actor.By, Reason: actor.Reason, What: "reset", Rule: args[0], Keys: len(all)}
+	change := fleet.Change{By: actor.By, Reason: actor.Reason, What: what, Rule: args[0], Keys: len(all)}
 	if len(all) == 1 {
 		change.Keys = 0
 		if change.Key, err = t.subject(all[0]); err != nil {
@@ -37,22 +93,9 @@ func (t *tool) reset(ctx context.Context, args []string) error {
 		}
 	}
 	if err := t.fleet.Note(ctx, change); err != nil {
-		return fmt.Errorf("%s forgotten, but not noted in changes: %w", counted(int64(n), "count"), err)
+		return fmt.Errorf("it is done, but not noted in changes: %w", err)
 	}
-	return t.print(map[string]int{"forgotten": n}, []string{counted(int64(n), "count") + " forgotten"})
-}
-
-// requestsOf returns requests for RULE and KEY, or for -keys.
-func (t *tool) requestsOf(ctx context.Context, args []string) ([]ratelimit.Request, error) {
-	rules, err := t.find(ctx, args[0])
-	if err != nil {
-		return nil, err
-	}
-	keys, err := t.keysOf(argument(args, 1))
-	if err != nil {
-		return nil, err
-	}
-	return requests(rules, keys)
+	return nil
 }
 
 // argument returns an argument, or "" if it is missing.

@@ -64,6 +64,7 @@ type shownRule struct {
 	InForce *directive    `json:"inForce,omitempty"`          // what an override of all keys makes of it
 	Keys    int           `json:"overriddenKeys,omitempty"`
 	Blocked int           `json:"blockedKeys,omitempty"`
+	Paused  int           `json:"pausedKeys,omitempty"`
 	Seen    time.Time     `json:"seen,omitzero"`
 }
 
@@ -110,6 +111,8 @@ func (t *tool) showRule(r *ratelimit.UsedRule) (row shownRule, inForce string, e
 		case s.Rule != settingName(r.Name):
 		case s.Kind == fleet.Block:
 			row.Blocked++
+		case s.Kind == fleet.Pause:
+			row.Paused++
 		case !s.AllKeys:
 			row.Keys++
 		default:
@@ -126,6 +129,9 @@ func (t *tool) showRule(r *ratelimit.UsedRule) (row shownRule, inForce string, e
 	}
 	if row.Blocked > 0 {
 		parts = append(parts, counted(int64(row.Blocked), "key")+" blocked")
+	}
+	if row.Paused > 0 {
+		parts = append(parts, counted(int64(row.Paused), "key")+" paused")
 	}
 	return row, strings.Join(parts, "; "), nil
 }

@@ -121,7 +121,7 @@ func checkImported(s *fleet.Setting) error {
 	_, known := settingWords[s.Kind]
 	switch {
 	case !known:
-		return fmt.Errorf("kind: found %q; expected override or block", s.Kind)
+		return fmt.Errorf("kind: found %q; expected override, block or pause", s.Kind)
 	case s.AllKeys != (s.Key == "") || s.Key != "" && key.Shown(s.Key) != "" && !key.IsEscaped(s.Key):
 		return fmt.Errorf("subject: found %q; expected one in the form of keys", s.Key)
 	case s.Kind != fleet.Override && (s.AllKeys || s.Until.IsZero()):

@@ -56,7 +56,7 @@ func TestBadImports(t *testing.T) {
 	for text, want := range map[string]string{
 		"{":                  "expected the output of settings export",
 		`[{"kinds":"x"}]`:    `unknown field "kinds"`,
-		`[{"kind":"x"}]`:     `setting 1: kind: found "x"; expected override or block`,
+		`[{"kind":"x"}]`:     `setting 1: kind: found "x"; expected override, block or pause`,
 		`[{"kind":"block"}]`: "setting 1: a subject and until are needed",
 		`[{"kind":"block","rule":"a","subject":"b"}]`:                                        "a subject and until are needed",
 		`[{"kind":"block","rule":"a:b","subject":"b","until":"2999-01-01T00:00:00Z"}]`:       "name: found",
