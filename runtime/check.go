@@ -241,8 +241,8 @@ func (r Rule) checkMode() error {
 			period.Format(r.Block), period.Format(r.BlockMax), period.Format(maxBlock))
 	case r.Block > 0 && r.Mode != ModeEnforce:
 		return r.wrong("block", "found mode=%s, which refuses no call", r.Mode)
-	case r.Pausable && (r.Cron != "" || r.Lease > 0 || r.Mode != ModeEnforce):
-		return r.wrong("pause", "does not go with cron=, lease=, mode=shadow or mode=trigger")
+	case r.Pausable && (r.Cron != "" || r.Lease > 0 || r.Mode != ModeEnforce || r.Algorithm == Concurrency):
+		return r.wrong("pause", "does not go with cron=, lease=, mode=shadow, mode=trigger or algorithm=concurrency")
 	case r.Scope > ScopeInstance:
 		return r.wrong("scope", "found %d; expected fleet or instance", r.Scope)
 	case r.Refund > RefundError:

@@ -12,7 +12,7 @@ import (
 // little or nothing back. A negative n takes permits instead, also beyond the limit, as [Decision.Settle] does. Give(0) does nothing. Costs of
 // the requests do not matter. Observers see an [EventGiven].
 //
-// The error is a *RuleError if a rule has Distinct. The other errors are those of [Limiter.Reset].
+// The error is a *RuleError if a rule has Distinct or counts calls that run. The other errors are those of [Limiter.Reset].
 func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error {
 	if n == 0 {
 		return nil
@@ -30,6 +30,8 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 			return err
 		case rule.Distinct != "":
 			return rule.wrong("give", "does not go with distinct=: each member counts once")
+		case rule.countsRunning():
+			return rule.wrong("give", "does not go with algorithm=concurrency: a permit comes back when its call ends")
 		}
 		claim.Delta = -n
 		same := slices.IndexFunc(call.Claims, func(c engine.Claim) bool {

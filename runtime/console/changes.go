@@ -54,6 +54,8 @@ func kindOf(c fleet.Change) fleet.Kind {
 		return ""
 	case c.What == "block" || c.What == "unblock":
 		return fleet.Block
+	case c.What == "pause" || c.What == "resume":
+		return fleet.Pause
 	case c.What == "set" || c.What == "clear":
 		return fleet.Override
 	}

@@ -214,7 +214,10 @@ func whatIs(s *fleet.Setting) string {
 	add("per", s.Per, s.Per != "")
 	add("burst", s.Burst, s.Burst != 0)
 	add("mode", s.Mode, s.Mode != "")
-	if len(all) == 0 { // a block, or a pause
+	switch {
+	case s.Kind == fleet.Pause:
+		return "paused"
+	case len(all) == 0: // a block
 		return "refused"
 	}
 	return strings.Join(all, ", ")
