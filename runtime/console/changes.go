@@ -42,6 +42,18 @@ type change struct{ fleet.Change }
 // AllKeys reports whether the change was about all keys of a rule. An override of one key names it.
 func (c change) AllKeys() bool { return kindOf(c.Change) == fleet.Override && key.Shown(c.Key) == "" }
 
+// Was is what held before the change, and Is what holds since; nil if nothing does.
+func (c change) Was() *fleet.Setting { return c.ofKind(c.Before) }
+func (c change) Is() *fleet.Setting  { return c.ofKind(c.After) }
+
+// ofKind returns a setting with its kind, which the list of changes does not have.
+func (c change) ofKind(s *fleet.Setting) *fleet.Setting {
+	if s == nil {
+		return nil
+	}
+	return &fleet.Setting{Kind: kindOf(c.Change), Values: s.Values}
+}
+
 // identity tells one change from others.
 func identity(c fleet.Change) string {
 	return c.At.Format("20060102150405.000") + " " + c.What + " " + c.By

@@ -96,6 +96,7 @@ func TestScreens(t *testing.T) {
 			limit := int64(500)
 			for _, err := range []error{
 				l.Overrides().Set(ctx, "sms", ratelimit.Override{Limit: &limit, Until: time.Now().Add(time.Hour)}),
+				l.Pause(ctx, time.Hour, ratelimit.Request{Rule: sms, Key: "zoe"}),
 				l.Block(ctx, time.Hour, ratelimit.Request{Rule: sms, Key: "eve"}),
 			} {
 				if err != nil {
@@ -114,7 +115,7 @@ func TestScreens(t *testing.T) {
 			requireText(t, h, "/subject", url.Values{"key": {"eve"}}, "blocked for 59 min", "blocked by ada, ticket 7, until")
 			requireText(t, h, "/subject", url.Values{"key": {"bob"}}, "0 of 500")
 			requireText(t, h, "/subject", url.Values{"all": {"1"}}, "Everybody", "0 of 5")
-			requireText(t, h, "/changes", nil, "ada block sms eve nothing → refused until", "ada set sms all keys nothing → limit 500 until")
+			requireText(t, h, "/changes", nil, "ada block sms eve nothing → refused until", "ada set sms all keys nothing → limit 500 until", "ada pause sms zoe nothing → paused until")
 			requireText(t, h, "/live", nil, "Live")
 			if code, page := send(h, http.MethodGet, "/rule?name=none", nil); code != http.StatusNotFound || !strings.Contains(page, "No process has declared") {
 				t.Errorf("an unknown rule: %d", code)
@@ -420,6 +421,31 @@ func TestLargeFleet(t *testing.T) {
 		requireSmall(t, path, first(send(h, http.MethodGet, path, nil)))
 	}
 	requireSmall(t, "a subject", first(send(h, http.MethodPost, "/subject", url.Values{"key": {requests[0].Key}})))
+}
+
+// The links of a long table lead to its other parts, and keep the search.
+func TestParts(t *testing.T) {
+	l, h := open(t, memstore.New())
+	var rules []ratelimit.Rule
+	for i := range 250 {
+		rules = append(rules, ratelimit.Rule{Name: fmt.Sprintf("part%03d", i), Limit: 1, Per: time.Hour})
+	}
+	if err := l.Check(rules...); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string][]string{
+		"/rules?q=part":          {"1 to 100 of 250 rules", "part000", `href="?from=100&amp;q=part"`},
+		"/rules?q=part&from=100": {"101 to 200 of 250 rules", "part100", `href="?from=0&amp;q=part"`, `href="?from=200&amp;q=part"`},
+		"/rules?q=part&from=999": {"201 to 250 of 250 rules", "part249", `href="?from=100&amp;q=part"`},
+		"/rules?q=part&from=-7":  {"1 to 100 of 250 rules"},
+	} {
+		page := first(send(h, http.MethodGet, path, nil))
+		for _, text := range want {
+			if !strings.Contains(page, text) && !strings.Contains(plain(page), text) {
+				t.Errorf("%s lacks %q", path, text)
+			}
+		}
+	}
 }
 
 func requireSmall(t *testing.T, what, page string) {

@@ -2,12 +2,13 @@ package console
 
 import (
 	"bytes"
-	"cmp"
 	"embed"
 	"fmt"
 	"html/template"
+	"maps"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -64,33 +65,47 @@ const (
 type list[T any] struct {
 	Rows  []T
 	Total int // of the whole table
-	From  int // the index of the first row
-	size  int
+	from  int // the index of the first row
+	size  int // rows of a whole part
+	query url.Values
 }
 
 // part returns the part of a table that begins at the row of the request's parameter "from".
 func part[T any](r *http.Request, all []T, size int) list[T] {
-	from, _ := strconv.Atoi(r.URL.Query().Get("from"))
+	query := r.URL.Query()
+	from, _ := strconv.Atoi(query.Get("from"))
 	from = max(0, min(from, len(all)-1)) / size * size
-	return list[T]{all[from:min(len(all), from+size)], len(all), from, size}
+	return list[T]{all[from:min(len(all), from+size)], len(all), from, size, query}
 }
-
-// Last is the number of the last row.
-func (l list[T]) Last() int { return l.From + len(l.Rows) }
 
 // First is the number of the first row.
-func (l list[T]) First() int { return l.From + 1 }
+func (l list[T]) First() int { return l.from + 1 }
 
-// Next is where the next part begins, or 0.
-func (l list[T]) Next() int {
-	if next := l.From + l.size; next < l.Total {
-		return next
+// Last is the number of the last row.
+func (l list[T]) Last() int { return l.from + len(l.Rows) }
+
+// Before is the link to the part before, or "".
+func (l list[T]) Before() string {
+	if l.from == 0 {
+		return ""
 	}
-	return 0
+	return l.link(l.from - l.size)
 }
 
-// Before is where the part before begins, or -1.
-func (l list[T]) Before() int { return max(-1, cmp.Or(l.From, -1)-l.size*min(1, l.From)) }
+// Next is the link to the next part, or "".
+func (l list[T]) Next() string {
+	if l.Last() == l.Total {
+		return ""
+	}
+	return l.link(l.from + l.size)
+}
+
+// link returns the link to another part of the same table: "?from=100&q=sms".
+func (l list[T]) link(from int) string {
+	query := maps.Clone(l.query)
+	query.Set("from", strconv.Itoa(from))
+	return "?" + query.Encode()
+}
 
 // Many reports whether there is more than one part.
 func (l list[T]) Many() bool { return l.Total > l.size }
