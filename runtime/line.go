@@ -184,10 +184,10 @@ func (w *waiter) isFirst() bool {
 	return w.lines.first(w.line) == w
 }
 
-// nap returns a context that also ends when the waiter is woken. Call awake after the sleep.
-func (w *waiter) nap(ctx context.Context) (nap context.Context, awake func()) {
+// nap returns a context that also ends when the waiter is woken. Call awake after the sleep: it reports whether the waiter was woken.
+func (w *waiter) nap(ctx context.Context) (nap context.Context, awake func() bool) {
 	if w == nil {
-		return ctx, func() {}
+		return ctx, func() bool { return false }
 	}
 	nap, cancel := context.WithCancel(ctx)
 	w.lines.mu.Lock()
@@ -195,10 +195,12 @@ func (w *waiter) nap(ctx context.Context) (nap context.Context, awake func()) {
 	if w.wake = cancel; w.called {
 		cancel()
 	}
-	return nap, func() {
+	return nap, func() bool {
 		w.lines.mu.Lock()
 		defer w.lines.mu.Unlock()
+		called := w.called
 		w.wake, w.called = nil, false
 		cancel()
+		return called
 	}
 }

@@ -70,6 +70,31 @@ func (l *Limiter) changePauses(ctx context.Context, d time.Duration, requests []
 	return err
 }
 
+// longestPause bounds the pause that a far side asks for.
+const longestPause = 24 * time.Hour
+
+// Pause implements bridge.Taken. The wrapped call returns its own result, so an error is only logged.
+func (c *charged) Pause(ctx context.Context, d time.Duration) {
+	call := &engine.Call{Prefix: c.limiter.prefix, Change: engine.Pauses}
+	for i := range c.held {
+		h := &c.held[i]
+		if d <= 0 || !h.rule.Pausable || h.claim.Rule == nil {
+			continue
+		}
+		claim := h.rule.claim
+		claim.Subject, claim.Limit, claim.Delta = h.claim.Subject, max(1, h.rule.Limit), min(d, longestPause).Microseconds()
+		call.Claims = append(call.Claims, claim)
+	}
+	if len(call.Claims) == 0 {
+		return
+	}
+	back, cancel := afterCall(ctx)
+	defer cancel()
+	if err := c.limiter.decider.Adjust(back, call); err != nil {
+		c.limiter.logger.WarnContext(ctx, "a pause that a far side asked for could not be stored", "err", oneLine(err.Error()))
+	}
+}
+
 // changeStates changes states by a Change that is no adjustment of a call, in the name of the actor of ctx.
 func (l *Limiter) changeStates(ctx context.Context, what string, call *engine.Call) error {
 	by, err := actorOf(ctx)

@@ -43,7 +43,7 @@ func (c *call) awaitTurn(ctx context.Context) error {
 		if left <= 0 {
 			break
 		}
-		if err := c.sleep(ctx, left.Microseconds()+1, false); err != nil {
+		if _, err := c.sleep(ctx, left.Microseconds()+1, false); err != nil {
 			return err
 		}
 		if c.limiter.store.Time().Before(until) {
@@ -61,7 +61,7 @@ func (c *call) awaitOrder(ctx context.Context) error {
 		return nil
 	}
 	for c.spot.isBehind() {
-		if err := c.sleep(ctx, pollPause.Microseconds(), true); err != nil {
+		if _, err := c.sleep(ctx, pollPause.Microseconds(), true); err != nil {
 			return joinErrors(err, c.giveBack(ctx))
 		}
 	}

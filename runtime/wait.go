@@ -66,7 +66,8 @@ func (c *call) rest(ctx context.Context) (goes bool, err error) {
 		return false, nil
 	}
 	c.stand()
-	return false, c.sleep(ctx, max(v.At-v.Now, shortestSleep), false)
+	_, err = c.sleep(ctx, max(v.At-v.Now, shortestSleep), false)
+	return false, err
 }
 
 // shortestSleep is the least time that a call sleeps before it asks again, in microseconds.
@@ -118,10 +119,11 @@ func (c *call) awaitPlace(ctx context.Context) (goes bool, err error) {
 	c.stand()
 	for due := c.limiter.store.Time().Add(wait); ; {
 		left := due.Sub(c.limiter.store.Time()) + time.Microsecond - 1
-		if err := c.sleep(ctx, left.Microseconds(), true); err != nil {
+		woken, err := c.sleep(ctx, left.Microseconds(), true)
+		if err != nil {
 			return false, joinErrors(err, c.giveBack(ctx))
 		}
-		isDue := !c.limiter.store.Time().Before(due)
+		isDue := !woken || !c.limiter.store.Time().Before(due)
 		switch {
 		case c.isPaused(ctx):
 			c.asksAt = time.Time{}
@@ -153,21 +155,21 @@ func (c *call) giveBack(ctx context.Context) error {
 	return failed
 }
 
-// sleep waits for us microseconds, or until the call is woken. It returns an error if ctx ends first.
-func (c *call) sleep(ctx context.Context, us int64, placed bool) error {
+// sleep waits for us microseconds, or until the call is woken. It reports whether it was. It returns an error if ctx ends first.
+func (c *call) sleep(ctx context.Context, us int64, placed bool) (woken bool, err error) {
 	if us <= 0 {
-		return nil
+		return false, nil
 	}
 	d := time.Duration(us) * time.Microsecond
 	until := c.limiter.store.Time().Add(d)
 	nap, awake := c.spot.nap(ctx)
 	c.limiter.store.Sleep(nap, d, placed)
-	awake()
+	woken = awake()
 	if ctx.Err() == nil || !c.limiter.store.Time().Before(until) { // a sleep that ends right at the deadline counts
-		return nil
+		return woken, nil
 	}
 	c.abandoned = true
-	return contextError(ctx, c.method)
+	return woken, contextError(ctx, c.method)
 }
 
 // grace bounds how long a call that is over waits until its permits are given back or settled. A store has a timeout of its own, which is usually

@@ -41,16 +41,8 @@ func Answer(w http.ResponseWriter, r *http.Request, err error) {
 func Middleware(
 	limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule, opts ...Option,
 ) func(http.Handler) http.Handler {
-	if len(rules) == 0 {
-		panic("httplimit.Middleware: there is no rule")
-	}
-	for _, r := range rules {
-		if r.Distinct != "" {
-			panic("httplimit.Middleware: rule " + strconv.Quote(r.Name) + " has Distinct, and a request has no member to count")
-		}
-	}
-	prepared := wrap.NewRules("httplimit.Middleware", rules...)
-	m := &middleware{limiter: wrap.Limiter("httplimit.Middleware", limiter, prepared), key: key, rules: prepared, options: collect(opts)}
+	m := newLimits("httplimit.Middleware", limiter, key, rules)
+	m.options = collect(opts)
 	return func(next http.Handler) http.Handler {
 		next = wrap.Next("httplimit.Middleware", next)
 		return Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -70,6 +62,20 @@ type middleware struct {
 	key     func(*http.Request) (string, error)
 	rules   *wrap.Rules
 	*options
+}
+
+// newLimits prepares rules for the function of a name. It panics if they do not suit requests.
+func newLimits(name string, limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule) *middleware {
+	if len(rules) == 0 {
+		panic(name + ": there is no rule")
+	}
+	for _, r := range rules {
+		if r.Distinct != "" {
+			panic(name + ": rule " + strconv.Quote(r.Name) + " has Distinct, and a request has no member to count")
+		}
+	}
+	prepared := wrap.NewRules(name, rules...)
+	return &middleware{limiter: wrap.Limiter(name, limiter, prepared), key: key, rules: prepared}
 }
 
 // take takes the permits of a request.

@@ -1,0 +1,84 @@
+package httplimit
+
+import (
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Transport limits the requests of an HTTP client by rules, and holds them while the far side asks for quiet. All rules count for the key of the
+// request, which the function key returns; if it is nil, all requests share the permits. A request waits as long as the rules' Wait says. One
+// that is refused is not sent: RoundTrip returns the error of package ratelimit, in a *url.Error of the client.
+//
+// A response with the status 429, or 503, and a Retry-After pauses the key for so long, up to a day, in all programs with the limiter's prefix:
+// requests that may wait longer hold, and others are refused. For that, rules become Pausable, except those with Cron, Lease, or a mode that
+// refuses nothing. For example, with limit 100 per second, Wait 1m and the answer "Retry-After: 2", every process is quiet for two seconds, and
+// then goes on at 100 a second.
+//
+// If an http.Transport could not send a request, its permits go back. If next is nil, it is http.DefaultTransport. Transport panics if there is
+// no rule, if a rule is not valid, has Distinct or is a Concurrency, or if the limiter is nil.
+func Transport(
+	limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule, next http.RoundTripper,
+) http.RoundTripper {
+	rules = slices.Clone(rules)
+	for i := range rules {
+		r := &rules[i]
+		if r.Algorithm == ratelimit.Concurrency && r.Cron == "" {
+			panic("httplimit.Transport: rule " + strconv.Quote(r.Name) + " counts calls that run, and nobody says when a response was read")
+		}
+		r.Pausable = r.Cron == "" && r.Lease == 0 && r.Mode == ratelimit.ModeEnforce
+	}
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	return &transport{newLimits("httplimit.Transport", limiter, key, rules), next}
+}
+
+type transport struct {
+	limits *middleware
+	next   http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	taken, err := t.limits.take(r)
+	if err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close()
+		}
+		return nil, err
+	}
+	var began, left atomic.Bool
+	traced := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		GetConn:      func(string) { began.Store(true) },
+		WroteHeaders: func() { left.Store(true) },
+	})
+	response, err := t.next.RoundTrip(r.WithContext(traced))
+	if err != nil {
+		if began.Load() && !left.Load() {
+			taken.Settle(r.Context(), make([]int64, len(t.limits.rules.Rules()))...)
+		}
+		return nil, err
+	}
+	if response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable {
+		taken.Pause(r.Context(), retryAfter(response.Header.Get("Retry-After"), time.Now()))
+	}
+	return response, nil
+}
+
+// retryAfter returns the delay that a field Retry-After (RFC 9110, section 10.2.3) asks for. It is 0 if the field cannot be read or is past.
+func retryAfter(field string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(field, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	at, err := http.ParseTime(field)
+	if err != nil {
+		return 0
+	}
+	return max(0, at.Sub(now))
+}

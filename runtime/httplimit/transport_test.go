@@ -1,0 +1,182 @@
+package httplimit
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/limittest"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// far is a far side that gives one answer.
+type far struct {
+	status     int
+	retryAfter string
+	seen       int
+}
+
+func (f *far) RoundTrip(*http.Request) (*http.Response, error) {
+	f.seen++
+	header := http.Header{}
+	if f.retryAfter != "" {
+		header.Set("Retry-After", f.retryAfter)
+	}
+	return &http.Response{StatusCode: f.status, Header: header, Body: http.NoBody}, nil
+}
+
+var api = []ratelimit.Rule{{Name: "api", Limit: 100, Per: time.Second, Wait: time.Minute}}
+
+func get(t *testing.T, transport http.RoundTripper) (int, error) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://far.example/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := transport.RoundTrip(r)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
+}
+
+// An answer of 429 with Retry-After holds the next request until then.
+func TestTransportPauses(t *testing.T) {
+	limiter, clock := limittest.New(t)
+	side := &far{status: 429, retryAfter: "2"}
+	transport := Transport(limiter, nil, api, side)
+	if code, err := get(t, transport); code != 429 || err != nil {
+		t.Fatalf("got %d, %v", code, err)
+	}
+	side.status = 200
+	done := make(chan error)
+	go func() {
+		_, err := get(t, transport)
+		done <- err
+	}()
+	clock.AwaitSleepers(1)
+	clock.Advance(1900 * time.Millisecond)
+	clock.AwaitSleepers(1)
+	if side.seen != 1 {
+		t.Fatalf("the far side saw %d requests during the pause", side.seen)
+	}
+	clock.Advance(200 * time.Millisecond)
+	if err := <-done; err != nil || side.seen != 2 {
+		t.Errorf("after the pause: %v, %d requests", err, side.seen)
+	}
+}
+
+// A pause of one client holds the others on the same store. A request that may not wait so long is refused, and its body is closed.
+func TestTransportPausesOthers(t *testing.T) {
+	server := redistest.Start(t)
+	open := func() *ratelimit.Limiter {
+		client := redis.NewClient(&redis.Options{Addr: server.Addr})
+		t.Cleanup(func() { _ = client.Close() })
+		return ratelimit.New(redisstore.New(client))
+	}
+	hasty := []ratelimit.Rule{api[0]}
+	hasty[0].Wait = 0
+	one, side := Transport(open(), nil, hasty, &far{status: 503, retryAfter: "3600"}), &far{status: 200}
+	if _, err := get(t, one); err != nil {
+		t.Fatal(err)
+	}
+	body := &closed{Reader: strings.NewReader("x")}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://far.example/", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Transport(open(), nil, hasty, side).RoundTrip(r)
+	refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err)
+	if !ok || refusal.RetryAfter < time.Minute || side.seen != 0 || !body.isClosed {
+		t.Errorf("got %v, %d requests, body closed: %t", err, side.seen, body.isClosed)
+	}
+}
+
+type closed struct {
+	io.Reader
+	isClosed bool
+}
+
+func (c *closed) Close() error { c.isClosed = true; return nil }
+
+// Only 429 and 503 with a Retry-After that can be read pause.
+func TestTransportGoesOn(t *testing.T) {
+	for _, side := range []*far{
+		{status: 429}, {status: 503}, {status: 200, retryAfter: "60"}, {status: 500, retryAfter: "60"}, {status: 429, retryAfter: "soon"},
+		{status: 429, retryAfter: "-5"}, {status: 429, retryAfter: "0"}, {status: 429, retryAfter: "Mon, 02 Jan 2006 15:04:05 GMT"},
+	} {
+		transport := Transport(ratelimit.New(memstore.New()), nil, api, side)
+		for range 2 {
+			if code, err := get(t, transport); code != side.status || err != nil {
+				t.Errorf("%+v: got %d, %v", side, code, err)
+			}
+		}
+	}
+}
+
+// A Retry-After is a number of seconds, or a date.
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	for field, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "0": 0, "-1": 0, "1.5": 0, "99999999999999999999": 0, "x": 0,
+		"Mon, 23 Nov 2026 12:00:30 GMT": 30 * time.Second, "Mon, 23 Nov 2026 11:59:30 GMT": 0,
+	} {
+		if got := retryAfter(field, now); got != want {
+			t.Errorf("%q: %s, want %s", field, got, want)
+		}
+	}
+}
+
+// A request that could not be sent has its permit back.
+func TestTransportOfALostServer(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + listener.Addr().String()
+	_ = listener.Close()
+	limiter := ratelimit.New(memstore.New())
+	rules := []ratelimit.Rule{{Name: "api", Limit: 1, Per: time.Hour}}
+	client := &http.Client{Transport: Transport(limiter, nil, rules, &http.Transport{})}
+	for range 3 {
+		response, err := client.Get(url)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		if err == nil || errors.Is(err, ratelimit.ErrTooManyRequests) {
+			t.Fatalf("got %v; expected that the connection is refused", err)
+		}
+	}
+}
+
+// A key that cannot be found, and a rule that does not suit, are told at once.
+func TestTransportIsMisused(t *testing.T) {
+	limiter := ratelimit.New(memstore.New())
+	_, err := get(t, Transport(limiter, func(*http.Request) (string, error) { return "", nil }, api, &far{status: 200}))
+	if _, ok := errors.AsType[*ratelimit.KeyError](err); !ok {
+		t.Errorf("got %v", err)
+	}
+	for text, rules := range map[string][]ratelimit.Rule{
+		"there is no rule":      nil,
+		"has Distinct":          {{Name: "d", Limit: 1, Per: time.Minute, Distinct: "{x}"}},
+		"counts calls that run": {{Name: "c", Limit: 1, Algorithm: ratelimit.Concurrency}},
+	} {
+		func() {
+			defer func() {
+				if said, _ := recover().(string); !strings.Contains(said, text) {
+					t.Errorf("%s: %q", text, said)
+				}
+			}()
+			Transport(limiter, nil, rules, nil)
+		}()
+	}
+}
