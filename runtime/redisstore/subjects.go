@@ -65,11 +65,12 @@ func (p *part) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, e
 	r := request{call: call, until: p.until}
 	sent := clock()
 	err := p.do(ctx, &r)
-	p.running.decided(call, r.verdict, err, sent)
-	if err != nil {
-		return engine.Verdict{}, err
+	var v engine.Verdict
+	if err == nil { // otherwise the batch may still write the request's verdict
+		v = r.verdict
 	}
-	return r.verdict, nil
+	p.running.decided(call, v, err, sent)
+	return v, err
 }
 
 // Adjust implements engine.Decider. If ctx ends, and after p.until, it goes on in the background, because a charge must not outlive its call.

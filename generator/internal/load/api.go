@@ -67,6 +67,7 @@ var ErrTooManyRequests error
 	names.Wrap: `package wrap
 import (
 	"context"
+	"time"
 	ratelimit "` + names.Runtime + `"
 )
 const (
@@ -81,6 +82,7 @@ type Charge struct {
 }
 type Limit struct{}
 type Taken interface {
+	Pause(ctx context.Context, d time.Duration)
 	RefundUnless(ctx context.Context, ok *bool)
 	Release(ctx context.Context)
 	Settle(ctx context.Context, costs ...int64)
