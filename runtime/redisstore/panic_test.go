@@ -137,12 +137,9 @@ func TestPanicsOfTheClient(t *testing.T) {
 				t.Errorf("%s: %d batches hold a right to send, %d wait", name, n.sending, len(n.waiting))
 			}
 			n.mu.Unlock()
-			want := 0
-			if inBackground {
-				want = 1
-			}
-			if got := strings.Count(text(), `level=ERROR msg="the client`); got != want {
-				t.Errorf("%s, in the background %t: %d lines at ERROR, want %d:\n%s", name, inBackground, got, want, text())
+			got := strings.Count(text(), `level=ERROR msg="the client`)
+			if got > 1 || inBackground && got == 0 { // a beat may meet the panic as well
+				t.Errorf("%s, in the background %t: %d lines at ERROR:\n%s", name, inBackground, got, text())
 			}
 		}
 	}
