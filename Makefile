@@ -57,7 +57,7 @@ bench-generate: ## measure the generator, and write benchmarks/README.md
 
 generate: ## generate what is committed
 	go run ./cmd/ratelimit ./...
-	for m in testdata/grpc contrib/grpclimit examples/shop; do (cd $$m && go generate ./...) || exit; done
+	for m in testdata/grpc contrib/grpclimit examples/shop examples/routers; do (cd $$m && go generate ./...) || exit; done
 	go test -count=1 -run=Docs ./annotations -update
 
 pictures: ## draw docs/pictures with ratelimit simulate
@@ -65,7 +65,7 @@ pictures: ## draw docs/pictures with ratelimit simulate
 
 check: ## report generated files that are stale
 	go run ./cmd/ratelimit -check ./...
-	for m in testdata/grpc contrib/grpclimit examples/shop; do (cd $$m && go tool ratelimit -check ./...) || exit; done
+	for m in testdata/grpc contrib/grpclimit examples/shop examples/routers; do (cd $$m && go tool ratelimit -check ./...) || exit; done
 
 lint: ## gofmt, go mod tidy, go vet, ratelimit vet, staticcheck
 	@unformatted=$$(find . -name '*.go' -not -path '*/testdata/*' -exec gofmt -l {} +); \

@@ -1,8 +1,9 @@
-// Package routers shows how to use package httplimit with several routers: those that take net/http middleware directly, and those that
-// have a context type of their own. Each of them limits GET /hello, but not GET /free. Run them with go test.
+// Package routers shows how to serve a limited service with several routers. GET /hello/ann calls the service, whose limit is in service.go.
+// GET /news has no service: a middleware limits it. GET /free has no limit. Run them with go test.
 package routers
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
@@ -15,44 +16,92 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
 )
 
-// perClient limits each address to three requests a minute.
+// around adds what a limited service needs, to any router: the address of the client for clientIP(ctx), and the fields that tell clients what
+// they have left. Behind proxies, pass their prefixes to ClientIP.
+func around(router http.Handler) http.Handler {
+	return httplimit.ClientIP().Handler(httplimit.Report(router))
+}
+
+// perClient limits each address to three requests a minute, without a directive.
 func perClient(limiter *ratelimit.Limiter) func(http.Handler) http.Handler {
-	return httplimit.Middleware(limiter, httplimit.ClientIP().Of, []ratelimit.Rule{{Name: "requests", Limit: 3, Per: time.Minute}})
+	return httplimit.Middleware(limiter, httplimit.ClientIP().Of, []ratelimit.Rule{{Name: "news", Limit: 3, Per: time.Minute}})
 }
 
-// ServeMux wraps a handler of net/http.
-func ServeMux(limiter *ratelimit.Limiter) http.Handler {
+// ServeMux is the router of net/http.
+func ServeMux(greeter Greeter, limiter *ratelimit.Limiter) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /hello", perClient(limiter)(http.HandlerFunc(hello)))
-	mux.HandleFunc("GET /free", hello)
-	return mux
+	mux.HandleFunc("GET /hello/{name}", func(w http.ResponseWriter, r *http.Request) {
+		greet(w, r, greeter, r.PathValue("name"))
+	})
+	mux.Handle("GET /news", perClient(limiter)(http.HandlerFunc(news)))
+	mux.HandleFunc("GET /free", news)
+	return around(mux)
 }
 
-// Chi takes net/http middleware directly.
-func Chi(limiter *ratelimit.Limiter) http.Handler {
+// Chi takes net/http handlers and middleware.
+func Chi(greeter Greeter, limiter *ratelimit.Limiter) http.Handler {
 	router := chi.NewRouter()
-	router.With(perClient(limiter)).Get("/hello", hello)
-	router.Get("/free", hello)
-	return router
+	router.Get("/hello/{name}", func(w http.ResponseWriter, r *http.Request) {
+		greet(w, r, greeter, chi.URLParam(r, "name"))
+	})
+	router.With(perClient(limiter)).Get("/news", news)
+	router.Get("/free", news)
+	return around(router)
 }
 
-// Echo has an adapter for net/http middleware.
-func Echo(limiter *ratelimit.Limiter) http.Handler {
+// greet answers with a greeting, or with the standard answer to an error.
+func greet(w http.ResponseWriter, r *http.Request, greeter Greeter, name string) {
+	text, err := greeter.Hello(r.Context(), name)
+	if err != nil {
+		httplimit.Answer(w, r, err)
+		return
+	}
+	fmt.Fprint(w, text)
+}
+
+func news(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "no news") }
+
+// Echo answers errors with a body of its own, in one place. It has an adapter for net/http middleware.
+func Echo(greeter Greeter, limiter *ratelimit.Limiter) http.Handler {
 	router := echo.New()
-	answer := func(c echo.Context) error { return c.String(http.StatusOK, "hello") }
-	router.GET("/hello", answer, echo.WrapMiddleware(perClient(limiter)))
-	router.GET("/free", answer)
-	return router
+	router.HTTPErrorHandler = func(err error, c echo.Context) {
+		status := httplimit.Status(err)
+		if status == 0 {
+			router.DefaultHTTPErrorHandler(err, c) // an error of something else
+			return
+		}
+		httplimit.SetHeaders(c.Response(), err)
+		_ = c.JSON(status, map[string]string{"error": http.StatusText(status)}) // fails only if the client has gone
+	}
+	router.GET("/hello/:name", func(c echo.Context) error {
+		text, err := greeter.Hello(c.Request().Context(), c.Param("name"))
+		if err != nil {
+			return err
+		}
+		return c.String(http.StatusOK, text)
+	})
+	router.GET("/news", echo.WrapHandler(http.HandlerFunc(news)), echo.WrapMiddleware(perClient(limiter)))
+	router.GET("/free", echo.WrapHandler(http.HandlerFunc(news)))
+	return around(router)
 }
 
-// Gin has no adapter. Report wraps the whole router, so that it adds its headers to what gin writes.
-func Gin(limiter *ratelimit.Limiter) http.Handler {
+// Gin answers with a body of its own, too. It has no adapter for net/http middleware.
+func Gin(greeter Greeter, limiter *ratelimit.Limiter) http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	router := gin.New()
-	answer := func(c *gin.Context) { c.String(http.StatusOK, "hello") }
-	router.GET("/hello", wrapGin(perClient(limiter)), answer)
-	router.GET("/free", answer)
-	return httplimit.Report(router)
+	router.GET("/hello/:name", func(c *gin.Context) {
+		text, err := greeter.Hello(c.Request.Context(), c.Param("name")) // the context of the request: c itself has no address
+		if err != nil {
+			status := cmp.Or(httplimit.Status(err), http.StatusInternalServerError)
+			httplimit.SetHeaders(c.Writer, err)
+			c.JSON(status, gin.H{"error": http.StatusText(status)})
+			return
+		}
+		c.String(http.StatusOK, text)
+	})
+	router.GET("/news", wrapGin(perClient(limiter)), gin.WrapF(news))
+	router.GET("/free", gin.WrapF(news))
+	return around(router)
 }
 
 // wrapGin converts net/http middleware to a gin handler.
@@ -65,5 +114,3 @@ func wrapGin(middleware func(http.Handler) http.Handler) gin.HandlerFunc {
 		c.Abort() // the other handlers have already run, or must not run
 	}
 }
-
-func hello(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }

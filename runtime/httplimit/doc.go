@@ -1,6 +1,7 @@
 // Package httplimit answers HTTP requests that rate limits refuse as the standards say, and tells clients what they have left.
 //
 //   - [Error] answers an error of the runtime: a status, Retry-After, and a problem in JSON (RFC 9457).
+//   - [SetHeaders] and [Status] are for programs that write a body of their own.
 //   - [Report] adds the RateLimit fields to responses of services whose limits are decided somewhere below.
 //   - [Middleware] limits a handler by rules, without any directive.
 //   - [ClientIP] finds the address of the client that sent a request, even behind proxies.

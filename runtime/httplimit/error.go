@@ -23,66 +23,90 @@ type problem struct {
 	ViolatedPolicies []string `json:"violated-policies,omitempty"`
 }
 
-// Error answers a request whose call failed with err, if err is or wraps an error of the runtime. It reports whether it answered. The caller
-// has to answer any other error, including that of a context that has ended.
+// Status returns the status that answers err, or 0 if err neither is nor wraps an error of the runtime.
 //
-//	*ratelimit.TooManyRequestsError  429, the rule's message, Retry-After, RateLimit fields, problem type quota-exceeded
+//	*ratelimit.TooManyRequestsError  429
 //	*ratelimit.NeverAdmissibleError  422
 //	*ratelimit.KeyError              400; 500 if it is Missing
-//	*ratelimit.StoreError            503, Retry-After: 1
+//	*ratelimit.StoreError            503
 //	*ratelimit.RuleError             500
+func Status(err error) int {
+	key, isKey := errors.AsType[*ratelimit.KeyError](err)
+	switch {
+	case is[*ratelimit.TooManyRequestsError](err):
+		return http.StatusTooManyRequests
+	case is[*ratelimit.NeverAdmissibleError](err):
+		return http.StatusUnprocessableEntity
+	case isKey && !key.Missing:
+		return http.StatusBadRequest
+	case is[*ratelimit.StoreError](err):
+		return http.StatusServiceUnavailable
+	case isKey, is[*ratelimit.RuleError](err):
+		return http.StatusInternalServerError
+	}
+	return 0
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// SetHeaders sets the fields of an answer to err, for programs that write the status and a body of their own: Retry-After after a refusal or
+// a failure of the store, and the RateLimit fields after a refusal. Other errors set nothing. Below a [Report], the fields know its other rules
+// if the writers in between have a method Unwrap, as those of routers do.
 //
 // Retry-After and the times in the fields are whole seconds. They are rounded up, because a client that comes back too early is refused again.
-// A refusal by a rule of limit 0 has no times. Under Concurrency nobody knows when permits come back: then Retry-After is 1 or more. RateLimit lists only the rules that refused.
-func Error(w http.ResponseWriter, r *http.Request, err error) bool {
-	p := problem{}
-	if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); ok {
-		p = refused(w, r, refusal)
-	} else if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); ok {
-		p.Status = http.StatusUnprocessableEntity
-		p.Detail = fmt.Sprintf("The request costs %d; at most %d are ever admitted.", never.Cost, never.Limit)
-	} else if e, ok := errors.AsType[*ratelimit.KeyError](err); ok {
-		if p.Status = http.StatusBadRequest; e.Missing {
-			p.Status = http.StatusInternalServerError
+// A refusal by a rule of limit 0 has no times. Under Concurrency nobody knows when permits come back: then Retry-After is 1 or more. RateLimit
+// lists only the rules that refused.
+func SetHeaders(w http.ResponseWriter, err error) { setHeaders(w.Header(), reporterIn(w), err) }
+
+// setHeaders sets the fields, and returns the limits that refused.
+func setHeaders(h http.Header, reporter *reporter, err error) (violated limits) {
+	if Status(err) == http.StatusServiceUnavailable {
+		h.Set("Retry-After", "1")
+	}
+	refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err)
+	if !ok {
+		return nil
+	}
+	if !refusal.Never {
+		h.Set("Retry-After", strconv.FormatInt(max(1, seconds(refusal.RetryAfter)), 10))
+	}
+	all := reporter.limits()
+	for _, v := range refusal.Violations {
+		if policy, ok := v.Policy(); ok {
+			policy.Name = all.add(v.Rule+"\x00"+v.Window, policy, v.Remaining, v.RetryAfter)
+			violated.add(policy.Name, policy, v.Remaining, v.RetryAfter)
 		}
-	} else if _, ok := errors.AsType[*ratelimit.StoreError](err); ok {
-		p.Status = http.StatusServiceUnavailable
-		w.Header().Set("Retry-After", "1")
-	} else if _, ok := errors.AsType[*ratelimit.RuleError](err); ok {
-		p.Status = http.StatusInternalServerError
-	} else {
+	}
+	write(h, all, violated)
+	return violated
+}
+
+// Error answers a request whose call failed with err, if err is or wraps an error of the runtime: with [Status], the fields of [SetHeaders],
+// and a problem in JSON. A refusal has the rule's message and the problem type quota-exceeded. Error reports whether it answered. The caller
+// has to answer any other error, including that of a context that has ended.
+func Error(w http.ResponseWriter, r *http.Request, err error) bool {
+	p := problem{Status: Status(err)}
+	if p.Status == 0 {
 		return false
 	}
 	p.Title = http.StatusText(p.Status)
+	for _, l := range setHeaders(w.Header(), reporterOf(r), err) {
+		p.ViolatedPolicies = append(p.ViolatedPolicies, l.name)
+	}
+	if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); ok {
+		p.Type, p.Detail = QuotaExceeded, refusal.Message
+	} else if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); ok {
+		p.Detail = fmt.Sprintf("The request costs %d; at most %d are ever admitted.", never.Cost, never.Limit)
+	}
 	body, _ := json.Marshal(p) // texts and numbers never fail
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Del("Content-Length") // the handler may have set it for its own answer
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(append(body, '\n')) // fails only if the client has gone
 	return true
-}
-
-// refused sets the header of a refusal and returns its problem.
-func refused(w http.ResponseWriter, r *http.Request, refusal *ratelimit.TooManyRequestsError) problem {
-	p := problem{Status: http.StatusTooManyRequests, Type: QuotaExceeded, Detail: refusal.Message}
-	if !refusal.Never {
-		w.Header().Set("Retry-After", strconv.FormatInt(max(1, seconds(refusal.RetryAfter)), 10))
-	}
-	reporter := reporterOf(r)
-	all := reporter.limits()
-	var violated limits
-	for _, v := range refusal.Violations {
-		if policy, ok := v.Policy(); ok {
-			name := all.add(v.Rule+"\x00"+v.Window, policy, v.Remaining, v.RetryAfter)
-			policy.Name = name
-			violated.add(name, policy, v.Remaining, v.RetryAfter)
-		}
-	}
-	for _, l := range violated {
-		p.ViolatedPolicies = append(p.ViolatedPolicies, l.name)
-	}
-	reporter.write(w.Header(), all, violated)
-	return p
 }
 
 // seconds returns d in seconds, rounded up.

@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -209,6 +210,73 @@ func TestError(t *testing.T) {
 		if httplimit.Error(w, httptest.NewRequest("GET", "/", nil), err) || len(w.Header()) > 0 || w.Body.Len() > 0 {
 			t.Errorf("%v was answered", err)
 		}
+	}
+}
+
+// A program that writes a body of its own sets the status and fields of Error, also below a Report, whose writer a router has wrapped.
+func TestSetHeaders(t *testing.T) {
+	now := start
+	limited := newService(newLimiter(&now))
+	errs := []error{
+		&ratelimit.TooManyRequestsError{Never: true}, &ratelimit.NeverAdmissibleError{}, &ratelimit.KeyError{}, &ratelimit.KeyError{Missing: true},
+		&ratelimit.StoreError{Err: errors.New("down")}, &ratelimit.RuleError{}, nil, // the last becomes a refusal
+	}
+	for _, with := range []func(http.Handler) http.Handler{
+		func(next http.Handler) http.Handler { return next },
+		func(next http.Handler) http.Handler { return httplimit.Report(next, httplimit.WithXRateLimit()) },
+	} {
+		for i, err := range errs {
+			answer := func(write func(http.ResponseWriter, *http.Request, error)) *httptest.ResponseRecorder {
+				return get(with(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					failure := limited.do(r.Context(), strconv.Itoa(i)) // refuses after two calls
+					if err != nil {
+						failure = fmt.Errorf("service: %w", err)
+					}
+					write(w, r, failure)
+				})), "")
+			}
+			if i == 0 {
+				answer(func(http.ResponseWriter, *http.Request, error) {})
+				answer(func(http.ResponseWriter, *http.Request, error) {})
+			}
+			theirs := answer(func(w http.ResponseWriter, r *http.Request, err error) { httplimit.Error(w, r, err) })
+			ours := answer(func(w http.ResponseWriter, _ *http.Request, err error) {
+				w = unwrapper{w}
+				w.Header().Set("Content-Type", "application/problem+json")
+				httplimit.SetHeaders(w, err)
+				w.WriteHeader(httplimit.Status(err))
+			})
+			if ours.Code != theirs.Code || !reflect.DeepEqual(ours.Result().Header, theirs.Result().Header) {
+				t.Errorf("%v: got %d %v; Error gives %d %v", err, ours.Code, ours.Result().Header, theirs.Code, theirs.Result().Header)
+			}
+		}
+		now = now.Add(time.Hour)
+	}
+	for _, err := range []error{nil, errors.New("other"), context.Canceled} {
+		w := httptest.NewRecorder()
+		if httplimit.SetHeaders(w, err); httplimit.Status(err) != 0 || len(w.Header()) > 0 {
+			t.Errorf("%v: got %d %v", err, httplimit.Status(err), w.Header())
+		}
+	}
+}
+
+// unwrapper is the writer of a router.
+type unwrapper struct{ http.ResponseWriter }
+
+func (u unwrapper) Unwrap() http.ResponseWriter { return u.ResponseWriter }
+
+// X-RateLimit-Reset says when all permits are back, on every answer. Retry-After says when the next one is.
+func TestResetIsWhenAllIsBack(t *testing.T) {
+	now := start
+	h := httplimit.Middleware(newLimiter(&now), nil, []ratelimit.Rule{{Name: "r", Limit: 2, Per: time.Minute}}, httplimit.WithXRateLimit())(ok)
+	for _, step := range []struct {
+		after  time.Duration
+		status int
+		reset  string
+		retry  string
+	}{{0, 200, "60", ""}, {30 * time.Second, 200, "60", ""}, {10 * time.Second, 429, "50", "20"}} {
+		now = now.Add(step.after)
+		want(t, get(h, ""), step.status, map[string]string{"X-RateLimit-Limit": "2", "X-RateLimit-Reset": step.reset, "Retry-After": step.retry})
 	}
 }
 

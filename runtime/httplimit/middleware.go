@@ -11,7 +11,7 @@ import (
 )
 
 // WithErrorHandler makes answer, instead of [Answer], write the response to a request that [Middleware] does not let pass. The error is one of
-// those that [Error] knows, or that of the request's context.
+// those that [Error] knows, or that of the request's context. For a body of your own, call [SetHeaders] and write [Status].
 func WithErrorHandler(answer func(w http.ResponseWriter, r *http.Request, err error)) Option {
 	if answer == nil {
 		panic("httplimit.WithErrorHandler: the function is nil")

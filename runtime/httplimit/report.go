@@ -21,7 +21,7 @@ type options struct {
 }
 
 // WithXRateLimit adds the older fields X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset. They describe only the rule with the
-// fewest permits left. Reset is in seconds from now.
+// fewest permits left. Reset is in how many seconds all of its permits are back, also in a refusal: Retry-After says when to come back.
 func WithXRateLimit() Option { return func(o *options) { o.old = true } }
 
 // Report returns a handler that calls next and tells the client what the rules have left, in the fields RateLimit-Policy and RateLimit of
@@ -68,6 +68,20 @@ func reporterOf(r *http.Request) *reporter {
 	return p
 }
 
+// reporterIn returns the reporter of the Report whose writer w is, or wraps.
+func reporterIn(w http.ResponseWriter) *reporter {
+	for {
+		switch inner := w.(type) {
+		case *reportingWriter:
+			return inner.reporter
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = inner.Unwrap()
+		default:
+			return nil
+		}
+	}
+}
+
 // limits returns what the rules have left.
 func (p *reporter) limits() limits {
 	if p == nil {
@@ -83,14 +97,17 @@ func (p *reporter) limits() limits {
 }
 
 // write sets the fields: the policies of all limits, and what the limits in some have left.
-func (p *reporter) write(h http.Header, all, some limits) {
-	if len(some) == 0 {
-		return
+func write(h http.Header, all, some limits) {
+	if len(some) > 0 {
+		h.Set("RateLimit-Policy", all.policies())
+		h.Set("RateLimit", some.left())
 	}
-	h.Set("RateLimit-Policy", all.policies())
-	h.Set("RateLimit", some.left())
-	if p != nil && p.old {
-		l := slices.MinFunc(some, tightestFirst)
+}
+
+// writeOld sets the older fields.
+func writeOld(h http.Header, all limits) {
+	if len(all) > 0 {
+		l := slices.MinFunc(all, tightestFirst)
 		h.Set("X-RateLimit-Limit", integer(l.quota))
 		h.Set("X-RateLimit-Remaining", integer(l.remaining))
 		h.Set("X-RateLimit-Reset", integer(seconds(l.wait)))
@@ -104,15 +121,18 @@ type reportingWriter struct {
 	begun    bool
 }
 
-// begin sets the fields, unless the header is written already or [Error] has set them.
+// begin sets the fields, unless the header is written already. Those of a refusal, by [SetHeaders], stay as they are.
 func (w *reportingWriter) begin() {
 	if w.begun {
 		return
 	}
 	w.begun = true
+	all := w.reporter.limits()
 	if w.Header().Get("RateLimit") == "" {
-		all := w.reporter.limits()
-		w.reporter.write(w.Header(), all, all)
+		write(w.Header(), all, all)
+	}
+	if w.reporter.old {
+		writeOld(w.Header(), all)
 	}
 }
 
