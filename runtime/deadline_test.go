@@ -15,20 +15,24 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// Every method returns when its context ends, although the store and its client wait for replies far longer.
+// Every method returns the error of its context when that ends, although the store and its client wait for replies far longer. If the client gives
+// its connections the deadline of the context, a connection may notice the end first.
 func TestMethodsKeepTheirDeadlines(t *testing.T) {
 	server, limit := redistest.Start(t), int64(5)
 	rule := ratelimit.Rule{Name: "r", Limit: 9, Per: time.Minute, Algorithm: ratelimit.FixedWindow}
 	ask := ratelimit.Request{Rule: rule, Key: "k"}
-	for name, open := range map[string]func(redis.UniversalClient) ratelimit.Store{
-		"scripts": func(c redis.UniversalClient) ratelimit.Store {
-			return redisstore.New(c, redisstore.WithTimeout(time.Hour))
-		},
-		"plain": func(c redis.UniversalClient) ratelimit.Store { return plain.New(c, plain.WithTimeout(time.Hour)) },
+	connect := func(contexts bool) redis.UniversalClient {
+		client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: time.Hour, MaxRetries: -1, ContextTimeoutEnabled: contexts})
+		t.Cleanup(func() { _ = client.Close() })
+		return client
+	}
+	for name, store := range map[string]ratelimit.Store{
+		"scripts":                          redisstore.New(connect(false), redisstore.WithTimeout(time.Hour)),
+		"plain":                            plain.New(connect(false), plain.WithTimeout(time.Hour)),
+		"scripts, deadlines of the client": redisstore.New(connect(true), redisstore.WithTimeout(time.Hour)),
+		"plain, deadlines of the client":   plain.New(connect(true), plain.WithTimeout(time.Hour)),
 	} {
-		client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: time.Hour, MaxRetries: -1})
-		defer client.Close()
-		l := ratelimit.New(open(client))
+		l := ratelimit.New(store)
 		taken := func(change func(context.Context, ratelimit.Decision, *ratelimit.Charge) error) func(context.Context) error {
 			return onCharges(t, l, change)
 		}

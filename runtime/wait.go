@@ -182,7 +182,16 @@ func afterCall(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func contextError(ctx context.Context, method string) error {
-	return fmt.Errorf("%s: %w", where(method, "rate limit"), ctx.Err())
+	return fmt.Errorf("%s: %w", where(method, "rate limit"), ended(ctx))
+}
+
+// ended returns why a context has ended, or nil. A connection of a store has the deadline of the context, too, and may notice it first.
+func ended(ctx context.Context) error {
+	deadline, ok := ctx.Deadline()
+	if err := ctx.Err(); err != nil || !ok || time.Now().Before(deadline) {
+		return err
+	}
+	return context.DeadlineExceeded
 }
 
 // storeError turns an error of the store into the error of the call. That is the context's error if the context has ended, and otherwise a
@@ -192,7 +201,7 @@ func storeError(ctx context.Context, method string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil:
+	case ended(ctx) != nil:
 		return contextError(ctx, method)
 	case errors.As(err, &unfit):
 		return unfit

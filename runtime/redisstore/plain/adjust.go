@@ -12,7 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
 )
 
-// Adjust implements engine.Store. If ctx ends, a try that has begun goes on in the background.
+// Adjust implements engine.Store. If ctx ends, it goes on in the background.
 func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 	own := *call
 	own.Claims = slices.Clone(call.Claims) // the caller may reuse its claims
@@ -29,8 +29,9 @@ func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 	return err
 }
 
-// change adjusts a call. It tries at least once. If other calls change the counts meanwhile, it tries again until it succeeds or ctx ends.
+// change adjusts a call, whether ctx ends or not. If other calls change the counts meanwhile, it tries again until it succeeds.
 func (s *store) change(ctx context.Context, call *engine.Call) error {
+	ctx = context.WithoutCancel(ctx)
 	return repeat(ctx, noEnd, func() error {
 		return s.guard(ctx, call.Claims[0].Subject, func(ctx context.Context, server redis.UniversalClient) error {
 			return s.adjust(ctx, server, call)
@@ -44,7 +45,7 @@ func (s *store) undo(ctx context.Context, call *engine.Call) error {
 	for i := range own.Claims {
 		own.Claims[i].Delta = -own.Claims[i].Charged
 	}
-	return s.change(context.WithoutCancel(ctx), &own)
+	return s.change(ctx, &own)
 }
 
 // adjust tries once. It clears the Deltas of the call, unless certainly nothing was changed.
