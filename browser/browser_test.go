@@ -204,7 +204,7 @@ var screens = []struct {
 	{"rules", "rules", nil, []string{"login", "500", "per hour"}},
 	{"rule", "rule?name=login", nil, []string{"Heaviest keys", "limit 500", "Override"}},
 	{"subject", "subject", look("+8613800000007"), []string{"blocked for", "ticket 7", "Reset the count"}},
-	{"live", "live", nil, []string{"Calls/s", "Hold the picture"}},
+	{"live", "live", nil, []string{"Decisions/s", "Hold the picture"}},
 	{"changes", "changes", nil, []string{"ada", "limit 500", "Undo the last change"}},
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/traffic"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
@@ -96,7 +97,7 @@ func (t *tool) begunBlocks(ctx context.Context) (found []blockedKey, more string
 }
 
 // begunAt is begunBlocks for one server.
-func (t *tool) begunAt(ctx context.Context, p *patient, names map[named]named) (found []blockedKey, missing string, err error) {
+func (t *tool) begunAt(ctx context.Context, p *patient, names map[traffic.Named]traffic.Named) (found []blockedKey, missing string, err error) {
 	prefix := key.Escape(t.prefix)
 	keys, whole, err := p.scan(ctx, key.Blocks(pattern(prefix)), maxShownBlocks)
 	switch {
@@ -115,7 +116,7 @@ func (t *tool) begunAt(ctx context.Context, p *patient, names map[named]named) (
 			return
 		}
 		name := strings.TrimPrefix(parts.Owner, prefix+":")
-		if known, ok := names[named{name, parts.Tag}]; ok {
+		if known, ok := names[traffic.Named{Rule: name, Window: parts.Tag}]; ok {
 			name = known.Rule
 		}
 		found = append(found, blockedKey{Rule: name, Key: key.Shown(parts.Subject), Until: until, Begun: true})

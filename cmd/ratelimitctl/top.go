@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/traffic"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -26,7 +27,7 @@ func (t *tool) top(ctx context.Context, _ []string) error {
 	if t.every < time.Second {
 		return misused("top: -every: found " + words(t.every) + "; expected 1s or more")
 	}
-	if columnsOf[cmp.Or(t.sort, "decisions")] == nil {
+	if traffic.Columns[cmp.Or(t.sort, "decisions")] == nil {
 		return misused("top: -sort: expected decisions, refused, shadow, failed or rule")
 	}
 	if t.once {
@@ -156,20 +157,7 @@ func isTerminal(stream any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// named is a rule under the names that people know.
-type named struct{ Rule, Window string }
-
-// names returns the names under which rules are shown, by their names and tags in keys.
-func (t *tool) names(rules []ratelimit.UsedRule) map[named]named {
-	names := map[named]named{}
-	for _, r := range rules {
-		state, err := t.limiter.StateKey(ratelimit.Request{Rule: r.Rule, Key: "x"})
-		if err != nil {
-			continue
-		}
-		parts, _ := key.Split(state)
-		tag := parts.Tag
-		names[named{strings.TrimPrefix(parts.Owner, key.Escape(t.prefix)+":"), tag}] = named{r.Name, strings.TrimSuffix(tag, ":"+r.Key)}
-	}
-	return names
+// names returns the names that people know of rules, by those in keys.
+func (t *tool) names(rules []ratelimit.UsedRule) map[traffic.Named]traffic.Named {
+	return traffic.Names(t.limiter, key.Escape(t.prefix), rules)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/internal/traffic"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
@@ -60,7 +61,7 @@ func TestFrames(t *testing.T) {
 		for range reports {
 			processes = append(processes, process)
 		}
-		names := map[named]named{{"p.T.M", "1h:{ip}"}: {"p.T.M#2", "leaky:1h"}}
+		names := map[traffic.Named]traffic.Named{{Rule: "p.T.M", Window: "1h:{ip}"}: {Rule: "p.T.M#2", Window: "leaky:1h"}}
 		got := newFrame(frameOf{"shop", processes, reports, names, "", "decisions", at, at}).text(0)
 		golden := filepath.Join("testdata", name+".txt")
 		if *update {

@@ -134,7 +134,7 @@ func TestTraffic(t *testing.T) {
 	}
 	requireText(t, h, "/live", nil, "sms per hour", "ann sms", "Sums of 1 process")
 	requireText(t, h, "/live?q=none", nil, "No rule matches", "No key matches")
-	requireText(t, h, "/rule?name=sms", nil, "Heaviest keys Key Calls/s Refused/s ann")
+	requireText(t, h, "/rule?name=sms", nil, "Heaviest keys Key Decisions/s Refused/s ann")
 }
 
 // Without statistics, pages say how to turn them on.

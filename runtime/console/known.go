@@ -111,12 +111,6 @@ func (c *console) follow(ctx context.Context) ([]*fleet.Setting, seen) {
 	return settings, seen{At: time.Now(), Err: err}
 }
 
-// counts reports whether processes count decisions: they did in the last ten minutes. One that decides nothing reports nothing.
-func (c *console) counts(ctx context.Context) bool {
-	slots, _ := c.readHistory(ctx)
-	return slices.ContainsFunc(slots, func(s fleet.Slot) bool { return len(s.Rules) > 0 })
-}
-
 // forget makes the next get read the value again.
 func (r *read[T]) forget() {
 	r.mu.Lock()

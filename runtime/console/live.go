@@ -4,38 +4,34 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/traffic"
 )
 
 type livePage struct {
-	Search  string
-	By      string // calls, refused or shadow
-	Rules   []ofRule
-	Keys    []ofKey
-	Reports int
-	Counts  bool // processes count decisions
-	Seen    seen
+	recent
+	Search string
+	By     string // the name of a column
+	Rules  []traffic.OfRule
+	Keys   []traffic.OfKey
 }
+
+// Sorts are the names of the columns.
+func (livePage) Sorts() []string { return []string{"decisions", "refused", "failed", "shadow", "rule"} }
 
 // live shows what is decided now: the rules and the keys with the most decisions.
 func (c *console) live(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	p := livePage{Search: query.Get("q"), By: query.Get("by")}
-	if p.By != "refused" && p.By != "shadow" {
-		p.By = "calls"
+	p := livePage{recent: c.recent(r.Context()), Search: query.Get("q"), By: query.Get("by")}
+	if traffic.Columns[p.By] == nil {
+		p.By = "decisions"
 	}
-	rules, _ := c.readRules(r.Context())
-	reports, at := c.readReports(r.Context())
-	t := sum(reports, c.names(rules))
-	p.Reports, p.Seen, p.Counts = t.Reports, at, t.Reports > 0 || c.counts(r.Context())
-	search := strings.ToLower(p.Search)
-	p.Rules = t.topRules(p.By, func(id named) bool { return search == "" || strings.Contains(strings.ToLower(id.Rule), search) })
+	search, by := strings.ToLower(p.Search), traffic.Columns[p.By]
+	matches := func(text string) bool { return strings.Contains(strings.ToLower(text), search) }
+	p.Rules = p.Sums.Rules(by, func(n traffic.Named) bool { return matches(n.Rule) })
 	p.Rules = p.Rules[:min(len(p.Rules), maxKeys)]
-	p.Keys = t.topKeys(p.By, maxKeys, func(id named, shown string) bool {
-		return search == "" || strings.Contains(strings.ToLower(id.Rule+" "+shown), search)
-	})
+	if p.By == "rule" {
+		by = traffic.Columns["decisions"]
+	}
+	p.Keys = p.Sums.Keys(by, maxKeys, func(k *traffic.OfKey) bool { return matches(k.Rule) || matches(k.Key) })
 	c.show(w, "live", page{Title: "Live", Screen: "live", Refresh: 2, Data: p})
 }
-
-// Shown is the key as pages show it.
-func (k ofKey) Shown() string { return key.Shown(k.Key) }

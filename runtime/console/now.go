@@ -74,8 +74,7 @@ func (p *nowPage) addProcesses(found []fleet.Process, at seen) {
 
 func (p *nowPage) addCharts(ctx context.Context, c *console) {
 	slots, at := c.readHistory(ctx)
-	all := func(fleet.RuleCounts) bool { return true }
-	p.Charts, p.ChartsSeen = []chart{drawn("Decisions", slots, calls, all), drawn("Refusals", slots, refused, all), drawn("Shadow refusals", slots, shadow, all)}, at
+	p.Charts, p.ChartsSeen = charts(slots, func(fleet.RuleCounts) bool { return true }), at
 	p.Counts = c.counts(ctx)
 }
 

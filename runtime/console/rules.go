@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/traffic"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -18,7 +18,7 @@ type ruleRow struct {
 	InForce   ratelimit.Rule
 	Setting   *fleet.Setting // the override for all keys, or nil
 	ByKey     int            // settings of single keys
-	Rates     rates
+	Rates     traffic.Rates
 	Disagrees bool // processes declare different limits
 }
 
@@ -49,38 +49,32 @@ func (r ruleRow) Effective() string {
 }
 
 type rulesPage struct {
-	Search      string
-	Rules       list[ruleRow]
-	RulesSeen   seen
-	Reports     int
-	Counts      bool // processes count decisions
-	TrafficSeen seen
+	recent
+	Search string
+	Rules  list[ruleRow]
 }
 
 func (c *console) rules(w http.ResponseWriter, r *http.Request) {
-	p := rulesPage{Search: r.URL.Query().Get("q")}
-	var rows []ruleRow
-	rows, p.RulesSeen, p.Reports, p.TrafficSeen = c.ruleRows(r.Context(), func(rule *ratelimit.UsedRule) bool {
+	ctx := r.Context()
+	c.follow(ctx)
+	p := rulesPage{recent: c.recent(ctx), Search: r.URL.Query().Get("q")}
+	p.Rules = part(r, c.rows(&p.recent, func(rule *ratelimit.UsedRule) bool {
 		return strings.Contains(strings.ToLower(rule.Name+" "+rule.Key), strings.ToLower(p.Search))
-	})
-	p.Rules, p.Counts = part(r, rows, maxRows), p.Reports > 0 || c.counts(r.Context())
+	}), maxRows)
 	c.show(w, "rules", page{Title: "Rules", Screen: "rules", Refresh: 10, Data: p})
 }
 
-// ruleRows returns the rules that are wanted, and how many processes report their traffic.
-func (c *console) ruleRows(ctx context.Context, wanted func(*ratelimit.UsedRule) bool) (rows []ruleRow, at seen, reports int, trafficAt seen) {
-	rules, at := c.readRules(ctx)
-	c.follow(ctx)
-	found, trafficAt := c.readReports(ctx)
-	t := sum(found, c.names(rules))
+// rows returns the rules that are wanted.
+func (c *console) rows(lately *recent, wanted func(*ratelimit.UsedRule) bool) (rows []ruleRow) {
 	in := c.fleet.InForce()
-	for i := range rules {
-		if !wanted(&rules[i]) {
+	for i := range lately.rules {
+		rule := &lately.rules[i]
+		if !wanted(rule) {
 			continue
 		}
-		row := ruleRow{UsedRule: rules[i], Disagrees: len(rules[i].Limits) > 1}
+		row := ruleRow{UsedRule: *rule, Disagrees: len(rule.Limits) > 1}
 		row.InForce, _ = c.view.RuleFor(ratelimit.Request{Rule: row.Rule})
-		row.Rates = t.of(named{row.Name, row.Window()})
+		row.Rates = lately.Of(traffic.Named{Rule: row.Name, Window: row.Window()})
 		if in != nil {
 			if of := in.Of(row.Name); of != nil {
 				row.Setting, row.ByKey = of.All, of.Len()
@@ -88,20 +82,18 @@ func (c *console) ruleRows(ctx context.Context, wanted func(*ratelimit.UsedRule)
 		}
 		rows = append(rows, row)
 	}
-	return rows, at, t.Reports, trafficAt
+	return rows
 }
 
 type rulePage struct {
-	Name        string
-	Rules       []ruleRow
-	RulesSeen   seen
-	Settings    list[*fleet.Setting] // of the rule and its keys
-	Charts      []chart
-	ChartsSeen  seen
-	Heaviest    []ofKey
-	Refused     []ofKey
-	TrafficSeen seen
-	Counts      bool // processes count decisions
+	recent
+	Name       string
+	Rules      []ruleRow
+	Settings   list[*fleet.Setting] // of the rule and its keys
+	Charts     []chart
+	ChartsSeen seen
+	Heaviest   []traffic.OfKey
+	Refused    []traffic.OfKey
 }
 
 func (c *console) rule(w http.ResponseWriter, r *http.Request) {
@@ -110,24 +102,20 @@ func (c *console) rule(w http.ResponseWriter, r *http.Request) {
 
 // showRule shows the rules of a name.
 func (c *console) showRule(w http.ResponseWriter, r *http.Request, name string, shown page) {
-	ctx, p := r.Context(), rulePage{Name: name}
-	reporting := 0
-	p.Rules, p.RulesSeen, reporting, p.TrafficSeen = c.ruleRows(ctx, func(rule *ratelimit.UsedRule) bool { return rule.Name == name })
-	p.Counts = reporting > 0 || c.counts(ctx)
+	ctx := r.Context()
+	settings, _ := c.follow(ctx)
+	p := rulePage{recent: c.recent(ctx), Name: name}
+	p.Rules = c.rows(&p.recent, func(rule *ratelimit.UsedRule) bool { return rule.Name == name })
 	if len(p.Rules) == 0 && p.RulesSeen.Err == nil {
 		w.WriteHeader(http.StatusNotFound)
 	}
-	settings, _ := c.follow(ctx)
 	p.Settings = part(r, slices.DeleteFunc(settings, func(s *fleet.Setting) bool { return s.Rule != name }), maxKeys)
-	rules, _ := c.readRules(ctx)
-	names := c.names(rules)
-	wanted := func(n fleet.RuleCounts) bool { return names[named{n.Name, n.Tag}].Rule == name }
 	slots, at := c.readHistory(ctx)
-	p.Charts, p.ChartsSeen = []chart{drawn("Decisions", slots, calls, wanted), drawn("Refusals", slots, refused, wanted)}, at
-	reports, _ := c.readReports(ctx)
-	t := sum(reports, names)
-	of := func(id named, _ string) bool { return id.Rule == name }
-	p.Heaviest, p.Refused = t.topKeys("calls", 10, of), t.topKeys("refused", 10, of)
+	p.ChartsSeen = at
+	p.Charts = charts(slots, func(n fleet.RuleCounts) bool { return p.names[traffic.Named{Rule: n.Name, Window: n.Tag}].Rule == name })
+	ofRule := func(k *traffic.OfKey) bool { return k.Rule == name }
+	p.Heaviest = p.Keys(traffic.Columns["decisions"], 10, ofRule)
+	p.Refused = p.Keys(traffic.Columns["refused"], 10, ofRule)
 	shown.Title, shown.Screen, shown.Data = name, "rules", p
 	if r.Method == http.MethodGet {
 		shown.Refresh = 5

@@ -1,0 +1,141 @@
+// Package traffic adds up what the processes of a fleet report that they decided lately, under the names that people know.
+package traffic
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Named is a rule under the names that people know, or under its name and tag in keys.
+type Named struct {
+	Rule   string `json:"rule"`
+	Window string `json:"window"`
+}
+
+// Rates are numbers of decisions per second.
+type Rates struct {
+	Calls   float64 `json:"decisions"`
+	Refused float64 `json:"refused"`
+	Shadow  float64 `json:"shadowRefused"`
+	Failed  float64 `json:"failed"`
+}
+
+func (r *Rates) add(c fleet.Counts, seconds float64) {
+	r.Calls += float64(c.Calls) / seconds
+	r.Refused += float64(c.Refused) / seconds
+	r.Shadow += float64(c.Shadow) / seconds
+	r.Failed += float64(c.Failed) / seconds
+}
+
+// Column is a number by which rows are sorted. The highest comes first.
+type Column func(Rates) float64
+
+// Columns are the columns by their names. Rows of equal numbers are sorted by rule, so all are under "rule".
+var Columns = map[string]Column{
+	"decisions": func(r Rates) float64 { return r.Calls },
+	"refused":   func(r Rates) float64 { return r.Refused },
+	"shadow":    func(r Rates) float64 { return r.Shadow },
+	"failed":    func(r Rates) float64 { return r.Failed },
+	"rule":      func(Rates) float64 { return 0 },
+}
+
+// OfRule are the rates of one rule.
+type OfRule struct {
+	Named
+	Rates
+}
+
+// OfKey are the rates of one key under one rule. Key is as errors show it; "" is everybody.
+type OfKey struct {
+	Key string `json:"key"`
+	OfRule
+}
+
+// Names returns the names that people know, by the names in keys. The limiter has the prefix, which is in the form of keys.
+func Names(l *ratelimit.Limiter, prefix string, rules []ratelimit.UsedRule) map[Named]Named {
+	names := map[Named]Named{}
+	for _, r := range rules {
+		state, err := l.StateKey(ratelimit.Request{Rule: r.Rule, Key: "x"})
+		if err != nil {
+			continue
+		}
+		parts, _ := key.Split(state)
+		names[Named{strings.TrimPrefix(parts.Owner, prefix+":"), parts.Tag}] = Named{r.Name, strings.TrimSuffix(parts.Tag, ":"+r.Key)}
+	}
+	return names
+}
+
+// Sums are the sums of all reports.
+type Sums struct {
+	rules map[Named]*OfRule
+	keys  map[keyOf]*OfKey
+}
+
+// keyOf identifies a key of a rule.
+type keyOf struct {
+	Named
+	subject string
+}
+
+// Sum adds up reports. A rule that names lacks keeps its name in keys.
+func Sum(reports []fleet.Report, names map[Named]Named) *Sums {
+	s := &Sums{map[Named]*OfRule{}, map[keyOf]*OfKey{}}
+	for _, report := range reports {
+		for _, r := range report.Rules {
+			name := Named{r.Name, r.Tag}
+			name = cmp.Or(names[name], name)
+			if s.rules[name] == nil {
+				s.rules[name] = &OfRule{Named: name}
+			}
+			s.rules[name].add(r.Counts, report.Seconds)
+			for _, subject := range r.Subjects {
+				id := keyOf{name, subject.Name}
+				if s.keys[id] == nil {
+					s.keys[id] = &OfKey{key.Shown(subject.Name), OfRule{Named: name}}
+				}
+				s.keys[id].add(subject.Counts, report.Seconds)
+			}
+		}
+	}
+	return s
+}
+
+// Of returns the rates of a rule.
+func (s *Sums) Of(rule Named) Rates {
+	if r := s.rules[rule]; r != nil {
+		return r.Rates
+	}
+	return Rates{}
+}
+
+// Rules returns the rules that are wanted, sorted by a column.
+func (s *Sums) Rules(by Column, wanted func(Named) bool) []OfRule {
+	rows := []OfRule{} // not null in JSON
+	for name, r := range s.rules {
+		if wanted(name) {
+			rows = append(rows, *r)
+		}
+	}
+	slices.SortFunc(rows, func(a, b OfRule) int { return compare(a, b, by) })
+	return rows
+}
+
+// Keys returns the wanted keys with the highest numbers of a column, at most n. It leaves out keys whose number is 0.
+func (s *Sums) Keys(by Column, n int, wanted func(*OfKey) bool) (rows []OfKey) {
+	for _, k := range s.keys {
+		if by(k.Rates) > 0 && wanted(k) {
+			rows = append(rows, *k)
+		}
+	}
+	slices.SortFunc(rows, func(a, b OfKey) int { return cmp.Or(compare(a.OfRule, b.OfRule, by), cmp.Compare(a.Key, b.Key)) })
+	return rows[:min(len(rows), n)]
+}
+
+func compare(a, b OfRule, by Column) int {
+	return cmp.Or(cmp.Compare(by(b.Rates), by(a.Rates)), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Window, b.Window))
+}
