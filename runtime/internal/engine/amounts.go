@@ -48,7 +48,7 @@ func (a *amounts) Room(c *Claim, now int64) int64 {
 	return max(0, c.Limit-a.total+permits)
 }
 
-func (a *amounts) Full(c *Claim, now int64) int64 { return a.Earliest(c, c.Limit, now, now) }
+func (a *amounts) Full(c *Claim, now int64) int64 { return max(now, a.Expiry(c.Rule)) }
 
 // Reserves is false if there are too many entries.
 func (a *amounts) Reserves(c *Claim, now, at int64) bool {
@@ -117,6 +117,13 @@ func (a *amounts) Charge(c *Claim, n, now int64) {
 	a.trim(c.Limit)
 }
 
+// dropEmpty removes the newest entries that have no permits.
+func (a *amounts) dropEmpty() {
+	for k := len(a.entries) - 1; k >= 0 && a.entries[k].permits == 0; k-- {
+		a.entries = a.entries[:k]
+	}
+}
+
 // GiveBack gives the permits of a place back even if other calls have later places, as windows do.
 func (a *amounts) GiveBack(c *Claim, n, now int64, _ bool) {
 	i := a.search(c.At)
@@ -126,9 +133,7 @@ func (a *amounts) GiveBack(c *Claim, n, now int64, _ bool) {
 	n = min(n, a.entries[i].permits)
 	a.entries[i].permits -= n
 	a.total -= n
-	for k := len(a.entries) - 1; k >= 0 && a.entries[k].permits == 0; k-- {
-		a.entries = a.entries[:k]
-	}
+	a.dropEmpty()
 }
 
 func (a *amounts) give(c *Claim, n, now int64) {
@@ -139,6 +144,7 @@ func (a *amounts) give(c *Claim, n, now int64) {
 		a.total -= given
 		n -= given
 	}
+	a.dropEmpty()
 }
 
 // Lease charges the permits at the end of the lease.

@@ -4,12 +4,12 @@
 -- While fewer than MOST_EXACT entries count, the window is exact. Beyond that, charges within the same 2,048th of the period share an entry,
 -- which has the time of its end.
 --
--- The state is a string: LAYOUT; the permits of all entries; the time of the newest; the index of the oldest, the index after the newest,
--- and how many fit; the permits of each block of BLOCK entries; and the entries, each a time and permits. What is before the oldest no
--- longer counts, but is still part of its block's permits.
+-- The state is a string: LAYOUT; the permits of all entries; a time that no entry is before; the time of the newest; the permits of the
+-- newest block; the index of the oldest entry, the index after the newest, and how many fit; the permits of each earlier block of BLOCK
+-- entries; and the entries, each a time and permits. What is before the oldest no longer counts, but is still part of its block's permits.
 local amounts = {}
 
-local HEAD_SIZE, ENTRY_SIZE = 23, 12 -- bytes
+local HEAD_FORMAT, HEAD_SIZE, ENTRY_SIZE = '<ddddHHH', 39, 12 -- bytes
 local BLOCK, FEW = 64, 8 -- entries
 local MOST_EXACT = 2048
 local MOST_PLACES = 4096 -- entries; a call that waits for a later place asks again
@@ -32,38 +32,54 @@ local function bytes(c, from, size) return call('GETRANGE', c.key, from, from + 
 
 -- Loads the numbers before the blocks.
 local function load(c, now)
-  c.now, c.total, c.newest, c.oldest, c.stop, c.fit = now, 0, 0, 0, 0, 0
+  c.now, c.total, c.since, c.newest, c.open, c.oldest, c.stop, c.fit = now, 0, 0, 0, 0, 0, 0, 0
   local head = bytes(c, 0, HEAD_SIZE)
   if head == '' and not call('GET', c.key) then return end
   local layout = byte(head) or 0
   if layout > LAYOUT and layout < LAYOUTS then fail_later_layout(layout, LAYOUT) end
   if layout == LAYOUT and #head == HEAD_SIZE then
-    local total, newest, oldest, stop, fit = parse('<ddHHH', head, 2)
-    local sound = valid(total) and valid(newest) and newest <= now + HORIZON and oldest < stop and stop <= fit
-    if sound and call('STRLEN', c.key) == size_of(fit) then
-      c.total, c.newest, c.oldest, c.stop, c.fit = total, newest, oldest, stop, fit
+    local total, since, newest, open, oldest, stop, fit = parse(HEAD_FORMAT, head, 2)
+    local sound = valid(total) and valid(since) and valid(newest) and valid(open) and newest <= now + HORIZON
+    if sound and oldest < stop and stop <= fit and call('STRLEN', c.key) == size_of(fit) then
+      c.total, c.since, c.newest, c.open, c.oldest, c.stop, c.fit = total, since, newest, open, oldest, stop, fit
       return
     end
   end
   damage(c)
 end
 
-local function write_head(c)
-  call('SETRANGE', c.key, 1, pack('<ddHHH', c.total, c.newest, c.oldest, c.stop, c.fit))
-end
+local function head_of(c) return pack(HEAD_FORMAT, c.total, c.since, c.newest, c.open, c.oldest, c.stop, c.fit) end
+
+local function write_head(c) call('SETRANGE', c.key, 1, head_of(c)) end
 
 -- Returns the times and the permits of some entries, from index i on and before index j, in turns.
 local function read(c, i, j)
   return { parse('<' .. rep('dI4', j - i), bytes(c, entry_at(c, i), ENTRY_SIZE * (j - i))) }
 end
 
-local function block_permits(c, i) return (parse('<d', bytes(c, block_at(i), 8))) end
+-- Reports whether an entry is in the newest block, whose permits are in the head.
+local function is_open(c, i) return i - i % BLOCK + BLOCK >= c.stop end
 
--- Sets the permits of an entry.
-local function set_permits(c, i, before, permits)
-  call('SETRANGE', c.key, entry_at(c, i) + 8, pack('<I4', permits))
-  call('SETRANGE', c.key, block_at(i), pack('<d', block_permits(c, i) - before + permits))
-  c.total = c.total - before + permits
+-- Returns the permits of the block of an entry, which is before the newest block.
+local function earlier_permits(c, i) return (parse('<d', bytes(c, block_at(i), 8))) end
+
+-- Returns the permits of the block of an entry.
+local function block_permits(c, i) return is_open(c, i) and c.open or earlier_permits(c, i) end
+
+-- Adds permits to the block of an entry.
+local function add_to_block(c, i, n)
+  if is_open(c, i) then
+    c.open = c.open + n
+  else
+    call('SETRANGE', c.key, block_at(i), pack('<d', earlier_permits(c, i) + n))
+  end
+end
+
+-- Adds permits to an entry that has some.
+local function add_to_entry(c, i, permits, n)
+  call('SETRANGE', c.key, entry_at(c, i) + 8, pack('<I4', permits + n))
+  add_to_block(c, i, n)
+  c.total = c.total + n
 end
 
 -- Returns the index of the oldest entry that is part of the n-th permit, counted from the oldest permit; the entry's time and permits; and
@@ -96,10 +112,11 @@ function amounts.earliest(c, n, now, from)
   return max(from, (time or c.newest) + c.a)
 end
 
--- Returns the index of the oldest entry in the window, and the permits of the entries before it that are still in the total.
+-- Returns the index of the oldest entry in the window, its time, and the permits of the entries before it that are still in the total.
 local function gone(c)
   local horizon, i, permits = c.now - c.a, c.oldest, 0
-  if c.newest <= horizon then return c.stop, c.total end
+  if c.since > horizon then return i, c.since, 0 end
+  if c.newest <= horizon then return c.stop, 0, c.total end
   while i < c.stop do
     local last = i % BLOCK == 0 and i + BLOCK <= c.stop and read(c, i + BLOCK - 1, i + BLOCK)
     if last and last[1] <= horizon then
@@ -107,20 +124,20 @@ local function gone(c)
     else
       local list = read(c, i, min(c.stop, i - i % FEW + FEW))
       for k = 2, #list, 2 do
-        if list[k - 1] > horizon then return i, permits end
+        if list[k - 1] > horizon then return i, list[k - 1], permits end
         permits, i = permits + list[k], i + 1
       end
     end
   end
-  return i, permits
+  return i, 0, permits
 end
 
 function amounts.room(c, now)
-  local _, permits = gone(c)
+  local _, _, permits = gone(c)
   return max(0, c.limit - c.total + permits)
 end
 
-function amounts.full(c, now) return amounts.earliest(c, c.limit, now, now) end
+function amounts.full(c, now) return max(now, c.newest + c.a) end
 
 -- Is false if there are too many entries.
 function amounts.reserves(c, now, at)
@@ -131,12 +148,16 @@ end
 -- after the newest entry.
 local function search(c, at)
   local i, j = c.oldest, c.stop
-  while i < j do
+  while j - i > FEW do
     local middle = floor((i + j) / 2)
-    if read(c, middle, middle + 1)[1] < at then i = middle + 1 else j = middle end
+    if read(c, middle, middle + 1)[1] < at then i = middle + 1 else j = middle + 1 end
   end
-  if i == c.stop then return i end
-  return i, unpack(read(c, i, i + 1), 1, 2)
+  local list = read(c, i, j)
+  for k = 2, #list, 2 do
+    if list[k - 1] >= at then return i, list[k - 1], list[k] end
+    i = i + 1
+  end
+  return i
 end
 
 -- Writes the state anew without what no longer counts, with an entry before index i.
@@ -146,25 +167,28 @@ local function insert(c, i, time, permits)
   local text = before .. pack('<dI4', time, permits) .. after
   local count, blocks = #text / ENTRY_SIZE, {}
   for first = 0, count - 1, BLOCK do
-    local sum, size = 0, min(BLOCK, count - first)
+    local size = min(BLOCK, count - first)
     local list = { parse('<' .. rep('xxxxxxxxI4', size), text, ENTRY_SIZE * first + 1) }
-    for k = 1, size do sum = sum + list[k] end
-    table.insert(blocks, pack('<d', sum))
+    c.open = 0
+    for k = 1, size do c.open = c.open + list[k] end
+    table.insert(blocks, pack('<d', c.open))
   end
-  c.oldest, c.stop, c.fit = 0, count, count + max(4, floor(count / 4))
+  c.since, c.oldest, c.stop, c.fit = min(c.since, time), 0, count, count + max(8, min(floor(count / 2), 1024))
   local unused = 8 * (ceil(c.fit / BLOCK) - #blocks)
   local room = rep('\0', ENTRY_SIZE * (c.fit - count))
-  local head = HEAD .. pack('<ddHHH', c.total, c.newest, c.oldest, c.stop, c.fit)
-  call('SET', c.key, head .. table.concat(blocks) .. rep('\0', unused) .. text .. room, 'KEEPTTL')
+  call('SET', c.key, HEAD .. head_of(c) .. table.concat(blocks) .. rep('\0', unused) .. text .. room, 'KEEPTTL')
 end
 
 -- Adds an entry after the newest one.
 local function append(c, time, n)
   if c.stop == c.fit then return insert(c, c.stop, time, n) end
   local i = c.stop
-  c.stop = i + 1
+  if i % BLOCK == 0 then
+    call('SETRANGE', c.key, block_at(i - 1), pack('<d', c.open))
+    c.open = 0
+  end
+  c.stop, c.open = i + 1, c.open + n
   call('SETRANGE', c.key, entry_at(c, i), pack('<dI4', time, n))
-  call('SETRANGE', c.key, block_at(i), pack('<d', (i % BLOCK > 0 and block_permits(c, i) or 0) + n))
   write_head(c)
 end
 
@@ -180,7 +204,7 @@ end
 local function charge_before(c, n, at)
   local i, time, permits = search(c, at)
   if time == at then
-    set_permits(c, i, permits, permits + n)
+    add_to_entry(c, i, permits, n)
     return write_head(c)
   end
   c.total = c.total + n
@@ -192,7 +216,7 @@ local function trim(c, left)
   if c.total <= left then return end
   local i, _, permits, n = find_permit(c, c.total - left)
   if n < permits then
-    set_permits(c, i, permits, permits - n)
+    add_to_entry(c, i, permits, -n)
   else
     i = i + 1
   end
@@ -202,9 +226,9 @@ end
 
 function amounts.commit(c, n, now, at)
   n = min(n, c.limit) -- the cost of a trigger has no bound
-  local i, permits = gone(c)
-  c.oldest, c.total = i, c.total - permits
-  if i == c.stop then c.oldest, c.stop, c.fit, c.newest = 0, 0, 0, 0 end
+  local i, time, permits = gone(c)
+  c.oldest, c.since, c.total = i, time, c.total - permits
+  if i == c.stop then c.oldest, c.stop, c.fit, c.newest, c.since = 0, 0, 0, 0, at end
   if c.stop - c.oldest >= MOST_EXACT then
     local stored = at - at % c.share + c.share - 1
     if stored > at then record(c, stored) end
@@ -220,17 +244,23 @@ function amounts.charge(c, n, now)
   trim(c, c.limit)
 end
 
-function amounts.give_back(c, n, now, at)
-  local i, time, permits = search(c, at)
-  if at <= now - c.a or time ~= at then return end
-  set_permits(c, i, permits, permits - min(n, permits))
+-- Removes the newest entries that have no permits.
+local function drop_empty(c)
   while c.stop > c.oldest do
     local newest = read(c, c.stop - 1, c.stop)
     c.newest = newest[1]
     if newest[2] > 0 then return write_head(c) end
     c.stop = c.stop - 1
+    if c.stop % BLOCK == 0 and c.stop > c.oldest then c.open = earlier_permits(c, c.stop - 1) end
   end
   call('DEL', c.key)
+end
+
+function amounts.give_back(c, n, now, at)
+  local i, time, permits = search(c, at)
+  if at <= now - c.a or time ~= at then return end
+  add_to_entry(c, i, permits, -min(n, permits))
+  drop_empty(c)
 end
 
 -- Changes a block of entries at a time.
@@ -244,8 +274,8 @@ function amounts.give(c, n, now)
       list[k], given = list[k] - part, given + part
     end
     call('SETRANGE', c.key, entry_at(c, from), pack('<' .. rep('dI4', stop - from), unpack(list, 1, 2 * (stop - from))))
-    call('SETRANGE', c.key, block_at(from), pack('<d', block_permits(c, from) - given))
+    add_to_block(c, from, -given)
     c.total, n, stop = c.total - given, n - given, from
   end
-  if c.stop > 0 then write_head(c) end
+  drop_empty(c)
 end

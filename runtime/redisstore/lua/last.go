@@ -63,7 +63,7 @@ func (c *count) lastMembers(ctx context.Context, n int64) (found []Charge, err e
 
 // The layout of amounts.lua.
 const (
-	amountsHead  = 23
+	amountsHead  = 39
 	amountsBlock = 64
 	amountsEntry = 12
 )
@@ -91,7 +91,7 @@ func (c *count) amounts(ctx context.Context) (found []Charge, err error) {
 	if err != nil || len(text) < amountsHead {
 		return nil, err
 	}
-	field := func(i int) int { return int(binary.LittleEndian.Uint16([]byte(text[17+2*i:]))) }
+	field := func(i int) int { return int(binary.LittleEndian.Uint16([]byte(text[amountsHead-6+2*i:]))) }
 	oldest, stop, fit := field(0), field(1), field(2)
 	size := amountsHead + 8*((fit+amountsBlock-1)/amountsBlock) + amountsEntry*fit
 	if oldest > stop || stop > fit || len(text) != size {
