@@ -13,8 +13,6 @@
 // [Limiter.Allow] refuses a call that does not fit now, [Limiter.Wait] sleeps until the call fits, and [Limiter.Peek] only looks. A charge
 // can be given back with [Decision.Refund], or corrected with [Decision.Settle] if the cost is known only after the call.
 //
-// The package does not limit how many calls run at the same time. Use a semaphore for that.
-//
 // # The model
 //
 // A rule answers one question: when do this many permits fit, at the earliest, if nothing else is admitted before? A call is admitted if the

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,11 +49,14 @@ func TestPages(t *testing.T) {
 					checkConsole(t, dir, command, m[2])
 				}
 			}
+			if filepath.Base(page) == "production.md" {
+				checkProduction(t, dir, found)
+			}
 		})
 	}
 }
 
-// packageOf writes the Go blocks into a module. It returns the folder of the module, or "" if there are no Go blocks, and whether there
+// packageOf writes the Go blocks into a module. It requires what examples/shop does if a block uses a module of contrib. It returns the folder of the module, or "" if there are no Go blocks, and whether there
 // is a directive.
 func packageOf(t *testing.T, found [][]string) (dir string, annotated bool) {
 	for _, m := range found {
@@ -61,7 +65,11 @@ func packageOf(t *testing.T, found [][]string) (dir string, annotated bool) {
 		}
 		if dir == "" {
 			dir = testmodule.Dir(t)
-			testmodule.Init(t, dir, top, "shop")
+			if slices.ContainsFunc(found, func(m []string) bool { return m[1] == "go" && strings.Contains(m[2], "/contrib/") }) {
+				testmodule.InitLike(t, dir, filepath.Join(top, "examples/shop"), "shop")
+			} else {
+				testmodule.Init(t, dir, top, "shop")
+			}
 		}
 		line, _, _ := strings.Cut(m[2], "\n")
 		name, ok := strings.CutPrefix(line, "// ")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -33,6 +34,24 @@ func Init(t testing.TB, dir, repo, path string, more ...string) {
 		path, requirements, own, root, strings.Join(more, "\n")))
 	Write(t, filepath.Join(dir, "go.sum"), read(t, root, "go.sum"))
 }
+
+// InitLike creates a module with this path in dir. It requires and replaces what the module in the folder like does.
+func InitLike(t testing.TB, dir, like, path string) {
+	t.Helper()
+	root, err := filepath.Abs(like)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(read(t, root, "go.mod"), "\n")
+	rest = relative.ReplaceAllStringFunc(rest, func(arrow string) string {
+		return fmt.Sprintf("=> %q", filepath.Join(root, strings.TrimPrefix(arrow, "=> ")))
+	})
+	Write(t, filepath.Join(dir, "go.mod"), "module "+path+"\n"+rest)
+	Write(t, filepath.Join(dir, "go.sum"), read(t, root, "go.sum"))
+}
+
+// relative matches the folder of a replace directive.
+var relative = regexp.MustCompile(`=> \.\.\S*`)
 
 func read(t testing.TB, dir, name string) string {
 	t.Helper()
