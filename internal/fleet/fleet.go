@@ -29,6 +29,7 @@ const (
 	MaxChanges   = 1000
 
 	perCommand  = 100            // names in one command
+	perScan     = 500            // fields that one command of a scan passes
 	deadLife    = 24 * time.Hour // how long a setting that was cleared or has ended is kept
 	changesLife = 365 * 24 * time.Hour
 	seenLife    = 24 * time.Hour // how long rules are kept after the last process that declared them

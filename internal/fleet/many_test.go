@@ -248,7 +248,7 @@ func TestSettingsBeyondTheBound(t *testing.T) {
 	set(t, f, "kim", clear(override("r", "k7", 0))) // an operator can make room
 }
 
-// A report of a slot that cannot be written is lost, and nothing else.
+// A report that cannot be added to the history is missing there, and nothing else.
 func TestHistoryOfAnotherType(t *testing.T) {
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
@@ -258,8 +258,8 @@ func TestHistoryOfAnotherType(t *testing.T) {
 	f.LogTo(log.logger())
 	register(f, "program", 1)
 	for i := range 5 {
-		slot := time.Now().Unix()/5 + int64(i) // the beats may pass into the next ones
-		c.Set(t.Context(), fmt.Sprint("p.seen:{p}:history:", slot), "none", 0)
+		hash := time.Now().Unix()/5/24 + int64(i) // the beats may pass into the next one
+		c.Set(t.Context(), fmt.Sprint("p.seen:{p}:history:", hash), "none", 0)
 		f.Statistics().Lock()
 		f.Statistics().Count(1, "r", "1m", "ann", fleet.Counts{Calls: 1})
 		f.Statistics().Unlock()
@@ -268,5 +268,36 @@ func TestHistoryOfAnotherType(t *testing.T) {
 	reports, err := f.Reports(t.Context())
 	if log.text() != "" || len(reports) != 1 || err != nil {
 		t.Errorf("got %+v, %v, logged %s", reports, err, log.text())
+	}
+}
+
+// The history has the last 120 slots in a few commands, and from a time on it has only those that began since.
+func TestHistory(t *testing.T) {
+	server := redistest.Start(t)
+	c, _ := client(t, server.Addr, 0)
+	last := time.Now().Unix() / 5
+	for n := last - 130; n <= last; n++ {
+		c.HSet(t.Context(), fmt.Sprint("p.seen:{p}:history:", n/24), fmt.Sprintf("%d calls r 1m", n), n, fmt.Sprintf("%d refused r 1m", n), 1, fmt.Sprintf("%d what r 1m", n), 1, "damaged", 1)
+	}
+	f := of(c, "p")
+	history, err := f.History(t.Context(), time.Time{})
+	if err != nil || len(history) != 120 {
+		t.Fatalf("%d slots, %v", len(history), err)
+	}
+	for i, s := range history {
+		n := s.At.Unix() / 5
+		if i > 0 && s.At.Sub(history[i-1].At) != 5*time.Second {
+			t.Fatalf("slot %d began at %s", i, s.At)
+		}
+		if n <= last && (len(s.Rules) != 1 || s.Rules[0].Counts != (fleet.Counts{Calls: n, Refused: 1})) { // later ones began since
+			t.Fatalf("slot %d: %+v", i, s)
+		}
+	}
+	since := history[110].At
+	if some, err := f.History(t.Context(), since); err != nil || len(some) < 10 || !some[0].At.Equal(since) {
+		t.Errorf("since %s: %d slots, %v", since, len(some), err)
+	}
+	if some, err := f.History(t.Context(), time.Now().Add(time.Minute)); err != nil || len(some) > 0 {
+		t.Errorf("of the future: %v, %v", some, err)
 	}
 }

@@ -116,7 +116,7 @@ func (f *Fleet) processes(ctx context.Context) (all []Process, gone []string, er
 // scan passes the fields of a hash. It may pass one twice. A server may reply with somewhat more fields than it is asked for.
 func (f *Fleet) scan(ctx context.Context, key string, take func(field, text string)) error {
 	for cursor := any("0"); ; {
-		replies, err := f.do(ctx, Command{"HSCAN", key, cursor, "COUNT", perCommand / 2})
+		replies, err := f.do(ctx, Command{"HSCAN", key, cursor, "COUNT", perScan})
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,8 +35,18 @@ const (
 
 	slot     = sayEvery * time.Second // of the history
 	slots    = 120
-	slotLife = (slots + 2) * slot
+	perHash  = 24 // slots in one hash
+	hashLife = (slots + perHash) * slot
+	maxSums  = perHash * MaxReportRules * 4 // fields of a hash
 )
+
+// kinds are the words for the counts in the fields of the history: "354320017 refused login 1h".
+var kinds = map[string]func(*Counts) *int64{
+	"calls":   func(c *Counts) *int64 { return &c.Calls },
+	"refused": func(c *Counts) *int64 { return &c.Refused },
+	"shadow":  func(c *Counts) *int64 { return &c.Shadow },
+	"failed":  func(c *Counts) *int64 { return &c.Failed },
+}
 
 // Report counts the decisions that one process made in a span of time.
 type Report struct {
@@ -108,20 +119,21 @@ func (f *Fleet) publishReport(ctx context.Context) error {
 
 // addHistory adds a report to the sums of the fleet.
 func (f *Fleet) addHistory(ctx context.Context, p *Report) error {
-	key := f.slotKey(f.Now())
+	n := slotAt(f.Now())
+	key := f.historyKey(n)
 	replies, err := f.do(ctx, Command{"HLEN", key})
 	if err != nil {
 		return err
 	}
-	if n, _ := replies[0].(int64); n >= 4*MaxReportRules {
+	if n, _ := replies[0].(int64); n >= maxSums {
 		return nil
 	}
-	commands := []Command{{"PEXPIRE", key, slotLife.Milliseconds()}}
+	commands := []Command{{"PEXPIRE", key, hashLife.Milliseconds()}}
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		for kind, n := range map[string]int64{"calls": r.Calls, "refused": r.Refused, "shadow": r.Shadow, "failed": r.Failed} {
-			if n > 0 {
-				commands = append(commands, Command{"HINCRBY", key, kind + " " + r.Name + " " + r.Tag, n})
+		for kind, of := range kinds {
+			if count := *of(&r.Counts); count > 0 {
+				commands = append(commands, Command{"HINCRBY", key, fmt.Sprintf("%d %s %s %s", n, kind, r.Name, r.Tag), count})
 			}
 		}
 	}
@@ -132,8 +144,12 @@ func (f *Fleet) addHistory(ctx context.Context, p *Report) error {
 	})
 }
 
-func (f *Fleet) slotKey(at time.Time) string {
-	return f.keys.history + strconv.FormatInt(at.UnixMilli()/slot.Milliseconds(), 10)
+// slotAt returns the number of the slot of a time.
+func slotAt(t time.Time) int64 { return t.UnixMilli() / slot.Milliseconds() }
+
+// historyKey returns the key of the hash that has a slot.
+func (f *Fleet) historyKey(slot int64) string {
+	return f.keys.history + strconv.FormatInt(slot/perHash, 10)
 }
 
 // Slot has the sums of all processes for five seconds.
@@ -152,56 +168,61 @@ func (f *Fleet) History(ctx context.Context, since time.Time) ([]Slot, error) {
 		if err != nil {
 			return nil, err
 		}
-		var all []Slot
-		last := now.Truncate(slot)
-		for at := last.Add(-(slots - 1) * slot); !at.After(last); at = at.Add(slot) {
-			if at.Before(since) {
-				continue
-			}
-			replies, err := f.do(ctx, Command{"HSCAN", f.slotKey(at), 0, "COUNT", 4 * MaxReportRules})
+		last := slotAt(now)
+		first := max(last-slots+1, slotAt(since.Add(slot-time.Millisecond)))
+		sums := map[sumOf]*Counts{}
+		for n := first; n <= last; n = (n/perHash + 1) * perHash {
+			replies, err := f.do(ctx, Command{"HSCAN", f.historyKey(n), 0, "COUNT", maxSums})
 			if err != nil {
 				return nil, err
 			}
-			s := Slot{At: at}
 			if page, _ := replies[0].([]any); len(page) == 2 {
-				s.Rules = sums(texts(page[1]))
+				addSums(sums, texts(page[1]))
 			}
-			all = append(all, s)
 		}
-		return all, nil
+		return slotsOf(sums, first, last), nil
 	})
 }
 
-// sums returns the counts in the fields of a slot.
-func sums(fields []string) (all []RuleCounts) {
-	by := map[[2]string]*Counts{}
+// sumOf identifies the sums of a rule in a slot.
+type sumOf struct {
+	slot      int64
+	name, tag string
+}
+
+// addSums adds the fields of a hash.
+func addSums(sums map[sumOf]*Counts, fields []string) {
 	for i := 0; i+1 < len(fields); i += 2 {
-		kind, rule, _ := strings.Cut(fields[i], " ")
-		name, tag, _ := strings.Cut(rule, " ")
+		words := strings.SplitN(fields[i], " ", 4)
 		n, err := strconv.ParseInt(fields[i+1], 10, 64)
-		if err != nil || len(fields[i]) > MaxText {
+		if len(words) < 4 || kinds[words[1]] == nil || err != nil || len(fields[i]) > MaxText {
 			continue
 		}
-		c := by[[2]string{name, tag}]
-		if c == nil {
-			c = new(Counts)
-			by[[2]string{name, tag}] = c
+		slot, _ := strconv.ParseInt(words[0], 10, 64)
+		id := sumOf{slot, words[2], words[3]}
+		if sums[id] == nil {
+			sums[id] = new(Counts)
 		}
-		switch kind {
-		case "calls":
-			c.Calls = n
-		case "refused":
-			c.Refused = n
-		case "shadow":
-			c.Shadow = n
-		case "failed":
-			c.Failed = n
+		*kinds[words[1]](sums[id]) = n
+	}
+}
+
+// slotsOf returns the slots from first to last.
+func slotsOf(sums map[sumOf]*Counts, first, last int64) []Slot {
+	all := make([]Slot, max(0, last-first+1))
+	for i := range all {
+		all[i].At = time.UnixMilli((first + int64(i)) * slot.Milliseconds())
+	}
+	for id, c := range sums {
+		if i := id.slot - first; i >= 0 && i < int64(len(all)) {
+			all[i].Rules = append(all[i].Rules, RuleCounts{Name: id.name, Tag: id.tag, Counts: *c})
 		}
 	}
-	for id, c := range by {
-		all = append(all, RuleCounts{Name: id[0], Tag: id[1], Counts: *c})
+	for i := range all {
+		slices.SortFunc(all[i].Rules, func(a, b RuleCounts) int {
+			return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Tag, b.Tag))
+		})
 	}
-	slices.SortFunc(all, func(a, b RuleCounts) int { return strings.Compare(a.Name+" "+a.Tag, b.Name+" "+b.Tag) })
 	return all
 }
 
@@ -214,19 +235,24 @@ func (f *Fleet) Reports(ctx context.Context) (reports []Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range processes { // one at a time, because a report may be large
-		replies, err := f.do(ctx, Command{"GET", f.keys.reports + p.ID})
-		if err != nil {
-			return nil, err
+	err = each(processes, func(some []Process) error {
+		names := make([]string, len(some))
+		for i, p := range some {
+			names[i] = f.keys.reports + p.ID
 		}
-		if text, _ := replies[0].(string); text != "" {
+		replies, err := f.do(ctx, command("MGET", names[0], names[1:]...))
+		if err != nil {
+			return err
+		}
+		for i, text := range texts(replies[0]) {
 			if r, err := ParseReport(text); err == nil {
-				r.Process = p
+				r.Process = some[i]
 				reports = append(reports, r)
 			}
 		}
-	}
-	return reports, nil
+		return nil
+	})
+	return reports, err
 }
 
 // ParseReport parses a report of the store.
