@@ -132,6 +132,14 @@ type Group struct {
 	Rules []Rule
 
 	// A group may have one of each. They are zero if absent.
-	Wrap, Skip, Plain Directive
-	Fallback          Directive // its only argument is the function or method to call; a bad one has no argument
+	Wrap, Guard, Skip, Plain Directive
+	Fallback                 Directive // its only argument is the function or method to call; a bad one has no argument
+}
+
+// Options returns the directive with the options of the type: guard if it stands there, else wrap, which is zero if absent.
+func (g *Group) Options() Directive {
+	if !g.Guard.IsZero() {
+		return g.Guard
+	}
+	return g.Wrap
 }

@@ -27,7 +27,7 @@
 // This is the grammar. Spaces are those of [unicode.IsSpace].
 //
 //	directive = "//ratelimit:" verb { spaces argument } [ spaces ]
-//	verb      = "wrap" | "rule" | "skip" | "fallback" | "plain" | "bare"
+//	verb      = "wrap" | "guard" | "rule" | "skip" | "fallback" | "plain" | "bare"
 //	argument  = name "=" value | flag | function    no spaces around the "="
 //	value     = bare | string | raw
 //	bare      = bytes without spaces. The first is not a quote or =. The last is not a comma or semicolon, and
@@ -51,6 +51,8 @@
 //	type Client struct {          LimitClient(next Client, limiter) Client returns a copy of next whose limited funcs
 //	    Send func(...) error      call those of next. Other fields are copied, and nil funcs stay nil. The directives
 //	}                             stand on the fields, or on the type if it has no exported methods.
+//	                              With //ratelimit:guard on the type: ServiceGuard, with a method for each method of
+//	                              Service that has rules, and NewServiceGuard(limiter).
 //	type Handler func(...) error  LimitHandler(next Handler, limiter) Handler. The directives stand on the type.
 //
 // Everything below about methods is also true for func fields. To limit a type of another package, annotate an alias of it.

@@ -98,7 +98,8 @@ func Parse(cg *ast.CommentGroup) (Group, Diagnostics) {
 func (g *Group) add(p *parser, r Rule) {
 	g.All = append(g.All, r.Directive)
 	verb := r.Verb.Value
-	switch only := map[string]*Directive{"wrap": &g.Wrap, "skip": &g.Skip, "plain": &g.Plain, "fallback": &g.Fallback}[verb]; {
+	only := map[string]*Directive{"wrap": &g.Wrap, "guard": &g.Guard, "skip": &g.Skip, "plain": &g.Plain, "fallback": &g.Fallback}[verb]
+	switch {
 	case verb == "rule":
 		g.Rules = append(g.Rules, r)
 	case only.IsZero():

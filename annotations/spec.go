@@ -51,22 +51,28 @@ const (
 // Where directives may stand.
 const (
 	aboveType   = "above a package-level type (inside a type group, above its name)"
+	aboveStruct = "above a package-level struct type (inside a type group, above its name)"
 	aboveMethod = "above a method or func field of a package-level type"
 )
 
 var failurePolicies = []Word{{"deny", "FailClosed"}, {"allow", "FailOpen"}, {"local", "FailLocal"}}
+
+// options are the arguments of wrap and guard.
+var options = []Argument{
+	{Name: "name", Kind: IdentKind, Doc: "name of the generated type, or of the generated function Limit..."},
+	{Name: "prefix", Kind: NameKind, Doc: "is put before the name of every rule of the type, with a dot between them"},
+	{Name: "tz", Kind: ZoneKind, Doc: "time zone of the rules with cron= that have no tz="},
+	{Name: "on-error", Kind: EnumKind, Words: failurePolicies, Doc: "what to do while the store fails, for the rules that have no on-error="},
+}
 
 // Verbs is the table of all verbs and arguments. Everything that needs them reads it: the parser and its suggestions,
 // the Rule literals in generated code, ratelimit -list and ratelimit help, and the documentation.
 //
 // To add an argument to rule, add a row here and its field to ratelimit.Rule.
 var Verbs = []Verb{
-	{Name: "wrap", On: aboveType, Doc: "sets options of the wrapper; a type has at most one", Args: []Argument{
-		{Name: "name", Kind: IdentKind, Doc: "name of the generated type, or of the generated function Limit..."},
-		{Name: "prefix", Kind: NameKind, Doc: "is put before the name of every rule of the type, with a dot between them"},
-		{Name: "tz", Kind: ZoneKind, Doc: "time zone of the rules with cron= that have no tz="},
-		{Name: "on-error", Kind: EnumKind, Words: failurePolicies, Doc: "what to do while the store fails, for the rules that have no on-error="},
-	}},
+	{Name: "wrap", On: aboveType, Doc: "sets options of the wrapper; a type has at most one", Args: options},
+	{Name: "guard", On: aboveStruct, Doc: "instead of wrap, with the same options: no wrapper, but a guard that the methods of the struct call themselves",
+		Args: options},
 	{Name: "rule", On: aboveMethod + ", or " + aboveType, Doc: "sets one limit; there may be several rules, one on each line", Args: []Argument{
 		{Name: "name", Kind: NameKind, Field: "Name", Doc: "names the rule in errors, metrics and headers; pkg.Type.Method if absent, or pkg.Type on a type"},
 		{Name: "key", Kind: TemplateKind, Field: "Key", Doc: "whom the budget belongs to; one budget for everybody if absent"},

@@ -1,4 +1,4 @@
-// Package generator generates wrappers of annotated types. [Generate] reads Go source and returns the generated files. [Check]
+// Package generator generates wrappers and guards of annotated types. [Generate] reads Go source and returns the generated files. [Check]
 // compares them with the files on the disk, and [Write] replaces the files that differ. The package knows nothing of flags and
 // terminals.
 //
@@ -46,6 +46,7 @@
 //	which functions an expression has      internal/expr/function.go
 //	a warning about rules                  internal/check
 //	the text of a wrapper                  internal/emit/wrapper.go, limit.go, body.go, charge.go, settle.go
+//	the text of a guard                    internal/emit/guard.go
 //	the rules in generated code            internal/emit/rules.go
 //	keys and messages in generated code    internal/emit/template.go
 //	doc comments in generated code         internal/emit/doc.go, phrase.go

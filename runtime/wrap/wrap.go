@@ -57,10 +57,17 @@ func PointerWithLimits[T, L any](result *T, l *ratelimit.Limiter, limit func(*T,
 	return limit(result, l)
 }
 
-// Limiter returns l, the limiter of a wrapper of typ (pkg.Type), and registers the wrapper's rules with it. It panics if l is nil.
+// NeedGuard panics unless a guard of typ (pkg.Type) is there, and was made by its constructor.
+func NeedGuard(typ string, there bool) {
+	if !there {
+		panic("guard of " + typ + ": it is nil, or was not made by its constructor")
+	}
+}
+
+// Limiter returns l, the limiter for the rules of typ (pkg.Type), and registers the rules with it. It panics if l is nil.
 func Limiter(typ string, l *ratelimit.Limiter, rules ...*Rules) *ratelimit.Limiter {
 	if l == nil {
-		panic("wrapper of " + typ + ": the limiter is nil")
+		panic("limits of " + typ + ": the limiter is nil")
 	}
 	for _, r := range rules {
 		r.prepared.Register(l)

@@ -141,7 +141,9 @@ func requirePanic(t *testing.T, want string, f func()) {
 func TestNilArgumentsPanic(t *testing.T) {
 	requirePanic(t, "wrapper of docs.Store: next is nil", func() { wrap.Next[error]("docs.Store", nil) })
 	requirePanic(t, "wrapper of docs.Store: next is nil", func() { wrap.Next("docs.Store", (*time.Time)(nil)) })
-	requirePanic(t, "wrapper of docs.Store: the limiter is nil", func() { wrap.Limiter("docs.Store", nil) })
+	requirePanic(t, "limits of docs.Store: the limiter is nil", func() { wrap.Limiter("docs.Store", nil) })
+	requirePanic(t, "guard of docs.Store: it is nil, or was not made by its constructor", func() { wrap.NeedGuard("docs.Store", false) })
+	wrap.NeedGuard("docs.Store", true)
 	if wrap.Next("docs.Store", 5) != 5 {
 		t.Error("another value came back")
 	}

@@ -59,7 +59,7 @@ func (d *declared) add(s *typeSource) {
 		}
 	}
 	for _, m := range s.methods {
-		if m.name.IsExported() && !m.file.IsTest() && d.kind == model.Concrete {
+		if m.name.IsExported() && !m.file.IsTest() && (d.kind == model.Concrete || d.kind == model.Guard) {
 			d.parts = append(d.parts, m.node)
 		}
 	}

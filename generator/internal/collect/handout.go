@@ -41,12 +41,16 @@ type handout struct {
 func (h *handout) method(w *model.Wrapper, m *model.Method) {
 	returns, passes := map[int]*model.Limited{}, map[int]map[int]*model.Limited{}
 	h.left = nil
-	for i, r := range m.Results {
+	results, params := m.Results, m.Params
+	if w.Kind == model.Guard { // which hands out nothing
+		results, params = nil, nil
+	}
+	for i, r := range results {
 		if l := h.limited(r.Type, w.Kind == model.Concrete); l != nil {
 			returns[i] = l
 		}
 	}
-	for i, p := range m.Params {
+	for i, p := range params {
 		if taken := h.passed(p.Type); len(taken) > 0 {
 			passes[i] = taken
 		}

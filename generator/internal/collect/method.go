@@ -15,8 +15,8 @@ import (
 type methods struct {
 	*collector
 	*typeSource
-	of   *model.Wrapper
-	wrap annotations.Directive
+	of      *model.Wrapper
+	options annotations.Directive // wrap or guard
 
 	faulty bool // the type checker has found errors in the type, so that methods may be missing
 }
@@ -31,7 +31,7 @@ func (c *methods) collect(g annotations.Group) {
 	if !g.Fallback.IsZero() {
 		c.errorf(g.Fallback.Verb.Pos, "fallback belongs above a method; it names the function to call instead of the method")
 	}
-	c.of.Rules = c.rules(g.Rules, c.of.Scope, c.wrap, true)
+	c.of.Rules = c.rules(g.Rules, c.of.Scope, c.options, true)
 	switch c.of.Kind {
 	case model.Interface:
 		c.warnOfEmbedded()
@@ -41,6 +41,8 @@ func (c *methods) collect(g annotations.Group) {
 		c.ofConcrete()
 	case model.Fields:
 		c.ofFields()
+	case model.Guard:
+		c.ofGuard()
 	}
 }
 
@@ -61,7 +63,7 @@ func (c *methods) add(name string, sig *types.Signature, declared []declaration)
 	if len(declared) > 0 {
 		d := declared[0]
 		node, m.Pos, m.Doc = d.node, d.name.Pos(), d.doc.Text()
-		if d.receiver != "" && d.owner == c.of.Object && c.of.Kind == model.Concrete {
+		if d.receiver != "" && d.owner == c.of.Object && (c.of.Kind == model.Concrete || c.of.Kind == model.Guard) {
 			m.Receiver = &expr.Param{Name: d.receiver, Type: types.NewPointer(c.self())}
 		}
 	}
@@ -76,12 +78,14 @@ func (c *methods) add(name string, sig *types.Signature, declared []declaration)
 	}
 	c.warnOfMessages(m)
 	c.sameLease(m)
-	c.of.Methods = append(c.of.Methods, m)
+	if c.of.Kind != model.Guard || len(m.Rules) > 0 {
+		c.of.Methods = append(c.of.Methods, m)
+	}
 }
 
 // direct gives m the directives of its declarations, and the rules of its type.
 func (c *methods) direct(m *model.Method, declared []declaration) {
-	spare := m.Error < 0
+	spare := m.Error < 0 && c.of.Kind != model.Guard
 	var skip annotations.Directive
 	m.Promoted = true
 	for _, d := range declared {
@@ -98,7 +102,7 @@ func (c *methods) direct(m *model.Method, declared []declaration) {
 	}
 	m.Skipped = !skip.IsZero()
 	switch {
-	case m.Skipped:
+	case m.Skipped, c.of.Kind == model.Guard && !token.IsExported(m.Name):
 	case spare:
 		m.Spared = len(c.of.Rules) > 0
 	default:
@@ -162,14 +166,18 @@ func (c *methods) needContext() {
 
 // apply gives m the directives of one of its declarations. The rules of a promoted method apply in every type that promotes it.
 func (c *methods) apply(m *model.Method, g annotations.Group) {
-	if c.of.Kind != model.Func && !g.Wrap.IsZero() {
-		c.errorf(g.Wrap.Verb.Pos, "wrap belongs above a type")
+	if options := g.Options(); c.of.Kind != model.Func && !options.IsZero() {
+		c.errorf(options.Verb.Pos, "%s belongs above a type", options.Verb.Value)
 	}
-	if m.Error < 0 && g.Fallback.IsZero() && len(g.Rules) > 0 {
+	isGuard := c.of.Kind == model.Guard
+	if isGuard && !g.Fallback.IsZero() {
+		c.errorf(g.Fallback.Verb.Pos, "fallback does not go with guard: %s calls the guard itself, and can act on its error", m.Name)
+	}
+	if !isGuard && m.Error < 0 && g.Fallback.IsZero() && len(g.Rules) > 0 {
 		c.errorf(g.Rules[0].Verb.Pos, "%s returns no error, so its calls cannot be refused: add an error result, or write //ratelimit:fallback NAME", m.Name)
 		return
 	}
-	if !g.Fallback.IsZero() && !g.Fallback.Bad && m.Fallback == nil {
+	if !isGuard && !g.Fallback.IsZero() && !g.Fallback.Bad && m.Fallback == nil {
 		m.Fallback = c.fallback(m, g.Fallback)
 	}
 	for _, r := range g.Rules {
@@ -177,7 +185,7 @@ func (c *methods) apply(m *model.Method, g annotations.Group) {
 			c.errorf(arg.Value.Pos, "refund: %s returns no error", m.Name)
 		}
 	}
-	m.Rules = append(m.Rules, c.rules(g.Rules, m.Scope, c.wrap, false)...)
+	m.Rules = append(m.Rules, c.rules(g.Rules, m.Scope, c.options, false)...)
 }
 
 // reportIneffective reports a rule of the type that applies to no method, and a wrapper without rules.
@@ -191,10 +199,15 @@ func (c *methods) reportIneffective(g annotations.Group) {
 	name := c.object.Name()
 	switch {
 	case len(c.of.Rules) > 0 && !ofType:
-		c.found.Add(c.of.Rules[0].Verb.Pos,
-			"this rule applies to no method of %s, so it limits nothing; only methods that return an error can refuse calls", name)
+		why := "only methods that return an error can refuse calls"
+		if c.of.Kind == model.Guard {
+			why = "it is for the exported methods that " + name + " declares itself"
+		}
+		c.found.Add(c.of.Rules[0].Verb.Pos, "this rule applies to no method of %s, so it limits nothing; %s", name, why)
 	case !g.Wrap.IsZero() && !any:
 		c.found.Add(g.Wrap.Verb.Pos, "%s has no rule, so its wrapper would limit nothing", name)
+	case !g.Guard.IsZero() && !any:
+		c.found.Add(g.Guard.Verb.Pos, "%s has no rule, so its guard would limit nothing", name)
 	default:
 		c.warnOfSpared()
 	}

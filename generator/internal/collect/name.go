@@ -15,41 +15,44 @@ import (
 )
 
 // name chooses the names of the generated type and its constructor, or of the generated function.
-func (c *collector) name(w *model.Wrapper, wrap annotations.Directive, home *source.File) {
+func (c *collector) name(w *model.Wrapper, options annotations.Directive, home *source.File) {
 	word := "limited"
 	if w.Kind == model.Func || w.Kind == model.Fields {
 		word = "limit"
 	}
 	pos, name := w.Pos, names.Prefixed(word, w.Object.Name())
-	if arg, ok := wrap.Arg("name"); ok {
+	if w.Kind == model.Guard {
+		name = source.GuardOf(w.Object.Name(), options)
+	}
+	if arg, ok := options.Arg("name"); ok {
 		pos, name = arg.Value.Pos, arg.Value.Value
 	}
 	taken := names.NewScope(slices.AppendSeq(slices.Collect(maps.Keys(c.block.declared)), maps.Keys(c.block.imported))...)
 	w.RulesFunc = taken.Take(w.Object.Name()+"Rules", w.Object.Name()+"RateLimits")
-	c.declare(pos, w.RulesFunc, home)
+	c.declare(w, pos, w.RulesFunc, home)
 	if word == "limit" {
 		w.New = name
-		c.declare(pos, name, home)
+		c.declare(w, pos, name, home)
 		return
 	}
 	w.Name, w.New = name, names.Prefixed("new", name)
-	c.declare(pos, w.Name, home)
-	c.declare(pos, w.New, home)
+	c.declare(w, pos, w.Name, home)
+	c.declare(w, pos, w.New, home)
 }
 
-// declare declares a package-level name in the output of home, and reports collisions at pos.
-func (c *collector) declare(pos token.Pos, name string, home *source.File) {
+// declare declares a package-level name of w in the output of home, and reports collisions at pos.
+func (c *collector) declare(w *model.Wrapper, pos token.Pos, name string, home *source.File) {
 	for _, other := range c.names {
 		if name == other {
-			c.errorf(pos, "two wrappers would declare %s; name one of them with //ratelimit:wrap name=", name)
+			c.errorf(pos, "two wrappers would declare %s; name one of them with //ratelimit:%s name=", name, verbOf(w))
 		}
 	}
 	c.names = append(c.names, name)
 	for _, p := range c.block.declared[name] {
-		c.collide(pos, name, "the declaration in", home, p)
+		c.collide(w, pos, name, "the declaration in", home, p)
 	}
 	for _, p := range c.block.imported[name] {
-		c.collide(pos, name, "the import in", home, p)
+		c.collide(w, pos, name, "the import in", home, p)
 	}
 	if name == "init" || name == "main" && c.pkg.Types.Name() == "main" || types.Universe.Lookup(name) != nil {
 		c.errorf(pos, "a generated type or function cannot be called %s; choose another name", name)
@@ -57,12 +60,20 @@ func (c *collector) declare(pos token.Pos, name string, home *source.File) {
 }
 
 // collide reports a collision with the name at p, if a build may have both that file and the output of home.
-func (c *collector) collide(pos token.Pos, name, with string, home *source.File, p place) {
+func (c *collector) collide(w *model.Wrapper, pos token.Pos, name, with string, home *source.File, p place) {
 	if c.mayMeet(home, p.file) {
 		at := c.fset.PositionFor(p.pos, false)
-		c.errorf(pos, "the generated %s would collide with %s line %d of %s; choose another with //ratelimit:wrap name=",
-			name, with, at.Line, filepath.Base(at.Filename))
+		c.errorf(pos, "the generated %s would collide with %s line %d of %s; choose another with //ratelimit:%s name=",
+			name, with, at.Line, filepath.Base(at.Filename), verbOf(w))
 	}
+}
+
+// verbOf returns the verb whose argument name= names what is generated for a type.
+func verbOf(w *model.Wrapper) string {
+	if w.Kind == model.Guard {
+		return "guard"
+	}
+	return "wrap"
 }
 
 // mayMeet reports whether a build may have both a file of this build and another file. If other is not part of this build and both

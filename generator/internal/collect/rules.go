@@ -13,18 +13,18 @@ import (
 
 // rules returns the rules of the directives above the method or type called scope. Invalid rules are marked as bad and returned too,
 // so that their expressions can be checked.
-func (c *collector) rules(directives []annotations.Rule, scope string, wrap annotations.Directive, ofType bool) []*model.Rule {
+func (c *collector) rules(directives []annotations.Rule, scope string, options annotations.Directive, ofType bool) []*model.Rule {
 	var rules []*model.Rule
 	for _, d := range directives {
 		r := &model.Rule{Rule: d, OfType: ofType, Owner: scope, Limit: fields.Of(d)}
 		r.Limit.Name = cmp.Or(r.Limit.Name, scope)
-		if prefix := wrap.Text("prefix"); prefix != "" {
+		if prefix := options.Text("prefix"); prefix != "" {
 			r.Limit.Name = prefix + "." + r.Limit.Name
 		}
-		if zone, ok := wrap.Arg("tz"); ok && r.Limit.TZ == "" && r.Limit.Cron != "" {
+		if zone, ok := options.Arg("tz"); ok && r.Limit.TZ == "" && r.Limit.Cron != "" {
 			r.Limit.TZ, r.Zone = zone.Value.Value, zone.Value.Pos
 		}
-		if policy, ok := wrap.Arg("on-error"); ok && d.Text("on-error") == "" {
+		if policy, ok := options.Arg("on-error"); ok && d.Text("on-error") == "" {
 			fields.Set(&r.Limit, annotations.Value{Argument: onError, Text: policy.Value.Value})
 		}
 		r.Bad = r.Bad || !c.isValid(r)
@@ -33,7 +33,7 @@ func (c *collector) rules(directives []annotations.Rule, scope string, wrap anno
 	return rules
 }
 
-// onError is the row of on-error, which a rule may inherit from wrap.
+// onError is the row of on-error, which a rule may inherit from wrap or guard.
 var onError = func() *annotations.Argument {
 	args := annotations.LookUp("rule").Args
 	return &args[slices.IndexFunc(args, func(a annotations.Argument) bool { return a.Name == "on-error" })]
@@ -64,11 +64,11 @@ func (c *collector) isValid(r *model.Rule) bool {
 	return !c.found[before:].HasErrors()
 }
 
-// zone reports an unknown time zone of wrap, even if no rule uses it.
-func (c *collector) zone(wrap annotations.Directive) {
-	if arg, ok := wrap.Arg("tz"); ok {
+// zone reports an unknown time zone of wrap or guard, even if no rule uses it.
+func (c *collector) zone(options annotations.Directive) {
+	if arg, ok := options.Arg("tz"); ok {
 		c.isValid(&model.Rule{
-			Rule:  annotations.Rule{Limit: annotations.Amount{Pos: wrap.Pos}},
+			Rule:  annotations.Rule{Limit: annotations.Amount{Pos: options.Pos}},
 			Limit: ratelimit.Rule{Limit: 1, Cron: "@daily", TZ: arg.Value.Value}, Zone: arg.Value.Pos,
 		})
 	}

@@ -23,6 +23,12 @@ func (c *collector) wrapper(s *typeSource) *model.Wrapper {
 	if !c.canWrap(w, s) {
 		return nil
 	}
+	if !g.Guard.IsZero() {
+		if !c.canGuard(w, s, g) {
+			return nil
+		}
+		w.Kind = model.Guard
+	}
 	if w.Kind != model.Interface && onFields != nil && onMethods != nil {
 		c.errorf(first(c.group(onFields.doc)), "%s has directives on its methods, so they cannot go on its fields, too", w.Object.Name())
 		return nil
@@ -67,6 +73,24 @@ func (c *collector) canWrap(w *model.Wrapper, s *typeSource) bool {
 	return true
 }
 
+// canGuard reports whether s can have a guard.
+func (c *collector) canGuard(w *model.Wrapper, s *typeSource, g annotations.Group) bool {
+	_, isStruct := s.object.Type().Underlying().(*types.Struct)
+	switch pos := g.Guard.Verb.Pos; {
+	case w.Kind == model.Interface:
+		c.errorf(pos, "guard goes above a struct type, whose methods call the guard; an interface gets a wrapper: write wrap")
+	case !isStruct || s.spec.Assign.IsValid():
+		c.errorf(pos, "guard goes above a struct type that is declared here, whose methods call the guard")
+	case w.Kind == model.Fields:
+		c.errorf(pos, "guard is for the methods of %s, which call the guard; to limit its funcs, write wrap", w.Object.Name())
+	case !g.Wrap.IsZero():
+		c.errorf(g.Wrap.Verb.Pos, "guard and wrap do not go together: a type has a guard, which its methods call, or a wrapper around it")
+	default:
+		return true
+	}
+	return false
+}
+
 // kindOf returns the kind of wrapper for a type. Directives above a struct are about its exported methods. They are about its func fields
 // if it has no such methods, or if only func fields have directives of their own.
 func kindOf(s *typeSource, onFields, onMethods *declaration) model.Kind {
@@ -94,11 +118,12 @@ func (c *collector) fill(w *model.Wrapper, s *typeSource, g annotations.Group, b
 	if !g.Plain.IsZero() && w.Kind != model.Func {
 		c.errorf(g.Plain.Verb.Pos, "plain belongs above a method; it says that its results stay without limits")
 	}
-	c.name(w, g.Wrap, s.home)
+	options := g.Options()
+	c.name(w, options, s.home)
 	own, _, _ := types.LookupFieldOrMethod(s.object.Type(), true, c.pkg.Types, "RateLimits")
 	w.OwnRateLimits = own != nil
-	c.zone(g.Wrap)
-	m := &methods{collector: c, typeSource: s, of: w, wrap: g.Wrap, faulty: c.reportFaults(s, w.Kind)}
+	c.zone(options)
+	m := &methods{collector: c, typeSource: s, of: w, options: options, faulty: c.reportFaults(s, w.Kind)}
 	if !m.namesAreFree() {
 		return
 	}

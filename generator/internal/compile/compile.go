@@ -26,7 +26,7 @@ func Package(pkg *model.Package) (*model.Package, annotations.Diagnostics) {
 			w.Methods = copied(w.Methods)
 			found = append(found, compileRules(expr.Env{
 				From: reach.From{Package: pkg.Types, TypeParams: w.TypeParams}, ImportedAs: pkg.ImportedAs,
-			}, w.Methods)...)
+			}, w)...)
 		}
 	}
 	return &compiled, found.Coded("expression")
@@ -42,17 +42,20 @@ func copied[T any](of []*T) []*T {
 	return all
 }
 
-// compileRules compiles the rules of the methods of a type. It compiles the rules of the type for each method, as the parameters
-// differ.
-func compileRules(env expr.Env, methods []*model.Method) annotations.Diagnostics {
+// compileRules compiles the rules of the methods of w. It compiles the rules of the type for each method, as the parameters differ.
+func compileRules(env expr.Env, w *model.Wrapper) annotations.Diagnostics {
 	var errs annotations.Diagnostics
 	var ofType []*covered
 	applied := map[token.Pos]bool{} // whether the rule with the condition at this position applies to any method
-	for _, m := range methods {
+	for _, m := range w.Methods {
 		own := env
 		m.Env = &own
 		m.Env.Method, m.Env.Params = m.Scope, m.Params
-		if m.Receiver != nil {
+		switch {
+		case m.Receiver == nil:
+		case w.Kind == model.Guard:
+			m.Env.Absent = m.Receiver.Name
+		default:
 			m.Env.Receiver = *m.Receiver
 		}
 		c := &compiler{env: m.Env, method: m, ofTypes: &ofType}

@@ -22,6 +22,7 @@ type writer struct {
 	fail  func(err string) string // returns the statements for the error of an expression, which is in a variable
 
 	returned []string          // the variables with the results of the wrapped call, after the call
+	pointed  map[int]bool      // the results that the func of a guard's method reads; nil outside of it
 	subjects map[string]string // Go expressions of subjects that are computed already, by their templates
 	values   map[string]string // variables with the values of expressions that are computed already, by their texts
 
@@ -37,6 +38,9 @@ type identity struct {
 
 // Variable implements expr.Names.
 func (w *writer) Variable(i int) string {
+	if result := i - len(w.params) - 1; result >= 0 && w.pointed != nil {
+		w.pointed[result] = true
+	}
 	return slices.Concat(w.params, []string{w.next}, w.returned)[i]
 }
 
@@ -85,12 +89,17 @@ func (f *function) body() []jen.Code {
 		return statements(append(before, f.forward())...)
 	}
 	w := &writer{function: f, subjects: map[string]string{}, values: map[string]string{}, identities: map[string]identity{}}
-	w.err = f.errorName()
+	if w.err = f.failed; w.err == "" {
+		w.err = f.errorName()
+	}
 	before = append(before, w.checkContext()...)
-	if looksBack(f.method) {
-		w.begin()
-	} else {
+	switch {
+	case !looksBack(f.method):
 		w.take()
+	case f.guards:
+		w.beginGuarded()
+	default:
+		w.begin()
 	}
 	return statements(slices.Concat(before, w.first, w.stmts)...)
 }
@@ -110,6 +119,10 @@ func (w *writer) take() {
 		fn, ask = w.wrap("TakeCharges"), w.charges
 	}
 	asked := w.asked(fn, ask)
+	if w.guards && len(describedRules(w.method)) == 0 {
+		w.add("return " + asked)
+		return
+	}
 	w.add("if "+w.err+" := "+asked+"; "+w.err+" != nil {\n"+w.refusal(w.err)+"\n}", w.forward())
 }
 
@@ -183,7 +196,7 @@ func (w *writer) rulesFor(r *model.Rule) string {
 // keyFailure returns the statements that report a KeyError to the limiter's observers and return it.
 func (w *writer) keyFailure(ctx, err string) string {
 	failed := headed(w.wrap("Failed"), ctx+", "+w.limiter, err)
-	if w.method.Error < 0 && !w.method.Fallback.TakesErr {
+	if !w.guards && w.method.Error < 0 && !w.method.Fallback.TakesErr {
 		return failed + "\n" + w.failure("")
 	}
 	return w.failure(failed)

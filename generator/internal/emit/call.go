@@ -6,8 +6,11 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// forward makes the wrapped call and returns its results.
+// forward makes the wrapped call and returns its results. A guard's method, which calls nothing, returns nil.
 func (f *function) forward() string {
+	if f.guards {
+		return "return nil"
+	}
 	return f.handOut(f.target, f.arguments(f.method.Signature.Variadic()))
 }
 
@@ -23,8 +26,11 @@ func (f *function) arguments(spread bool) []string {
 	return args
 }
 
-// failure returns the statements that return an error, or call the fallback if the method has no error result.
+// failure returns the statements that return an error of the limiter, or call the fallback if the method has no error result.
 func (w *writer) failure(err string) string {
+	if w.guards {
+		return "return " + w.guarded(err)
+	}
 	if w.method.Error < 0 {
 		return w.instead(err)
 	}

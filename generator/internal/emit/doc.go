@@ -78,6 +78,19 @@ func methodDoc(w *model.Wrapper, m *model.Method) string {
 	return joined(m.Doc, wrapped(said))
 }
 
+// guardDoc returns the doc comment of a guard's method.
+func guardDoc(w *model.Wrapper, m *model.Method) string {
+	of := w.Object.Name() + "." + m.Name
+	if token.IsExported(w.Object.Name()) && token.IsExported(m.Name) {
+		of = "[" + of + "]"
+	}
+	said := fmt.Sprintf("%s decides whether a call of %s may go on. %s", m.Name, of, limits(w, m))
+	if looksBack(m) {
+		said += " If so, defer done at once, with pointers to the named results."
+	}
+	return wrapped(said)
+}
+
 // limits describes the limits of m. It returns "" if there is nothing to say.
 func limits(w *model.Wrapper, m *model.Method) string {
 	var own []*model.Rule

@@ -23,6 +23,9 @@ type function struct {
 	params  []string
 	passed  map[int]string // the variables with funcs that stand for parameters, by the indices of these
 	results []string       // "" for results without names
+	guards  bool           // the method belongs to a guard, so it calls no other
+	done    string         // the result of a guard's method that looks back; "" if there is none
+	failed  string         // the error beside done
 }
 
 // function chooses the names of the variables of m. It keeps the user's names, except those that would hide a name that the body
@@ -79,7 +82,7 @@ func (p *planned) needed(m *model.Method) []string {
 	}
 	words := []string{"nil", p.rulesOf[m]}
 	if looksBack(m) {
-		words = append(words, "true", "false")
+		words = append(words, "true", "false", "recover", "panic")
 	}
 	if f := m.Fallback; f != nil {
 		words = append(words, "new")
@@ -113,6 +116,19 @@ func (f *function) wrap(name string) string { return f.Import(wrapPackage) + "."
 
 // signature returns the parameters and results.
 func (f *function) signature() *jen.Statement {
+	s := f.parameters()
+	var results []string
+	for i := range f.method.Signature.Results().Len() {
+		results = append(results, f.resultType(i))
+	}
+	if len(results) > 0 {
+		s.Params(declared(f.results, results)...)
+	}
+	return s
+}
+
+// parameters returns the parameters in brackets.
+func (f *function) parameters() *jen.Statement {
 	sig := f.method.Signature
 	types := make([]string, sig.Params().Len())
 	for i := range types {
@@ -121,15 +137,7 @@ func (f *function) signature() *jen.Statement {
 	if last := len(types) - 1; sig.Variadic() {
 		types[last] = "..." + strings.TrimPrefix(types[last], "[]")
 	}
-	s := jen.Params(declared(f.params, types)...)
-	var results []string
-	for i := range sig.Results().Len() {
-		results = append(results, f.resultType(i))
-	}
-	if len(results) > 0 {
-		s.Params(declared(f.results, results)...)
-	}
-	return s
+	return jen.Params(declared(f.params, types)...)
 }
 
 // declared returns the declarations of variables. Neighbours of the same type share it, as in (a, b int).

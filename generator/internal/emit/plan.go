@@ -102,7 +102,10 @@ func (p *planned) receiverOf(w *model.Wrapper) string {
 	}
 	r, _ := utf8.DecodeRuneInString(strings.TrimLeft(w.Object.Name(), "_0123456789"))
 	first := string(unicode.ToLower(r))
-	if !unicode.IsLetter(r) {
+	switch {
+	case w.Kind == model.Guard:
+		first = "g"
+	case !unicode.IsLetter(r):
 		first = "l"
 	}
 	return taken.Take(first, "l", "limited")

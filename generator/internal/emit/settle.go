@@ -40,9 +40,7 @@ func (w *writer) begin() {
 	if err == "" || err == "_" {
 		err = w.err
 	}
-	asked := w.asked(w.wrap("Begin"), w.charges)
-	taken := w.Take("taken")
-	w.add(taken+", "+err+" := "+asked, "if "+err+" != nil {\n"+w.refusal(err)+"\n}")
+	taken := w.asksToBegin(err)
 	if releases(w.method) {
 		w.add("defer " + taken + ".Release(" + w.context() + ")")
 	}
@@ -63,6 +61,14 @@ func (w *writer) begin() {
 	w.callAndSettle(err, succeeded, taken, ok+" = "+succeeded)
 }
 
+// asksToBegin asks the limiter, and returns the variable with the charge. The error goes to err.
+func (w *writer) asksToBegin(err string) (taken string) {
+	asked := w.asked(w.wrap("Begin"), w.charges)
+	taken = w.Take("taken")
+	w.add(taken+", "+err+" := "+asked, "if "+err+" != nil {\n"+w.refusal(err)+"\n}")
+	return taken
+}
+
 func (w *writer) add(stmts ...string) { w.stmts = append(w.stmts, stmts...) }
 
 // callAndSettle makes the wrapped call, adds the statements in noted, settles the charge, and returns the results.
@@ -76,13 +82,18 @@ func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
 		w.add(hugging(listed(variables, " "+assign+" "+w.target), w.arguments(w.method.Signature.Variadic())...))
 	}
 	w.add(noted...)
+	w.settle(variables, succeeded, taken, leave)
+	if len(variables) > 0 {
+		w.add(leave)
+	}
+}
+
+// settle settles the charge, if a rule asks for that. The results of the call are in variables.
+func (w *writer) settle(variables []string, succeeded, taken, leave string) {
 	if settles(w.method) {
 		w.err = w.Take("settleErr")
 		w.returned, w.values = variables, map[string]string{} // the call may have changed values
 		w.add(w.settlement(succeeded, taken, leave)...)
-	}
-	if len(variables) > 0 {
-		w.add(leave)
 	}
 }
 

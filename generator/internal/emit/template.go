@@ -110,10 +110,7 @@ func (w *writer) refusal(err string) string {
 
 // described returns the statements of leave for the error in the variable err, with the message of the rule that the error is about.
 func (w *writer) described(err string, leave func(err string) string) string {
-	rules := w.method.Rules
-	for len(rules) > 0 && len(rules[len(rules)-1].Message) == 0 {
-		rules = rules[:len(rules)-1]
-	}
+	rules := describedRules(w.method)
 	if len(rules) == 0 {
 		return leave(err)
 	}
@@ -122,6 +119,15 @@ func (w *writer) described(err string, leave func(err string) string) string {
 		args = append(args, w.message(r, err))
 	}
 	return leave(headed(w.wrap("Describe"), err, args...))
+}
+
+// describedRules returns the rules of m up to the last one whose message depends on the call.
+func describedRules(m *model.Method) []*model.Rule {
+	rules := m.Rules
+	for len(rules) > 0 && len(rules[len(rules)-1].Message) == 0 {
+		rules = rules[:len(rules)-1]
+	}
+	return rules
 }
 
 // message returns the Go expression for the message of the error in the variable err. It escapes values of the caller.

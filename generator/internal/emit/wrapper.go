@@ -28,6 +28,8 @@ func (p *planned) declarations(of *model.Wrapper) (decls []*jen.Statement) {
 		return append(w.vars(of.Methods...), w.limitFunc(), w.rulesFunc())
 	case model.Fields:
 		return append(w.vars(of.Methods...), w.limitFields(), w.rulesFunc())
+	case model.Guard:
+		return w.guard()
 	case model.Concrete:
 		w.wrapped = "*" + w.wrapped
 	}

@@ -44,6 +44,7 @@ type Env struct {
 	Method   string  // the value of the identifier method
 	Params   []Param // in the order of the signature
 	Receiver Param   // the receiver of a concrete type's method; its Name is "" if there is none
+	Absent   string  // the name of the receiver if a guard is called instead, which does not have it
 	Results  []Param // only for settle, which is computed after the call
 
 	ImportedAs func(in token.Pos, name string) *types.Package // the package that the file at a position imports; may be nil

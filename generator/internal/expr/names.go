@@ -94,6 +94,9 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 	if i := c.env.find(n.Value); i >= 0 {
 		return c.ofMethod(n, i)
 	}
+	if n.Value == c.env.Absent {
+		return c.errorf(n, "a guard does not have the receiver %s; make what the rule needs a parameter", n.Value)
+	}
 	if c.env.Hidden(n.Value) {
 		return c.errorf(n, "%s is a type parameter, which cannot be used here", n.Value)
 	}

@@ -106,6 +106,7 @@ func LimitOf(n int64) Limit
 func Limiter(typ string, l *ratelimit.Limiter, rules ...*Rules) *ratelimit.Limiter
 func Message(rules *Rules, island func() string) string
 func Must[T any](v T, err error) T
+func NeedGuard(typ string, there bool)
 func Next[T any](typ string, next T) T
 func NotNil[T any](v T) T
 func Part(s string) string

@@ -52,6 +52,7 @@ const (
 	Concrete              // for a struct or another type with methods: a type with the exported methods, which wraps a pointer
 	Fields                // for a struct of funcs: a function that returns a copy with limited funcs
 	Func                  // for a func type: a function that returns a limited func
+	Guard                 // for a struct: a type with a method for each limited method, which that method calls
 )
 
 // Wrapper is an annotated type and what is generated for it.
@@ -79,7 +80,7 @@ type Method struct {
 	Doc       string // the doc comment, without directives
 	Signature *types.Signature
 	Params    []expr.Param // with their names in expressions
-	Receiver  *expr.Param  // the named receiver of a concrete type's method, or nil
+	Receiver  *expr.Param  // the named receiver of a struct's or another concrete type's method, or nil
 	Results   []expr.Param // with their names in settle
 	Scope     string       // pkg.Type.Method
 	Rules     []*Rule      // the rules of the method, then those of the type

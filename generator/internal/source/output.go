@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
@@ -73,5 +74,13 @@ func IsGenerated(f *ast.File) bool {
 // WrapperOf returns the name of the type that is generated for s.
 func (p *Package) WrapperOf(doc *ast.CommentGroup, s *ast.TypeSpec) string {
 	g, _ := p.Directives(doc)
+	if !g.Guard.IsZero() {
+		return GuardOf(s.Name.Name, g.Guard)
+	}
 	return cmp.Or(g.Wrap.Text("name"), names.Prefixed("limited", s.Name.Name))
+}
+
+// GuardOf returns the name of the guard of a type.
+func GuardOf(typ string, guard annotations.Directive) string {
+	return cmp.Or(guard.Text("name"), typ+"Guard")
 }

@@ -1,0 +1,162 @@
+package emit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+)
+
+// guard returns the declarations of a guard.
+func (w *wrapper) guard() []*jen.Statement {
+	_, limiter := fieldsOf(w.Wrapper)
+	w.receiver = w.receiverOf(w.Wrapper)
+	decls := []*jen.Statement{w.guardType(limiter), w.guardConstructor(limiter), w.rulesFunc()}
+	for _, m := range w.Methods {
+		f := w.function(m, append(typeParamNames(w.Wrapper), w.receiver)...)
+		f.guards, f.limiter = true, w.receiver+"."+limiter
+		first := []string{f.needsGuard(w)}
+		if looksBack(m) {
+			f.done, f.failed = f.Take("done"), f.errorName()
+			first = append(first, f.done+" = func("+strings.Join(f.pointerTypes(false), ", ")+") {}")
+		}
+		body := append(statements(first...), f.body()...)
+		decls = append(append(decls, w.vars(m)...), comment(guardDoc(w.Wrapper, m)).Add(w.method(m.Name)).Add(f.guardSignature()).Block(body...))
+	}
+	return decls
+}
+
+// guardType declares the type of the guard.
+func (w *wrapper) guardType(limiter string) *jen.Statement {
+	doc := fmt.Sprintf("%s enforces the rate limits of %s, whose methods begin with a call of the guard's method of the same name.",
+		w.Name, link(w.Object.Name()))
+	return comment(joined(wrapped(doc), sharedDoc(w.Wrapper))).
+		Type().Id(w.Name + w.params).Struct(jen.Id(limiter).Id("*" + w.ratelimit("Limiter")))
+}
+
+// guardConstructor declares the function that returns a guard.
+func (w *wrapper) guardConstructor(limiter string) *jen.Statement {
+	own := w.Name + w.args
+	with := w.block.Inside(w.imports.Names()...).Take("limiter", "limits")
+	return comment(wrapped(fmt.Sprintf("%s returns a guard with the limits declared on %s.", w.New, link(w.Object.Name())))).
+		Func().Id(w.New + w.params).Params(jen.Id(with).Id("*" + w.ratelimit("Limiter"))).Op("*").Id(own).
+		Block(jen.Return(jen.Id(literal("&"+own, limiter+": "+w.registered(with)))))
+}
+
+// needsGuard returns the statement that panics if there is no guard.
+func (f *function) needsGuard(w *wrapper) string {
+	return f.wrap("NeedGuard") + "(" + quote(w.Scope) + ", " + w.receiver + " != nil && " + f.limiter + " != nil)"
+}
+
+// guardSignature returns the parameters of the method, and the results of the guard's method: an error, or done and an error.
+func (f *function) guardSignature() *jen.Statement {
+	if f.done == "" {
+		return f.parameters().Error()
+	}
+	done := "func(" + strings.Join(f.pointerTypes(true), ", ") + ")"
+	return f.parameters().Params(jen.Id(f.done).Id(done), jen.Id(f.failed).Error())
+}
+
+// pointerTypes returns the types of the pointers to the results of the method, which done takes, as in *int. If named is true and the results
+// have names, these stand before the types.
+func (f *function) pointerTypes(named bool) (all []string) {
+	for i := range f.method.Signature.Results().Len() {
+		text := "*" + f.resultType(i)
+		if named && f.results[i] != "" {
+			text = f.results[i] + " " + text
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// guarded returns the results of a guard's method for an error.
+func (w *writer) guarded(err string) string {
+	if w.done == "" {
+		return err
+	}
+	return w.done + ", " + err
+}
+
+// beginGuarded asks the limiter, and returns the func that looks back.
+func (w *writer) beginGuarded() {
+	taken := w.asksToBegin(w.err)
+	w.add("return " + w.lookBack(taken) + ", nil")
+}
+
+// lookBack returns the func that a method of the struct defers. After a panic it gives back the permits of calls that run, and no others:
+//
+//	func(respPtr **Response, _ *error) {
+//		if cause := recover(); cause != nil {
+//			panic(cause)
+//		}
+//		resp := *respPtr
+//		taken.Settle(ctx, int64(resp.Total))
+//	}
+func (w *writer) lookBack(taken string) string {
+	begun := w.stmts
+	w.stmts, w.pointed = nil, map[int]bool{}
+	pointers, variables := w.pointers()
+	w.refundAndSettle(taken, variables)
+	first := w.dereferenced(pointers, variables)
+	if refunds(w.method) || settles(w.method) {
+		cause := w.Take("cause")
+		first = slices.Insert(first, 0, "if "+cause+" := recover(); "+cause+" != nil {\npanic("+cause+")\n}")
+	}
+	if releases(w.method) {
+		release := taken + ".Release(" + w.context() + ")"
+		if len(first) > 0 {
+			release = "defer " + release
+		}
+		first = slices.Insert(first, 0, release)
+	}
+	params := w.pointerTypes(false)
+	for i := range params {
+		params[i] = pointers[i] + " " + params[i]
+	}
+	text := "func(" + strings.Join(params, ", ") + ") {\n" + strings.Join(slices.Concat(first, w.stmts), "\n") + "\n}"
+	w.stmts = begun
+	return text
+}
+
+// refundAndSettle gives the permits back if the call has failed, and settles its cost. The results of the call are in variables.
+func (w *writer) refundAndSettle(taken string, variables []string) {
+	succeeded := "true"
+	if at := w.method.Error; at >= 0 {
+		succeeded = variables[at] + " == nil"
+	}
+	if refunds(w.method) {
+		w.pointed[w.method.Error] = true
+		ok := w.Take("ok")
+		w.add(ok+" := "+succeeded, "defer "+taken+".RefundUnless("+w.context()+", &"+ok+")")
+	}
+	w.settle(variables, succeeded, taken, "return")
+}
+
+// pointers returns the names of the parameters of done, and of variables for the results that they point to.
+func (w *writer) pointers() (pointers, variables []string) {
+	for _, name := range w.results {
+		if name == "" || name == "_" {
+			name = w.Take("result")
+		}
+		pointers, variables = append(pointers, w.Take(name+"Ptr")), append(variables, name)
+	}
+	return pointers, variables
+}
+
+// dereferenced returns the statement that sets the variables that are read. Pointers that are not read lose their names.
+func (w *writer) dereferenced(pointers, variables []string) []string {
+	var read, from []string
+	for i, name := range variables {
+		if !w.pointed[i] {
+			pointers[i] = "_"
+			continue
+		}
+		read, from = append(read, name), append(from, "*"+pointers[i])
+	}
+	if read == nil {
+		return nil
+	}
+	return []string{strings.Join(read, ", ") + " := " + strings.Join(from, ", ")}
+}
