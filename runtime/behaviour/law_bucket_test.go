@@ -135,7 +135,7 @@ func (b bucket) charge(e event) bucket {
 }
 
 // putBack gives back the permits of a charge, except those that the bucket may have gained since only because they were missing: at most what
-// it gained until the last charge. If the limit has changed, debts do not come back.
+// it gained until the last charge. If the limit has changed, or while calls wait, debts do not come back.
 func (b bucket) putBack(e event) bucket {
 	own, last, extra, taken := e.rule, b.last, e.extra, e.taken
 	own.Limit = b.rule.Limit
@@ -149,6 +149,9 @@ func (b bucket) putBack(e event) bucket {
 		if last = paid.Num().Int64(); roundUp(b.tat).Cmp(paid) <= 0 {
 			last = e.at
 		}
+	}
+	if (bucketLaw{own}).prepays() && last > e.now {
+		return b
 	}
 	lost := instantOf(max(0, last-e.at))
 	lost = roundUp(lost.Mul(lost, big.NewRat(max(own.Limit, e.rule.Limit), own.Limit)))

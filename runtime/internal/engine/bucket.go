@@ -241,16 +241,15 @@ func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) {
 
 // subtract gives n permits back, and reports whether it gave any. Between the charge and the last one the bucket may have been full without
 // these permits. Then it did not gain what it gained with the charge, so that does not come back: at most what it gains in that time. If the
-// limit has changed, the faster rate counts; a debt kept its time then, so it does not come back at all. After the last place nothing was
-// charged, so it comes back as a whole.
+// limit has changed, the faster rate counts; a debt kept its time then, so it does not come back at all. Nor does it while calls wait: a call
+// that came before their places could go into any debt. After the last place nothing was charged, so it comes back as a whole.
 func (b *bucket) subtract(c *Claim, n, now int64) bool {
-	own := b.own(c)
-	if b.full < now || own.Limit != c.Limit && c.Rule.Kind.isPrepaid() {
+	own, isLast, lost := b.own(c), c.At > now && !c.Dated, int64(0)
+	if b.full < now || c.Rule.Kind.isPrepaid() && (own.Limit != c.Limit || b.last > now && !isLast) {
 		return false
 	}
 	extra, _ := c.Price(n)
 	worth, _ := own.gain(extra, 0, n)
-	isLast, lost := c.At > now && !c.Dated, int64(0)
 	if !isLast {
 		lost = MulDiv(max(0, b.last-c.At), max(own.Limit, c.Limit), own.Limit)
 	}

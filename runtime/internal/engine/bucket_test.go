@@ -49,3 +49,62 @@ func TestChangedLimitsOfABucket(t *testing.T) {
 		}
 	})
 }
+
+// While a call waits for its place in a prepaid bucket, a refund lets no call go into debt before that place.
+func TestRefundOfADebtWhileACallWaits(t *testing.T) {
+	s := newSubject(t, Rule{Kind: Prepaid, Per: second})
+	ask := func(cost, wait int64) (Call, Verdict) {
+		return s.ask(Claim{Cost: cost, Limit: 1, Burst: 5, Wait: wait})
+	}
+	debt, _ := ask(6, 0)
+	if _, v := ask(1, 9*second); v.At != s.now+second {
+		t.Fatalf("the call that waits has its place at %d, want %d", v.At, s.now+second)
+	}
+	s.giveBack(debt)
+	if _, v := ask(8, 0); v.Admitted {
+		t.Error("a call goes into debt before the place of a call that waits")
+	}
+	s.now += second
+	if _, v := ask(8, second); !v.Admitted {
+		t.Error("a second after the place of the call that waited, none is admitted")
+	}
+}
+
+// Two calls wait, one of them since before the limit changed. If the earlier one gives up, its permits are not those of the later one.
+func TestEarlierPlaceIsNotTheLastAfterAChange(t *testing.T) {
+	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
+	fast, slow := Claim{Cost: 1, Limit: 7, Burst: 4, Wait: second}, Claim{Cost: 1, Limit: 1, Burst: 4}
+	s.require("a full bucket", s.admits(4, fast), 4)
+	fast.Cost = 3
+	early, _ := s.ask(fast)
+	fast.Cost = 2
+	last, _ := s.ask(fast)
+	s.ask(slow)
+	s.giveBack(last)
+	fast.Cost = 1
+	late, _ := s.ask(fast)
+	s.ask(slow)
+	s.giveBack(early)
+	fast.Cost = 4
+	if _, v := s.ask(fast); v.Admitted && v.At == late.Claims[0].At {
+		t.Error("five permits at once of a burst of four")
+	}
+}
+
+// A place that was given up after a change of the limit is that of its permits: it is not longer at a slower rate.
+func TestFreePlaceOfAnotherLimit(t *testing.T) {
+	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
+	fast, slow := Claim{Cost: 3, Limit: 7, Burst: 4, Wait: second}, Claim{Cost: 1, Limit: 3, Burst: 4, Wait: 9 * second}
+	for _, cost := range []int64{1, 3} {
+		now := fast
+		now.Cost = cost
+		s.require("a full bucket", s.admits(1, now), 1)
+	}
+	early, v := s.ask(fast)
+	s.ask(slow)
+	s.giveBack(early)
+	slow.Cost = 2
+	if _, free := s.ask(slow); free.At < v.At {
+		t.Errorf("a call uses the free place at %d, before its time %d", free.At, v.At)
+	}
+}

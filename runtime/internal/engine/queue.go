@@ -77,10 +77,12 @@ func (c *Claim) after(whole, parts, n int64) int64 {
 	return whole + min(parts, 1)
 }
 
+// isLast counts back from the time at which the bucket is full. After a change of the limit that no longer tells the place before, so an earlier
+// place is never the last then.
 func (b *bucket) isLast(c *Claim, n, _ int64) bool {
 	own := b.own(c)
 	extra, _ := c.Price(n)
-	return own.after(b.full-extra, int64(b.parts), c.needed(n)-n) <= c.At
+	return own.after(b.full-extra, int64(b.parts), c.needed(n)-n) <= c.At && (b.oldFull == longAgo || b.last <= c.At)
 }
 
 // interval counts back from the latest place, and so finds the exact time of the claim's place. It does not find that if the limit has
@@ -118,12 +120,13 @@ func (b *bucket) reach(c *Claim, from int64) int64 {
 	return at
 }
 
+// find returns no place before cut: the bucket gained what its permits need at another limit.
 func (b *bucket) find(c *Claim, i interval, from int64) (left, at int64, ok bool) {
 	if i.limit != c.Limit {
 		return 0, 0, false
 	}
 	x, y := c.gain(i.at, i.parts, c.needed(c.Cost)-i.permits)
-	skip := max(0, c.steps(x, y, from))
+	skip := max(0, c.steps(x, y, max(from, b.cut)))
 	return i.permits - skip, c.after(x, y, skip), skip+c.Cost <= i.permits
 }
 

@@ -218,7 +218,11 @@ local function steps(c, x, y, at)
   return n
 end
 
-function bucket.last(c, n, now, at) return up(gain(c, c.x - c.price, c.y, needed(c, n) - n)) <= at end
+-- Counts back from the time at which the bucket is full. After a change of the limit that no longer tells the place before, so an earlier
+-- place is never the last then.
+function bucket.last(c, n, now, at)
+  return up(gain(c, c.x - c.price, c.y, needed(c, n) - n)) <= at and (c.old_full == 0 or c.s <= at)
+end
 
 -- Counts back from the latest place, and so finds the exact time of the claim's place. It does not find that if the limit has changed
 -- since. Then it goes by the time that the claim has, which is rounded up.
@@ -239,10 +243,11 @@ function bucket.is_latest(c, i) return i.limit == c.limit and (i.at > c.x or i.a
 
 function bucket.reach(c, n, from) return (gain(c, from - 1, 0, n - needed(c, n))) end
 
+-- Returns no place before cut: the bucket gained what its permits need at another limit.
 function bucket.find(c, i, n, now, from)
   if i.limit ~= c.limit then return end
   local x, y = gain(c, i.at, i.parts, needed(c, n) - i.permits)
-  local skip = max(0, steps(c, x, y, from))
+  local skip = max(0, steps(c, x, y, max(from, c.cut)))
   if skip + n <= i.permits then return i.permits - skip, up(gain(c, x, y, skip)) end
 end
 
@@ -253,11 +258,11 @@ end
 
 -- Gives permits back, and reports whether it gave any. Between the charge and the last one the bucket may have been full without these
 -- permits. Then it did not gain what it gained with the charge, so that does not come back: at most what it gains in that time. If the
--- limit has changed, the faster rate counts; a debt kept its time then, so it does not come back at all. After the last place nothing was
--- charged, so it comes back as a whole.
+-- limit has changed, the faster rate counts; a debt kept its time then, so it does not come back at all. Nor does it while calls wait: a
+-- call that came before their places could go into any debt. After the last place nothing was charged, so it comes back as a whole.
 function bucket.subtract(c, n, now, at)
   local is_last = at > now and c.free_key
-  if c.x < now or c.faster and c.prepaid or at < c.cut and not is_last then return false end
+  if c.x < now or c.prepaid and (c.faster or c.s > now and not is_last) or at < c.cut and not is_last then return false end
   local lost = is_last and 0 or mul_div(max(0, c.s - at), c.faster or c.limit, c.limit)
   if lost > (gain(c, c.price, 0, n)) then return false end
   c.x, c.y = gain(c, c.x - c.price + lost, c.y, -n)
