@@ -5,7 +5,7 @@ FUZZTIME = 30s # of each fuzz target
 MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers examples/shop testdata/grpc faults browser # beside the one at the root
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help demo test alerts dashboard faults model expressions fuzz wild bench bench-generate generate pictures check lint
+.PHONY: help demo release test alerts dashboard faults model expressions fuzz wild bench bench-generate generate pictures check lint
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -66,6 +66,9 @@ pictures: ## draw docs/pictures with ratelimit simulate
 check: ## report generated files that are stale
 	go run ./cmd/ratelimit -check ./...
 	for m in testdata/grpc contrib/grpclimit examples/shop examples/routers; do (cd $$m && go tool ratelimit -check ./...) || exit; done
+
+release: ## cut CHANGELOG.md and tag the modules as VERSION=v0.9.0; pushes nothing
+	sh scripts/release.sh "$(VERSION)"
 
 lint: ## gofmt, go mod tidy, go vet, ratelimit vet, staticcheck
 	@unformatted=$$(find . -name '*.go' -not -path '*/testdata/*' -exec gofmt -l {} +); \
