@@ -43,9 +43,11 @@ func rowOf(fset *token.FileSet, m *model.Method, r *model.Rule) listed.Row {
 	at := fset.PositionFor(r.Pos, false)
 	row := listed.Row{
 		File: at.Filename, Line: at.Line, Method: m.Scope, Rule: r.Limit.Name, Key: r.Limit.Key,
-		LimitExpr: r.Rule.Limit.Expr.Value, Window: window(r.Limit), Algorithm: r.Limit.Algorithm.String(), Settings: settings(r),
+		Window: window(r.Limit), Algorithm: r.Limit.Algorithm.String(), Settings: settings(r),
 	}
-	if row.LimitExpr == "" {
+	if r.Limit.Computed {
+		row.LimitExpr = r.Rule.Limit.Expr.Value
+	} else {
 		row.Limit = &r.Limit.Limit
 	}
 	if r.Limit.Cron != "" {

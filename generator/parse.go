@@ -7,7 +7,7 @@ import (
 )
 
 // ParseRule reads the arguments of a rule directive, such as limit=10 per=1m. It returns the directive, which holds the
-// expressions, and the rule, which holds everything else. If the limit is an expression, the rule has the limit 1. The error lists
+// expressions, and the rule, which holds everything else. If the limit is an expression, the rule has Computed. The error lists
 // all mistakes on one line, without positions.
 func ParseRule(arguments string) (annotations.Rule, ratelimit.Rule, error) {
 	directive, err := annotations.ParseRule(arguments)

@@ -33,7 +33,7 @@ func TestRowsAreFields(t *testing.T) {
 			}
 		}
 	}
-	follow := []string{"Amounts", "BlockMax", "Pausable"} // from cost= and limit=, from block=, and from pause=
+	follow := []string{"Amounts", "BlockMax", "Computed", "Pausable"} // from cost= and limit=, from block=, from limit=, and from pause=
 	for i := range typ.NumField() {
 		if f := typ.Field(i); f.IsExported() && !slices.Contains(follow, f.Name) {
 			named = append(named, f.Name)

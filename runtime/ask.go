@@ -25,7 +25,7 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 		return nil
 	}
 	if !c.asked.Peek {
-		c.limiter.use(rule, charge.Limit)
+		c.limiter.use(rule)
 	}
 	if len(charge.Key) > maxText { // before the key is hashed and escaped
 		return c.keyError(rule, rule.Key, fmt.Sprintf("the key has %d bytes; expected at most %d", len(charge.Key), maxText))
@@ -36,12 +36,9 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 	c.rulings = slices.Grow(c.rulings, 1)[:n+1]
 	r := &c.rulings[n]
 	*r = ruling{}
-	r.rule, r.index, r.cost, r.limit, r.wait, r.asked = rule, c.next, charge.Cost, rule.Limit, c.waitOf(rule), notAsked
+	r.rule, r.index, r.cost, r.limit, r.wait, r.asked = rule, c.next, charge.Cost, rule.limitFor(charge.Limit), c.waitOf(rule), notAsked
 	r.subject, r.blockLeft, r.pauseLeft = subject, blockLeft, pauseLeft
 	c.waits, c.paused = c.waits || r.wait > 0, c.paused || pauseLeft > 0
-	if charge.Limit.Given {
-		r.limit = rule.limitFor(charge.Limit.Permits)
-	}
 	if err := c.check(r, charge); err != nil {
 		return err
 	}
@@ -155,9 +152,9 @@ func (c *call) check(r *ruling, charge *bridge.Charge) error {
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 0 or more", charge.Cost))
 	case charge.Cost > 1 && rule.Distinct != "":
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 1, as a member counts once", charge.Cost))
-	case charge.Limit.Given && rule.wrongLimit(r.limit) != "":
+	case rule.Computed && rule.wrongLimit(r.limit) != "":
 		return c.keyError(rule, "", "the limit of this call: "+rule.wrongLimit(r.limit))
-	case charge.Limit.Given && rule.refillsTooSlowly(r.limit):
+	case rule.Computed && rule.refillsTooSlowly(r.limit):
 		return c.keyError(rule, "", fmt.Sprintf(
 			"the limit of this call: found %d, at which a burst of %d takes over a hundred years to fill", r.limit, rule.Burst))
 	case len(charge.Member) > maxText:

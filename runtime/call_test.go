@@ -112,12 +112,12 @@ func TestWrongRequests(t *testing.T) {
 
 // A limit that comes with a call is checked like the limit of a rule.
 func TestWrongLimitOfACall(t *testing.T) {
-	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Key: "{user}", Limit: 1, Per: time.Hour})
+	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Key: "{user}", Computed: true, Per: time.Hour})
 	for limit, want := range map[int64]string{
 		-1:        "p.T.M: the limit of this call: found -1; expected 0 to",
 		1_000_001: "p.T.M: the limit of this call: found 1000001",
 	} {
-		charge := wrap.Charge{Key: "k", Cost: 1, Limit: wrap.Limit{Permits: limit, Given: true}}
+		charge := wrap.Charge{Key: "k", Cost: 1, Limit: limit}
 		err := wrap.TakeCharges(t.Context(), ratelimit.New(memstore.New()), rules, charge)
 		if keyError, ok := errors.AsType[*ratelimit.KeyError](err); !ok || !strings.HasPrefix(keyError.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -212,11 +212,11 @@ func TestHugeQueue(t *testing.T) {
 // A limit that comes with a call must not be so low that the time in which the rule's burst refills overflows.
 func TestLimitTooLowForTheBurst(t *testing.T) {
 	rules := wrap.NewRules("m", ratelimit.Rule{
-		Name: "r", Limit: 10_000_000, Burst: 10_000_000, Per: 3660 * 24 * time.Hour, Algorithm: ratelimit.TokenBucket,
+		Name: "r", Computed: true, Burst: 10_000_000, Per: 3660 * 24 * time.Hour, Algorithm: ratelimit.TokenBucket,
 	})
 	l := ratelimit.New(memstore.New())
 	for limit, want := range map[int64]bool{1: false, 999_999: false, 1_000_000: true, 10_000_000: true} {
-		err := wrap.TakeCharges(context.Background(), l, rules, wrap.Charge{Key: "k", Cost: 1, Limit: wrap.LimitOf(limit)})
+		err := wrap.TakeCharges(context.Background(), l, rules, wrap.Charge{Key: "k", Cost: 1, Limit: limit})
 		if _, wrong := errors.AsType[*ratelimit.KeyError](err); wrong == want || want && err != nil {
 			t.Errorf("limit %d: got error %v", limit, err)
 		}

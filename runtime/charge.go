@@ -190,7 +190,7 @@ func (c *charged) addition(h *held, n int64) *engine.Claim {
 	claim := h.claim
 	claim.Charged, claim.Delta = 0, n
 	rule, _, _ := c.limiter.inForce(cmp.Or(h.rule.base, h.rule), claim.Subject)
-	if rule.tag == h.rule.tag && rule.Limit > 0 && (rule.pinned || claim.Limit == h.rule.Limit) {
+	if rule.tag == h.rule.tag && rule.Limit > 0 && (h.rule.Computed || claim.Limit == h.rule.Limit) {
 		claim.Limit, claim.Burst = rule.Limit, rule.claim.Burst
 	}
 	return &claim

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/ratelimit-go/ratelimit/internal/period"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
@@ -110,6 +109,9 @@ func (r Rule) checkWindow() error {
 }
 
 func (r Rule) checkLimit() error {
+	if r.Computed && r.Limit != 0 {
+		return r.wrong("limit", "found %d and Computed, which says that each call brings its limit; expected one of the two", r.Limit)
+	}
 	if reason := r.wrongLimit(r.Limit); reason != "" {
 		return r.wrong("limit", "%s", reason)
 	}
@@ -232,7 +234,7 @@ func (r Rule) checkMode() error {
 	switch {
 	case r.Mode > ModeTrigger:
 		return r.wrong("mode", "found %d; expected enforce, shadow or trigger", r.Mode)
-	case r.Mode == ModeTrigger && (!r.takes("trigger") || r.Limit == 0):
+	case r.Mode == ModeTrigger && (!r.takes("trigger") || r.Limit == 0 && !r.Computed):
 		return r.wrong("mode", "trigger needs a window of at least one permit that fills up; found %s of %d", r.what(), r.Limit)
 	case r.Block < 0 || r.Block > maxBlock || r.Block%time.Microsecond != 0:
 		return r.wrong("block", "found %s; expected whole microseconds, up to %s", period.Format(r.Block), period.Format(maxBlock))
@@ -293,7 +295,7 @@ func (l *Limiter) Check(rules ...Rule) error {
 			err = l.supports(p, p.Wait.Microseconds())
 		}
 		if err == nil {
-			l.note(p, bridge.Limit{})
+			l.note(p)
 		}
 		failed = append(failed, err)
 	}

@@ -32,6 +32,8 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 			return rule.wrong("give", "does not go with distinct=: each member counts once")
 		case rule.countsRunning():
 			return rule.wrong("give", "does not go with algorithm=concurrency: a permit comes back when its call ends")
+		case rule.Computed && rule.numbers.Kind.Row().IsBucket:
+			return rule.wrong("give", "each call brings the limit of this bucket, so its rate is unknown; override the limit first")
 		}
 		claim.Delta = -n
 		same := slices.IndexFunc(call.Claims, func(c engine.Claim) bool {

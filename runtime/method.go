@@ -95,7 +95,7 @@ func (r *methodRules) Register(limiter any) {
 	l := limiter.(*Limiter)
 	for _, p := range r.rules {
 		if !l.uses(p) { // a wrapper may be made for each call
-			l.note(p, bridge.Limit{})
+			l.note(p)
 		}
 	}
 }

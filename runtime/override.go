@@ -90,7 +90,8 @@ func (v parsed) or(all parsed) (Override, error) {
 func (v Override) apply(r Rule) Rule {
 	if v.Limit != nil {
 		counts := r.counting() // an override does not change that
-		r.Limit, r.Amounts, r.raised = *v.Limit, counts == engine.Amounts, counts == engine.SlidingWindow && *v.Limit > maxTimes
+		r.Limit, r.Computed = *v.Limit, false
+		r.Amounts, r.raised = counts == engine.Amounts, counts == engine.SlidingWindow && *v.Limit > maxTimes
 	}
 	if v.Burst != 0 {
 		r.Burst = v.Burst
@@ -120,9 +121,9 @@ func times(n int64, factor float64) int64 {
 	return int64(math.Ceil(exact))
 }
 
-// limitFor returns the limit for a call whose own limit is given.
+// limitFor returns the limit for a call. Only a rule with Computed uses the given one.
 func (p *prepared) limitFor(given int64) int64 {
-	if p.pinned {
+	if !p.Computed {
 		return p.Limit
 	}
 	return min(times(given, p.factor), max(given, p.mostLimit()))

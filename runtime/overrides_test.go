@@ -173,6 +173,9 @@ func TestPrecedence(t *testing.T) {
 		l := New(memory.New(nil, 10, 1<<20))
 		declared := Rule{Name: "r", Limit: rapid.Int64Range(0, 1000).Draw(t, "limit"), Per: time.Minute, Algorithm: TokenBucket,
 			Burst: rapid.Int64Range(1, 100).Draw(t, "burst")}
+		if declared.Computed = rapid.Bool().Draw(t, "computed"); declared.Computed {
+			declared.Limit = 0
+		}
 		rule, err := declared.prepare("")
 		if err != nil {
 			t.Fatal(err)
@@ -211,10 +214,10 @@ func TestPrecedence(t *testing.T) {
 				}
 			}
 		}
-		want, factor, pinned := declared, 0.0, false
+		want, factor := declared, 0.0
 		for _, v := range []Override{all, own} {
 			if v.Limit != nil {
-				want.Limit, factor, pinned = *v.Limit, 0, true
+				want.Limit, want.Computed, factor = *v.Limit, false, 0
 			}
 			want.Per, want.Burst, factor = cmp.Or(v.Per, want.Per), cmp.Or(v.Burst, want.Burst), cmp.Or(v.Factor, factor)
 			if v.Mode != nil {
@@ -227,7 +230,7 @@ func TestPrecedence(t *testing.T) {
 			t.Fatalf("all %+v, own %+v:\n got %+v\nwant %+v", all, own, got.Rule, want)
 		}
 		given := rapid.Int64Range(0, 1000).Draw(t, "given")
-		if n := got.limitFor(given); pinned && n != want.Limit || !pinned && n != exactly(given, factor) {
+		if n := got.limitFor(given); !want.Computed && n != want.Limit || want.Computed && n != exactly(given, factor) {
 			t.Fatalf("all %+v, own %+v: the limit of a call, %d, becomes %d", all, own, given, n)
 		}
 		if other, _, _ := l.inForce(rule, "bob"); all.check("r") != nil && other != rule {
@@ -250,14 +253,14 @@ func exactly(n int64, factor float64) int64 {
 // A factor makes no limit of a call higher than the rule can have.
 func TestFactorOfALimitThatComesWithCalls(t *testing.T) {
 	l := New(memory.New(nil, 10, 1<<20))
-	rules, err := prepareMethod("p.T.M", []Rule{{Name: "r", Limit: 1, Per: time.Minute}})
+	rules, err := prepareMethod("p.T.M", []Rule{{Name: "r", Computed: true, Per: time.Minute}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Overrides().Set(t.Context(), "r", Override{Factor: 1000}); err != nil {
 		t.Fatal(err)
 	}
-	take(t, l, rules, bridge.Charge{Key: "k", Cost: 1, Limit: bridge.Limit{Given: true, Permits: rules.rules[0].mostLimit()}})
+	take(t, l, rules, bridge.Charge{Key: "k", Cost: 1, Limit: rules.rules[0].mostLimit()})
 	if err := l.Overrides().Err(); err != nil {
 		t.Error(err)
 	}

@@ -21,10 +21,7 @@ type prepared struct {
 	priced  bool         // the rule of a method has cost=
 	base    *prepared    // the rule without overrides; nil if it has none
 	claim   engine.Claim // claims one permit, without a subject and a wait; calls copy it
-
-	// Of a rule that overrides made: see limitFor.
-	pinned bool    // Limit also replaces the limits of calls
-	factor float64 // multiplies the limits of calls; 0 leaves them
+	factor  float64      // multiplies the limits of calls, as an override says: see limitFor; 0 leaves them
 
 	settings atomic.Pointer[found]    // the settings in force, when a limiter last looked
 	usedBy   [usedSlots]atomic.Uint64 // the limiters that noted it as used

@@ -33,7 +33,8 @@ func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, err
 	return l.decide(ctx, requests, 0, false)
 }
 
-// Peek returns what Allow would return, and charges and writes nothing. A request finds the counts of a directive's rule by the rule's
+// Peek returns what Allow would return, and charges and writes nothing. If a rule has Computed, its limit is unknown: Peek goes by the highest
+// one, the Quota has the Limit 0, and its Remaining is minus the permits in use. A request finds the counts of a directive's rule by the rule's
 // name and window. A limiter that only peeks reads overrides at [Limiter.Ping] alone. The errors are those of Allow.
 func (l *Limiter) Peek(ctx context.Context, requests ...Request) (Decision, error) {
 	return l.decide(ctx, requests, 0, true)
@@ -82,6 +83,14 @@ func (c *call) askAll(requests []Request) {
 			c.err = err
 			return
 		}
+		limit := int64(0)
+		if rule.Computed {
+			if !c.asked.Peek {
+				c.err = rule.wrong("limit", "found Computed, so the limit of this call is unknown; give the request a rule with its Limit")
+				return
+			}
+			limit = rule.mostLimit()
+		}
 		cost := r.Cost
 		if cost == 0 {
 			cost = 1
@@ -90,7 +99,7 @@ func (c *call) askAll(requests []Request) {
 			c.err = err
 			return
 		}
-		c.ask(rule, &bridge.Charge{Key: r.Key, Cost: cost, Member: r.Member})
+		c.ask(rule, &bridge.Charge{Key: r.Key, Cost: cost, Member: r.Member, Limit: limit})
 	}
 }
 
@@ -206,6 +215,6 @@ func (l *Limiter) claimOf(r *Request) (*prepared, engine.Claim, error) {
 		return nil, engine.Claim{}, err
 	}
 	claim := rule.claim
-	claim.Subject, claim.Limit = subject, max(1, rule.Limit)
+	claim.Subject, claim.Limit = subject, max(1, rule.limitFor(rule.mostLimit()))
 	return rule, claim, nil
 }

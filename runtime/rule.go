@@ -24,6 +24,10 @@ type Rule struct {
 	// Limit is how many permits a window has; 0 refuses everything. At most 10^9 for SlidingWindow, 1,000,000 with Distinct, 10,000,000
 	// for TokenBucket and LeakyBucket, 1000 for Concurrency, and 10^15 for the others. With a Limit of 10, the eleventh permit of a window is refused.
 	Limit int64
+	// Computed says that each call brings a limit of its own, so Limit is 0 and says nothing. In generated code it is set if the directive's limit
+	// is an expression that depends on the call, such as limit="plan(ctx).Limit". [Limiter.Allow] and [Limiter.Wait] do not take such a rule: a
+	// program without generated code gives each request a Rule with the Limit of the call. [Limiter.Peek] tells what is used.
+	Computed bool
 	// Amounts makes a SlidingWindow keep one entry for each call instead of one for each permit. It is for large costs, such as tokens of a
 	// language model: a limit of 1,000,000 that 100 calls use takes about 2 kB instead of 8 MB. A SlidingWindow with a Limit above 10,000
 	// always does so. The two kinds of counts have different windows, "1m" and "amounts:1m", so a change starts anew. An amount is exact

@@ -69,7 +69,7 @@ func (r *ruling) never() bool { return !r.isAsked() && r.blockLeft == 0 || r.nev
 
 // retry returns how long it takes until the rule would admit the call. It is 0 if the rule admits the call now, never will, or cannot know when.
 func (c *call) retry(r *ruling) time.Duration {
-	if !r.isAsked() || r.neverFits || r.rule.countsRunning() {
+	if !r.isAsked() || r.neverFits || r.rule.countsRunning() || c.lacksRate(r) {
 		return r.blockLeft
 	}
 	return max(0, time.Duration(c.claim(r).Earliest-c.verdict.Now)*time.Microsecond)
@@ -109,6 +109,9 @@ func (c *call) violations(list []Violation, mode Mode) (_ []Violation, longest t
 			continue
 		}
 		longest = max(longest, o.RetryAfter)
+		if c.lacksLimit(r) {
+			o.Limit = 0
+		}
 		list = append(list, Violation{
 			Rule: o.Rule, Window: o.Window, Key: o.Key, Limit: o.Limit, Remaining: o.Remaining, RetryAfter: o.RetryAfter, Never: o.Never,
 			Running: o.Running,
@@ -151,10 +154,24 @@ func (c *call) quotas() []Quota {
 			}
 			q.Remaining, q.Reset = max(0, claim.Room), max(0, time.Duration(claim.Full-c.verdict.Now)*time.Microsecond)
 			q.Limit = cmp.Or(c.burst(r), claim.Limit)
+			if c.lacksLimit(r) && q.Limit == r.limit {
+				q.Limit, q.Remaining = 0, q.Remaining-q.Limit
+			}
+			if c.lacksRate(r) {
+				q.Reset = 0
+			}
 		}
 		quotas = append(quotas, q)
 	}
 	return quotas
+}
+
+// lacksLimit reports whether a peek goes by the highest limit because calls bring their own.
+func (c *call) lacksLimit(r *ruling) bool { return c.asked.Peek && r.rule.Computed }
+
+// lacksRate reports whether r is a bucket that lacks its limit, so nobody knows when it will be full.
+func (c *call) lacksRate(r *ruling) bool {
+	return c.lacksLimit(r) && r.rule.numbers.Kind.Row().IsBucket
 }
 
 // policy returns what clients may know about the rule.

@@ -195,7 +195,7 @@ func (l *Limiter) change(rule *prepared, own, all *fleet.Setting) (*prepared, er
 	if err != nil {
 		return nil, err
 	}
-	p.base, p.pinned, p.factor = rule, v.Limit != nil, v.Factor
+	p.base, p.factor = rule, v.Factor
 	return p, l.supports(p, p.Wait.Microseconds())
 }
 

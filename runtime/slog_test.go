@@ -132,6 +132,7 @@ func TestSlogObserverShowsNoKeyOfACallThatFails(t *testing.T) {
 	const secret = "+4915112345678"
 	rule := ratelimit.Rule{Name: "r", Key: "{phone}", Limit: 1, Per: time.Minute}
 	rules := wrap.NewRules("p.T.M", rule)
+	computed := wrap.NewRules("p.T.C", ratelimit.Rule{Key: "{phone}", Computed: true, Per: time.Minute})
 	for name, fail := range map[string]func(*ratelimit.Limiter) error{
 		"too long": func(l *ratelimit.Limiter) error {
 			return wrap.Take(t.Context(), l, rules, strings.Repeat(secret, 64<<10))
@@ -143,7 +144,7 @@ func TestSlogObserverShowsNoKeyOfACallThatFails(t *testing.T) {
 			return wrap.TakeCharges(t.Context(), l, rules, wrap.Charge{Key: secret, Cost: 2})
 		},
 		"a limit below 0": func(l *ratelimit.Limiter) error {
-			return wrap.TakeCharges(t.Context(), l, rules, wrap.Charge{Key: secret, Cost: 1, Limit: wrap.LimitOf(-1)})
+			return wrap.TakeCharges(t.Context(), l, computed, wrap.Charge{Key: secret, Cost: 1, Limit: -1})
 		},
 		"the expression": func(l *ratelimit.Limiter) error {
 			return wrap.Failed(t.Context(), l, rules.KeyError("int(phone)", errors.New("int: "+secret)))

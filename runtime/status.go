@@ -23,9 +23,9 @@ type Status struct {
 
 // RuleStatus is a rule that a limiter knows.
 type RuleStatus struct {
-	Name   string // as in events
-	Limit  int64  // permits per window for keys without settings of their own. Of rules with one name and several windows, the least
-	Varies bool   // the limit depends on the call, so Limit says nothing
+	Name     string // as in events
+	Limit    int64  // permits per window for keys without settings of their own. Of rules with one name and several windows, the least
+	Computed bool   // each call brings its limit, so Limit is 0 and says nothing
 }
 
 // Status returns what the limiter knows now. It asks no store.
@@ -45,7 +45,8 @@ func (l *Limiter) ruleStatus() []RuleStatus {
 	var all []RuleStatus
 	in := l.own.over(l.fleet)
 	for _, rule := range l.used.all() {
-		all = append(all, RuleStatus{rule.shown, l.limitIn(in, rule.prepared), rule.varies})
+		now := l.ruleIn(in, rule)
+		all = append(all, RuleStatus{rule.shown, now.Limit, now.Computed})
 	}
 	slices.SortFunc(all, func(a, b RuleStatus) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Limit, b.Limit))
@@ -53,17 +54,14 @@ func (l *Limiter) ruleStatus() []RuleStatus {
 	return slices.CompactFunc(all, func(a, b RuleStatus) bool { return a.Name == b.Name })
 }
 
-// limitIn returns the limit of a rule for keys without settings of their own. in may be nil.
-func (l *Limiter) limitIn(in *fleet.InForce, rule *prepared) int64 {
-	if in == nil {
-		return rule.Limit
-	}
+// ruleIn returns what a rule is for keys without settings of their own. in may be nil.
+func (l *Limiter) ruleIn(in *fleet.InForce, rule *prepared) *prepared {
 	if of := rule.settingsIn(in); of != nil {
 		if override := l.holding(of.All); override != nil {
-			return l.applied(rule, nil, override).Limit
+			return l.applied(rule, nil, override)
 		}
 	}
-	return rule.Limit
+	return rule
 }
 
 // Ping returns nil if the limiter is ready to decide: its store answers and grants all permissions that decisions need, and the overrides and

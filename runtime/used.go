@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
@@ -19,9 +18,8 @@ import (
 // is {100: 2, 200: 1}.
 type UsedRule struct {
 	Rule
-	Varies bool          // the limit depends on the call; Limit is that of the first call of some process
 	Seen   time.Time     // when a process last said that it uses the rule, by the store's clock
-	Limits map[int64]int // how many processes use the rule now, by the limits that they declare; during a rollout there may be several
+	Limits map[int64]int // how many processes use the rule now, by the limits that they declare, without Computed ones; during a rollout there may be several
 }
 
 const (
@@ -36,14 +34,8 @@ type used struct {
 	number uint64      // of the limiter
 	warned atomic.Bool // that the store is not ready for these rules was logged
 	mu     sync.Mutex
-	known  map[ruleID]noted
+	known  map[ruleID]*prepared
 	due    bool // the permissions will be checked
-}
-
-// noted is a rule that was noted, and whether its limit depends on the call.
-type noted struct {
-	*prepared
-	varies bool
 }
 
 // ruleID identifies the counts of a rule.
@@ -56,7 +48,7 @@ func (p *prepared) id() ruleID { return ruleID{p.Name, p.tag, p.Scope} }
 
 var limiterNumbers atomic.Uint64
 
-func (u *used) start() { u.number, u.known = limiterNumbers.Add(1), map[ruleID]noted{} }
+func (u *used) start() { u.number, u.known = limiterNumbers.Add(1), map[ruleID]*prepared{} }
 
 // uses reports whether a call has noted a rule as used. If two limiters share a slot, one of them may have to note the rule again.
 func (l *Limiter) uses(rule *prepared) bool {
@@ -64,27 +56,26 @@ func (l *Limiter) uses(rule *prepared) bool {
 }
 
 // use notes that a rule is used by a call.
-func (l *Limiter) use(rule *prepared, limit bridge.Limit) {
+func (l *Limiter) use(rule *prepared) {
 	if !l.uses(rule) {
 		rule.usedBy[l.used.number%usedSlots].Store(l.used.number)
-		l.note(rule, limit)
+		l.note(rule)
 	}
 }
 
-// note notes that a rule is used, or will be. limit is that of the call, if there is one.
-func (l *Limiter) note(rule *prepared, limit bridge.Limit) {
+// note notes that a rule is used, or will be.
+func (l *Limiter) note(rule *prepared) {
 	u := &l.used
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	before, found := u.known[rule.id()]
-	if found && (before.varies || !limit.Given) || !found && len(u.known) >= maxUsed {
+	if _, found := u.known[rule.id()]; found || len(u.known) >= maxUsed {
 		return
 	}
-	u.known[rule.id()] = noted{rule, limit.Given}
+	u.known[rule.id()] = rule
 	if rule.Scope == ScopeInstance {
 		return
 	}
-	l.fleet.Register(rule.declared(limit))
+	l.fleet.Register(rule.declared())
 	if !u.due {
 		u.due = true
 		time.AfterFunc(usedDelay, func() { _ = l.guard(l.checkUsed) })
@@ -106,7 +97,7 @@ func (l *Limiter) checkUsed() {
 }
 
 // all returns the rules that the limiter uses.
-func (u *used) all() []noted {
+func (u *used) all() []*prepared {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Collect(maps.Values(u.known))
@@ -164,16 +155,16 @@ func (l *Limiter) Rules(ctx context.Context) ([]UsedRule, error) {
 
 // with returns the rule as some processes declare it, together with how others do. The limit is that which was seen last.
 func (r *UsedRule) with(d fleet.Declared, others *UsedRule) *UsedRule {
-	limit := r.Limit
+	declared := r.Rule
 	r.Seen, r.Limits = d.Seen, map[int64]int{}
 	if others != nil {
 		if others.Seen.After(d.Seen) {
 			r.Rule, r.Seen = others.Rule, others.Seen
 		}
-		r.Limits, r.Varies = others.Limits, r.Varies || others.Varies
+		r.Limits = others.Limits
 	}
-	if d.Processes > 0 {
-		r.Limits[limit] += d.Processes
+	if d.Processes > 0 && !declared.Computed {
+		r.Limits[declared.Limit] += d.Processes
 	}
 	return r
 }
@@ -182,7 +173,6 @@ func (r *UsedRule) with(d fleet.Declared, others *UsedRule) *UsedRule {
 type usedText struct {
 	ruleText
 	Unnamed bool `json:"unnamed,omitzero"`
-	Varies  bool `json:"varies,omitzero"`
 }
 
 // ruleText is a Rule as JSON, without the fields that matter only to the program itself. Durations are in nanoseconds.
@@ -191,6 +181,7 @@ type ruleText struct {
 	Key       string        `json:"key,omitzero"`
 	Algorithm Algorithm     `json:"algorithm,omitzero"`
 	Limit     int64         `json:"limit"`
+	Computed  bool          `json:"computed,omitzero"`
 	Amounts   bool          `json:"amounts,omitzero"`
 	Per       time.Duration `json:"per,omitzero"`
 	Cron      string        `json:"cron,omitzero"`
@@ -217,23 +208,12 @@ type ruleText struct {
 	unnamed bool
 }
 
-// declared returns what the fleet is told of a rule. If the limit depends on the call, the rule is the same with any limit.
-func (p *prepared) declared(limit bridge.Limit) fleet.Rule {
-	text := usedText{ruleText(p.Rule), p.unnamed, limit.Given}
-	text.Name = p.shown
-	d := fleet.Rule{Name: p.Name, Tag: p.tag, Unnamed: p.unnamed}
-	if limit.Given {
-		text.Limit = 0
-		d.Same = text.json()
-		text.Limit = limit.Permits
-	}
-	d.Text = text.json()
-	return d
-}
-
-func (t usedText) json() string {
-	text, _ := json.Marshal(t) // texts and numbers: it never fails
-	return string(text)
+// declared returns what the fleet is told of a rule.
+func (p *prepared) declared() fleet.Rule {
+	used := usedText{ruleText(p.Rule), p.unnamed}
+	used.Name = p.shown
+	text, _ := json.Marshal(used) // texts and numbers: it never fails
+	return fleet.Rule{Name: p.Name, Tag: p.tag, Unnamed: p.unnamed, Text: string(text)}
 }
 
 // parseUsed parses a rule from the store.
@@ -242,7 +222,7 @@ func parseUsed(text string) (*UsedRule, error) {
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return nil, err
 	}
-	rule := &UsedRule{Rule: Rule(t.ruleText), Varies: t.Varies}
+	rule := &UsedRule{Rule: Rule(t.ruleText)}
 	rule.unnamed = t.Unnamed
 	return rule, rule.check()
 }

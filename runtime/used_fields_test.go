@@ -4,8 +4,6 @@ import (
 	"reflect"
 	"testing"
 	"time"
-
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
 // untoldFields are the fields that tools do not need.
@@ -21,6 +19,7 @@ func TestUsedRuleHasEachField(t *testing.T) {
 		{Name: "counter", Limit: 5, Per: time.Minute, Algorithm: SlidingCounter, Slices: 7, Block: time.Hour, BlockMax: 3 * time.Hour},
 		{Name: "members", Limit: 5, Per: time.Minute, Distinct: "{b}", Refund: RefundError, OnError: FailOpen, Message: "Slow down."},
 		{Name: "tokens", Limit: 5, Per: time.Minute, Amounts: true},
+		{Name: "computed", Computed: true, Per: time.Minute},
 		{Name: "paused", Limit: 5, Per: time.Minute, Pausable: true},
 		{Name: "leased", Limit: 5, Per: time.Minute, Lease: time.Second},
 		{Name: "alone", Limit: 5, Per: time.Minute, Scope: ScopeInstance},
@@ -31,7 +30,7 @@ func TestUsedRuleHasEachField(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := parseUsed(p.declared(bridge.Limit{}).Text)
+		again, err := parseUsed(p.declared().Text)
 		if err != nil {
 			t.Fatal(err)
 		}

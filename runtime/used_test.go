@@ -41,7 +41,7 @@ func TestUsedRules(t *testing.T) {
 			{Name: "named", Key: "{phone}", Limit: 5, Per: time.Hour, Algorithm: TokenBucket, Burst: 7},
 			{Name: "p.T", Key: "{phone}", Limit: 5, Cron: "@daily", TZ: "Europe/Berlin"},
 			{Limit: 5, Per: time.Minute, Algorithm: SlidingCounter, Slices: 10},
-			{Name: "varies", Limit: 1, Per: time.Minute},
+			{Name: "computed", Computed: true, Per: time.Minute},
 			{Name: "here", Limit: 9, Per: time.Minute, Scope: ScopeInstance},
 		}
 		rules, err := prepareMethod("p.T.M", written)
@@ -52,7 +52,7 @@ func TestUsedRules(t *testing.T) {
 		for i := range charges {
 			charges[i] = bridge.Charge{Key: "k", Cost: 1}
 		}
-		charges[5].Limit = bridge.Limit{Given: true, Permits: 5}
+		charges[5].Limit = 5
 		for range 2 {
 			take(t, l, rules, charges...)
 			take(t, other, rules, charges...)
@@ -68,7 +68,7 @@ func TestUsedRules(t *testing.T) {
 			if err != nil || d.Quotas[0].Remaining != d.Quotas[0].Limit-4 || d.Quotas[0].Rule != u.Name {
 				t.Errorf("%+v: got %+v, error %v", u, d, err)
 			}
-			if u.Varies != (u.Name == "varies") || !u.Seen.Equal(time.Now().Truncate(time.Second)) {
+			if u.Computed != (u.Name == "computed") || !u.Seen.Equal(time.Now().Truncate(time.Second)) {
 				t.Errorf("got %+v", u)
 			}
 		}
@@ -164,10 +164,10 @@ func BenchmarkUse(b *testing.B) {
 	for i, name := range []string{"first", "second"} {
 		b.Run(name, func(b *testing.B) {
 			limiters := []*Limiter{New(store), New(store)}
-			limiters[0].use(rule, bridge.Limit{})
+			limiters[0].use(rule)
 			b.ReportAllocs()
 			for b.Loop() {
-				limiters[i].use(rule, bridge.Limit{})
+				limiters[i].use(rule)
 			}
 		})
 	}
@@ -184,7 +184,7 @@ func TestLimitersShareARule(t *testing.T) {
 		limiters = append(limiters, New(memory.New(nil, 100, 1<<20)))
 	}
 	for _, l := range limiters {
-		l.use(rule, bridge.Limit{})
+		l.use(rule)
 	}
 	for i, l := range limiters {
 		if rule.usedBy[l.used.number%usedSlots].Load() != l.used.number {

@@ -22,14 +22,13 @@ type inspected struct {
 	Rule          string     `json:"rule"`
 	Key           string     `json:"key,omitempty"`
 	directive                // in force
-	Varies        bool       `json:"varies,omitempty"`       // the limit depends on the call; Limit is that of some call
 	Declared      *directive `json:"declared,omitempty"`     // if something else is in force
 	Because       []source   `json:"because,omitempty"`      // the settings in force
 	BlockedByRule time.Time  `json:"blockedByRule,omitzero"` // until when its block= refuses the key
 	PausedByRule  time.Time  `json:"pausedByRule,omitzero"`  // until when a marker of its pause= pauses the key
 	Used          int64      `json:"used"`
-	Capacity      int64      `json:"capacity"` // permits that the key can have at once: the limit, or the burst of a bucket
-	Remaining     int64      `json:"remaining"`
+	Capacity      *int64     `json:"capacity,omitempty"` // permits that the key can have at once: the limit, or the burst of a bucket; nil if computed
+	Remaining     *int64     `json:"remaining,omitempty"`
 	Counted       bool       `json:"counted"` // the store has a count for the key
 	ResetIn       string     `json:"resetIn,omitempty"`
 	RetryAfter    string     `json:"retryAfter,omitempty"`
@@ -75,7 +74,7 @@ func (t *tool) inspect(ctx context.Context, args []string) error {
 		}
 		shown = append(shown, s)
 		lines = append(lines, []string{
-			s.Rule, s.words, s.Mode, fmt.Sprintf("%d of %d", s.Used, s.Capacity), strconv.FormatInt(s.Remaining, 10), s.ResetIn, s.RetryAfter,
+			s.Rule, s.words, s.Mode, s.use(), s.left(), s.ResetIn, s.RetryAfter,
 		})
 		for _, note := range s.notes() {
 			notes = append(notes, s.Rule+", "+s.words+": "+note)
@@ -119,12 +118,15 @@ func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratel
 	if err != nil {
 		return s, err
 	}
-	s = inspected{Rule: q.Rule.Name, Varies: used.Varies, directive: directiveOf(rule, false), words: inWords(rule, false)}
+	s = inspected{Rule: q.Rule.Name, directive: directiveOf(rule), words: inWords(rule)}
 	quota, retry, err := t.peek(ctx, rule, q.Key)
 	if err != nil {
 		return s, err
 	}
-	s.Key, s.Capacity, s.Remaining, s.Used = quota.Key, quota.Limit, quota.Remaining, quota.Limit-quota.Remaining
+	s.Key, s.Used = quota.Key, quota.Limit-quota.Remaining
+	if !rule.Computed || quota.Limit > 0 { // a bucket may have a burst of its own
+		s.Capacity, s.Remaining = &quota.Limit, &quota.Remaining
+	}
 	s.ResetIn = words(quota.Reset)
 	if err := t.readCount(ctx, &s, rule, state); err != nil {
 		return s, err
@@ -146,7 +148,7 @@ func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratel
 		}
 	}
 	overridden := slices.ContainsFunc(s.Because, func(b source) bool { return b.Kind == fleet.Override })
-	if before := directiveOf(q.Rule, used.Varies); overridden || len(used.Limits) > 1 {
+	if before := directiveOf(q.Rule); overridden || len(used.Limits) > 1 {
 		s.Declared, s.declared = &before, declared(used)
 	}
 	s.RetryAfter = words(max(retry, blocked.Sub(t.fleet.Now())))
@@ -216,6 +218,22 @@ func (t *tool) sources(rule, state string) (all []source) {
 	return all
 }
 
+// use says how many permits are used.
+func (s *inspected) use() string {
+	if s.Capacity == nil {
+		return strconv.FormatInt(s.Used, 10)
+	}
+	return fmt.Sprintf("%d of %d", s.Used, *s.Capacity)
+}
+
+// left says how many permits are left, if that is known.
+func (s *inspected) left() string {
+	if s.Remaining == nil {
+		return ""
+	}
+	return strconv.FormatInt(*s.Remaining, 10)
+}
+
 // notes says why the limit is what it is, and what else the count has.
 func (s *inspected) notes() (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
@@ -232,9 +250,6 @@ func (s *inspected) notes() (all []string) {
 	}
 	if s.Declared != nil {
 		add("declared %s, mode %s", s.declared, s.Declared.Mode)
-	}
-	if s.Varies {
-		add("the limit depends on the call; the table shows that of the first call of a process, as overrides make it")
 	}
 	if s.RetryAfter != "" && !s.BlockedByRule.IsZero() {
 		add("its block= refuses %s until %s", key, local(s.BlockedByRule))

@@ -238,7 +238,7 @@ func TestInspectCountsMembers(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := inspectedBy(t, server, rule.Name)
-		if used := int64(i + 1); got.Used != used || got.Remaining != 2-used || (got.RetryAfter != "") != (used == 2) {
+		if used := int64(i + 1); got.Used != used || *got.Remaining != 2-used || (got.RetryAfter != "") != (used == 2) {
 			t.Errorf("%d members called, and it shows %+v", used, got)
 		}
 	}
@@ -369,14 +369,14 @@ func TestSecret(t *testing.T) {
 }
 
 // If the limit depends on the call, or programs declare different ones, inspect says so.
-func TestInspectSaysThatLimitsVary(t *testing.T) {
+func TestInspectSaysThatLimitsAreComputed(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
-	f.known(map[string]string{"plan": `{"name":"plan","key":"{user}","limit":5,"per":60000000000,"varies":true}`})
-	require(t, server.Addr, done, "the limit depends on the call", "inspect", "plan", "ann")
+	f.known(map[string]string{"plan": `{"name":"plan","key":"{user}","limit":0,"computed":true,"per":60000000000}`})
+	require(t, server.Addr, done, "plan  computed per minute  enforce  0     -          -", "inspect", "plan", "ann")
 	require(t, server.Addr, done, "→ factor=2", "override", "set", "plan", "-factor", "2", "-for", "1h")
-	require(t, server.Addr, done, "declared varies per minute", "inspect", "plan", "ann")
-	require(t, server.Addr, done, "varies per minute  varies per minute, factor 2  {user}", "rules")
+	require(t, server.Addr, done, "declared computed per minute", "inspect", "plan", "ann")
+	require(t, server.Addr, done, "computed per minute  computed per minute, factor 2  {user}", "rules")
 	for _, limit := range []int64{10, 100} {
 		f := newFleet(t, server.Addr)
 		f.allow(1, ratelimit.Rule{Name: "search", Key: "{user}", Limit: limit, Per: time.Minute}, "ann")

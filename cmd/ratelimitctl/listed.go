@@ -12,7 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// readListed returns the rules in a file. It leaves out rules of instance scope. A limit that depends on the call becomes 1.
+// readListed returns the rules in a file. It leaves out rules of instance scope.
 func readListed(path string) ([]ratelimit.UsedRule, error) {
 	text, err := os.ReadFile(path)
 	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
@@ -23,7 +23,7 @@ func readListed(path string) ([]ratelimit.UsedRule, error) {
 		return nil, misused(fmt.Sprintf("-rules: %s: %v; expected the output of ratelimit -list -json", path, err))
 	}
 	var methods []string
-	byMethod, varies := map[string][]ratelimit.Rule{}, map[string]bool{}
+	byMethod := map[string][]ratelimit.Rule{}
 	for _, row := range rows {
 		rule, err := row.AsRule()
 		if err != nil {
@@ -33,7 +33,6 @@ func readListed(path string) ([]ratelimit.UsedRule, error) {
 			methods = append(methods, row.Method)
 		}
 		byMethod[row.Method] = append(byMethod[row.Method], rule)
-		varies[row.Rule] = varies[row.Rule] || row.Limit == nil
 	}
 	var prepared []*wrap.Rules
 	for _, method := range methods {
@@ -42,7 +41,7 @@ func readListed(path string) ([]ratelimit.UsedRule, error) {
 	var found []ratelimit.UsedRule
 	for _, rule := range wrap.RulesOf(prepared...) {
 		if rule.Scope == ratelimit.ScopeFleet {
-			found = append(found, ratelimit.UsedRule{Rule: rule, Varies: varies[rule.Name]})
+			found = append(found, ratelimit.UsedRule{Rule: rule})
 		}
 	}
 	return found, nil

@@ -41,7 +41,7 @@ func TestListedRules(t *testing.T) {
 	const method = "examples/sms.Sender.SendCode"
 	require(t, server.Addr, done, method+"#3  100 per hour  enforce  1 of 100  99", "-rules", file, "inspect", method+"#3", "192.0.2.1")
 	require(t, server.Addr, done, method+"#2  10 per calendar day (Asia/Shanghai)  enforce  1 of 10  9", "-rules", file, "inspect", method+"#2", "555")
-	require(t, server.Addr, done, "varies per calendar day (Asia/Tokyo)", "-rules", file, "rules")
+	require(t, server.Addr, done, "computed per calendar day (Asia/Tokyo)", "-rules", file, "rules")
 	require(t, server.Addr, done, "not yet", "-rules", file, "rules")
 	require(t, server.Addr, done, "0 rules in use and 1 of -rules;", "-rules", listFile(t), "acl")
 	server.Do("ACL SETUSER default -hscan")

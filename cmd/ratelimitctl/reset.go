@@ -23,12 +23,23 @@ func (t *tool) reset(ctx context.Context, args []string) error {
 	return t.print(map[string]int{"forgotten": n}, []string{counted(int64(n), "count") + " forgotten"})
 }
 
-// given is what a key has left before and after permits were given to it.
+// given is what a key has left before and after permits were given to it. If its limit is computed in each call, both are minus what is used.
 type given struct {
 	Rule   string `json:"rule"`
 	Key    string `json:"key,omitempty"`
 	Before int64  `json:"before"`
 	After  int64  `json:"after"`
+
+	computed bool
+}
+
+// inWords says what was given, as in "search ann: 3 → 10 permits left".
+func (g given) inWords() string {
+	before, after, what := g.Before, g.After, "left"
+	if g.computed {
+		before, after, what = -before, -after, "used"
+	}
+	return fmt.Sprintf("%s: %d → %s %s", strings.TrimSpace(g.Rule+" "+g.Key), before, counted(after, "permit"), what)
 }
 
 // give gives permits back to keys under the rules of a name, or takes some.
@@ -46,7 +57,7 @@ func (t *tool) give(ctx context.Context, args []string) error {
 			return err
 		}
 		after, err := t.left(ctx, q)
-		all = append(all, given{q.Rule.Name, before.Key, before.Remaining, after.Remaining})
+		all = append(all, given{q.Rule.Name, before.Key, before.Remaining, after.Remaining, before.Limit == 0 && q.Rule.Computed})
 		return err
 	})
 	if err != nil {
@@ -54,7 +65,7 @@ func (t *tool) give(ctx context.Context, args []string) error {
 	}
 	var lines [][]string
 	for _, g := range all[:min(len(all), shownEdits)] {
-		lines = append(lines, []string{fmt.Sprintf("%s: %d → %s left", strings.TrimSpace(g.Rule+" "+g.Key), g.Before, counted(g.After, "permit"))})
+		lines = append(lines, []string{g.inWords()})
 	}
 	return t.print(all, lines...)
 }

@@ -33,7 +33,8 @@ func (t *tool) usedRules(ctx context.Context) ([]ratelimit.UsedRule, error) {
 
 // directive has values of a rule, in the words of directives.
 type directive struct {
-	Limit     *int64 `json:"limit,omitempty"` // nil if it depends on the call
+	Limit     *int64 `json:"limit,omitempty"` // nil if it is computed in each call
+	Computed  bool   `json:"computed,omitempty"`
 	Per       string `json:"per,omitempty"`
 	Cron      string `json:"cron,omitempty"`
 	Algorithm string `json:"algorithm"`
@@ -41,10 +42,9 @@ type directive struct {
 	Mode      string `json:"mode"`
 }
 
-// directiveOf returns the values of a rule. With varies, its limit depends on the call.
-func directiveOf(r ratelimit.Rule, varies bool) directive {
-	d := directive{Cron: r.Cron, Algorithm: r.Algorithm.String(), Burst: r.Burst, Mode: r.Mode.String()}
-	if !varies {
+func directiveOf(r ratelimit.Rule) directive {
+	d := directive{Computed: r.Computed, Cron: r.Cron, Algorithm: r.Algorithm.String(), Burst: r.Burst, Mode: r.Mode.String()}
+	if !r.Computed {
 		d.Limit = &r.Limit
 	}
 	if r.Cron != "" {
@@ -97,7 +97,7 @@ func (t *tool) printRules(ctx context.Context, _ []string) error {
 
 // showRule returns a rule as JSON, and in words what is in force.
 func (t *tool) showRule(r *ratelimit.UsedRule) (row shownRule, inForce string, err error) {
-	row = shownRule{Rule: r.Name, Key: r.Key, directive: directiveOf(r.Rule, r.Varies), Seen: r.Seen}
+	row = shownRule{Rule: r.Name, Key: r.Key, directive: directiveOf(r.Rule), Seen: r.Seen}
 	if len(r.Limits) > 1 {
 		row.Limits = r.Limits
 	}
@@ -116,10 +116,10 @@ func (t *tool) showRule(r *ratelimit.UsedRule) (row shownRule, inForce string, e
 		case !s.AllKeys:
 			row.Keys++
 		default:
-			changed := directiveOf(now, r.Varies && s.Limit == nil)
+			changed := directiveOf(now)
 			row.InForce = &changed
-			parts = []string{inWords(now, changed.Limit == nil)}
-			if s.Factor != 0 && r.Varies {
+			parts = []string{inWords(now)}
+			if s.Factor != 0 && now.Computed {
 				parts[0] += fmt.Sprint(", factor ", s.Factor)
 			}
 		}
@@ -138,8 +138,8 @@ func (t *tool) showRule(r *ratelimit.UsedRule) (row shownRule, inForce string, e
 
 // declared says what programs declare. During a rollout that may be several limits.
 func declared(r *ratelimit.UsedRule) string {
-	if len(r.Limits) < 2 || r.Varies {
-		return inWords(r.Rule, r.Varies)
+	if len(r.Limits) < 2 || r.Computed {
+		return inWords(r.Rule)
 	}
 	var texts []string
 	for _, limit := range slices.Sorted(maps.Keys(r.Limits)) {
@@ -152,11 +152,11 @@ func declared(r *ratelimit.UsedRule) string {
 	return strings.Join(texts, ", ") + " " + perWindow(r.Window())
 }
 
-// inWords puts a limit and its window into words. With varies, the limit depends on the call.
-func inWords(r ratelimit.Rule, varies bool) string {
+// inWords puts a limit and its window into words.
+func inWords(r ratelimit.Rule) string {
 	limit := fmt.Sprint(r.Limit)
-	if varies {
-		limit = "varies"
+	if r.Computed {
+		limit = "computed"
 	}
 	return limit + " " + perWindow(r.Window())
 }

@@ -47,7 +47,7 @@ func Watch(provider metric.MeterProvider, limiter *ratelimit.Limiter) error {
 			o.ObserveFloat64(age, time.Since(s.Read).Seconds())
 		}
 		for _, r := range s.Rules {
-			if !r.Varies {
+			if !r.Computed {
 				o.ObserveInt64(limits, r.Limit, metric.WithAttributes(ruleKey.String(r.Name)))
 			}
 		}

@@ -67,7 +67,7 @@ func (c *Collector) collect(s *ratelimit.Status, to chan<- prometheus.Metric) {
 		for _, event := range []ratelimit.EventKind{ratelimit.EventFailed, ratelimit.EventAbandoned, ratelimit.EventRefunded, ratelimit.EventSettled} {
 			c.failures.WithLabelValues(rule, event.String())
 		}
-		if !r.Varies && rule != other {
+		if !r.Computed && rule != other {
 			to <- prometheus.MustNewConstMetric(limits, prometheus.GaugeValue, float64(r.Limit), rule)
 		}
 	}

@@ -81,12 +81,7 @@ func (a *LimitedArena) Score(ctx context.Context, player string, points int) err
 }
 
 var arenaTradeRules = wrap.NewRules("examples/game.Arena.Trade",
-	ratelimit.Rule{
-		Key:   "{player.Name}",
-		Limit: 1, /* replaced in each call by 1000 * player.Level */
-		Cron:  "@daily",
-		TZ:    "Asia/Tokyo",
-	},
+	ratelimit.Rule{Key: "{player.Name}", Computed: true, Cron: "@daily", TZ: "Asia/Tokyo"},
 ).WithCost(0)
 
 // Trade spends gold of a player. A player on a higher level may spend more.
@@ -104,7 +99,7 @@ func (a *LimitedArena) Trade(ctx context.Context, player *Player, gold int) erro
 		return wrap.Failed(ctx, a.limiter, err)
 	}
 	if err := wrap.TakeCharges(ctx, a.limiter, arenaTradeRules,
-		wrap.Charge{Key: name, Cost: int64(gold), Limit: wrap.LimitOf(permits)},
+		wrap.Charge{Key: name, Cost: int64(gold), Limit: permits},
 	); err != nil {
 		return wrap.Describe(err, wrap.Shown(err, name)+" may spend no more today.")
 	}

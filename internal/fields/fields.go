@@ -12,19 +12,18 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// Of returns the rule of a directive. If the limit is an expression, the rule has the limit 1, and counts amounts if there is a cost. It has no
+// Of returns the rule of a directive. If the limit is an expression, the rule has Computed, and counts amounts if there is a cost. It has no
 // message if the message has expressions. Each call computes these values.
 func Of(d annotations.Rule) ratelimit.Rule {
-	r := ratelimit.Rule{Key: d.Key.Value, Distinct: d.Distinct.Value, Limit: d.Limit.Int, Message: static(d.Message)}
-	if !d.Limit.Expr.IsZero() {
-		r.Limit = 1
+	r := ratelimit.Rule{
+		Key: d.Key.Value, Distinct: d.Distinct.Value, Limit: d.Limit.Int, Computed: !d.Limit.Expr.IsZero(), Message: static(d.Message),
 	}
 	for _, v := range d.Values {
 		if v.Field != "" {
 			Set(&r, v)
 		}
 	}
-	r.Amounts = !d.Limit.Expr.IsZero() && d.Cost.Pos.IsValid() && r.Cron == "" && r.Algorithm == ratelimit.SlidingWindow && r.Distinct == ""
+	r.Amounts = r.Computed && d.Cost.Pos.IsValid() && r.Cron == "" && r.Algorithm == ratelimit.SlidingWindow && r.Distinct == ""
 	return r
 }
 

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -17,10 +16,7 @@ type Rule struct {
 	Name, Tag string
 	Unnamed   bool   // the program gave it no name of its own
 	Text      string // all that tools need to know of it
-	Same      string // rules of one such text count as the same; "" means Text
 }
-
-func (r *Rule) hash() string { return hashed(cmp.Or(r.Same, r.Text)) }
 
 // Declared is a rule of the fleet.
 type Declared struct {
@@ -90,7 +86,7 @@ func (f *Fleet) own() (own ruleSet, id string, texts map[string]string) {
 	defer f.mu.Unlock()
 	own, texts = ruleSet{At: f.Now().UTC().Truncate(time.Second), Program: program.Program}, map[string]string{}
 	for _, r := range f.self.rules {
-		texts[r.hash()] = r.Text
+		texts[hashed(r.Text)] = r.Text
 		if r.Unnamed {
 			own.Unnamed = append(own.Unnamed, hashed(r.Name, r.Tag))
 		}

@@ -24,7 +24,7 @@ type Row struct {
 	Rule      string `json:"rule"`
 	Key       string `json:"key"`
 	Limit     *int64 `json:"limit,omitempty"`
-	LimitExpr string `json:"limitExpr,omitempty"` // the limit if it is an expression
+	LimitExpr string `json:"limitExpr,omitempty"` // the limit if each call computes it
 	Window    string `json:"window"`
 	Algorithm string `json:"algorithm"`
 	// Settings are the other arguments that differ from their defaults.
@@ -88,7 +88,7 @@ func (r Row) LimitText() string {
 	return r.LimitExpr
 }
 
-// AsRule returns the row as a rule of a program. If the limit is an expression, the rule has the limit 1.
+// AsRule returns the row as a rule of a program. If the limit is an expression, the rule has Computed.
 func (r Row) AsRule() (ratelimit.Rule, error) {
 	directive, err := annotations.ParseRule(r.Directive())
 	if err != nil {

@@ -186,17 +186,17 @@ func TestLimitOfACallAndBursts(t *testing.T) {
 		rule ratelimit.Rule
 		want int // calls that pass at once with a limit of 5
 	}{
-		{ratelimit.Rule{Algorithm: ratelimit.LeakyBucket, Limit: 1}, 1},
-		{ratelimit.Rule{Algorithm: ratelimit.LeakyBucket, Limit: 0, Prepay: true}, 1},
-		{ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Limit: 2}, 5},
-		{ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Limit: 2, Burst: 2}, 2},
-		{ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Limit: 3, Burst: 7}, 7},
-		{ratelimit.Rule{Limit: 2}, 5},
+		{ratelimit.Rule{Algorithm: ratelimit.LeakyBucket}, 1},
+		{ratelimit.Rule{Algorithm: ratelimit.LeakyBucket, Prepay: true}, 1},
+		{ratelimit.Rule{Algorithm: ratelimit.TokenBucket}, 5},
+		{ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Burst: 2}, 2},
+		{ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Burst: 7}, 7},
+		{ratelimit.Rule{}, 5},
 	} {
-		test.rule.Name, test.rule.Per = "r", time.Hour
+		test.rule.Name, test.rule.Computed, test.rule.Per = "r", true, time.Hour
 		passed := 0
 		for range 20 {
-			if wrap.TakeCharges(ctx, l, wrap.NewRules("m", test.rule), wrap.Charge{Key: test.rule.Algorithm.String(), Cost: 1, Limit: wrap.LimitOf(5)}) == nil {
+			if wrap.TakeCharges(ctx, l, wrap.NewRules("m", test.rule), wrap.Charge{Key: test.rule.Algorithm.String(), Cost: 1, Limit: 5}) == nil {
 				passed++
 			}
 		}

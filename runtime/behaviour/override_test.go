@@ -260,9 +260,9 @@ func TestOverrideOfTheMode(t *testing.T) {
 // An override to a limit of 0 refuses every call, even one that comes with a limit.
 func TestOverrideToNothing(t *testing.T) {
 	s := inMemory(newClock())
-	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Name: "r", Limit: 9, Per: time.Hour})
+	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Name: "r", Computed: true, Per: time.Hour})
 	take := func() error {
-		return wrap.TakeCharges(context.Background(), s.limiter, rules, wrap.Charge{Cost: 1, Limit: wrap.LimitOf(100)})
+		return wrap.TakeCharges(context.Background(), s.limiter, rules, wrap.Charge{Cost: 1, Limit: 100})
 	}
 	if err := take(); err != nil {
 		t.Fatal(err)

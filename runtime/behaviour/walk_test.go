@@ -153,7 +153,7 @@ func (w *walk) charge() {
 		charges[i] = wrap.Charge{Key: q.key, Cost: q.cost, Member: q.member}
 		if rapid.IntRange(0, 3).Draw(w.t, "of its own limit") == 0 && !overruns(q.rule) {
 			limit := drawLimit(w.t, q.rule)
-			charges[i].Limit, q.rule.Limit = wrap.LimitOf(limit), limit
+			rules[i].Computed, rules[i].Limit, charges[i].Limit, q.rule.Limit = true, 0, limit, limit
 		}
 		q.patience = q.rule.Wait.Microseconds()
 	}

@@ -25,8 +25,8 @@ type ruleRow struct {
 // Declared is the limit that the program declares. During a rollout there may be several: "10 (1 process), 100 (2 processes)".
 func (r ruleRow) Declared() string {
 	switch {
-	case r.Varies:
-		return "by the call"
+	case r.Computed:
+		return "computed"
 	case len(r.Limits) < 2:
 		return thousands(r.Limit)
 	}
@@ -42,8 +42,10 @@ func (r ruleRow) Effective() string {
 	switch {
 	case r.Setting == nil:
 		return "as declared"
-	case r.Setting.Factor != 0 && r.Varies:
+	case r.InForce.Computed && r.Setting.Factor != 0:
 		return fmt.Sprintf("%g times that", r.Setting.Factor)
+	case r.InForce.Computed:
+		return "computed"
 	}
 	return thousands(r.InForce.Limit)
 }

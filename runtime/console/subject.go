@@ -140,7 +140,7 @@ func (c *console) use(l *ratelimit.Limiter, rule ratelimit.UsedRule, text string
 	if u.Block != nil {
 		u.Left = max(0, u.Block.Until.Sub(c.fleet.Now()))
 	}
-	u.Never = u.InForce.Limit == 0 && !u.Varies
+	u.Never = u.InForce.Limit == 0 && !u.InForce.Computed
 	u.Unknown = u.Left > 0 || u.Never
 	return u
 }
@@ -157,9 +157,6 @@ func peek(ctx context.Context, l *ratelimit.Limiter, uses []use, text string) er
 		request := ratelimit.Request{Rule: u.Rule, Key: text}
 		if u.Distinct != "" {
 			request.Member = rand.Text() // a member that is not counted yet
-		}
-		if u.Varies && u.Rule.Limit == 0 {
-			u.Unknown = true
 		}
 		state, err := l.StateKey(request)
 		if u.Unknown || err != nil || u.Err != nil || states[state] {

@@ -13,12 +13,6 @@ const Everybody = ""
 // Charge is what one rule charges a call.
 type Charge = bridge.Charge
 
-// Limit is a limit that depends on the call. With the zero Limit, the rule's own limit applies.
-type Limit = bridge.Limit
-
-// LimitOf returns a limit of n permits. If the rule could not have that limit, the call fails with a *ratelimit.KeyError.
-func LimitOf(n int64) Limit { return Limit{Permits: n, Given: true} }
-
 // Keep is a cost that does not settle the rule: its charge stays as it is.
 const Keep = bridge.Keep
 

@@ -17,20 +17,20 @@ func constant(code *expr.Code) any {
 	return code.Constant
 }
 
-// amount returns the value of an amount if it is the same in every call. The code is that of its expression.
-func amount(of annotations.Amount, code *expr.Code, absent int64) (n int64, ok bool) {
-	if !of.Pos.IsValid() {
-		return absent, true
+// limitOf returns the limit of a rule if it is the same in every call.
+func limitOf(r *model.Rule) (n int64, ok bool) { return r.Limit.Limit, !r.Limit.Computed }
+
+// costOf returns the cost of a rule if it is the same in every call.
+func costOf(r *model.Rule) (n int64, ok bool) {
+	switch cost := r.Rule.Cost; {
+	case !cost.Pos.IsValid():
+		return 1, true
+	case cost.Expr.IsZero():
+		return cost.Int, true
 	}
-	if of.Expr.IsZero() {
-		return of.Int, true
-	}
-	i, ok := constant(code).(int)
+	i, ok := constant(r.Cost).(int)
 	return int64(i), ok
 }
-
-func limitOf(r *model.Rule) (int64, bool) { return amount(r.Rule.Limit, r.Permits, 0) }
-func costOf(r *model.Rule) (int64, bool)  { return amount(r.Rule.Cost, r.Cost, 1) }
 
 // same returns the text of a template if it is the same in every call.
 func same(pieces []model.Piece) (text string, ok bool) {

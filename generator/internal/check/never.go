@@ -23,14 +23,11 @@ func (a *analysis) neverApplies(r *model.Rule) {
 
 // neverValid reports a constant expression that is not a valid limit.
 func (a *analysis) neverValid(r *model.Rule) {
-	limit, ok := limitOf(r)
-	if !ok || r.Rule.Limit.Expr.IsZero() {
+	if r.Limit.Computed || r.Rule.Limit.Expr.IsZero() {
 		return
 	}
-	rule := r.Limit
-	rule.Limit = limit
 	var wrong *ratelimit.RuleError
-	if errors.As(rule.Validate(), &wrong) {
+	if errors.As(r.Limit.Validate(), &wrong) {
 		a.found.Add(r.Rule.Limit.Pos, "%s: %s", wrong.Argument, wrong.Reason)
 	}
 }

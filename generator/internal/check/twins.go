@@ -3,7 +3,6 @@ package check
 import (
 	"fmt"
 
-	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -73,7 +72,7 @@ func isTwin(a, b *model.Rule) bool {
 // counted returns the condition, cost, member and mode of a rule as text.
 func counted(r *model.Rule) string {
 	member, _ := subject(r.Member)
-	return fmt.Sprint(textOf(r.When), amountText(r.Rule.Cost, r.Cost), member, r.Limit.Mode)
+	return fmt.Sprint(textOf(r.When), costText(r), member, r.Limit.Mode)
 }
 
 func textOf(code *expr.Code) string {
@@ -83,10 +82,10 @@ func textOf(code *expr.Code) string {
 	return code.Text
 }
 
-// amountText returns a cost as canonical text. An absent cost is 1.
-func amountText(of annotations.Amount, code *expr.Code) string {
-	if n, ok := amount(of, code, 1); ok {
+// costText returns the cost of a rule as canonical text.
+func costText(r *model.Rule) string {
+	if n, ok := costOf(r); ok {
 		return fmt.Sprint(n)
 	}
-	return textOf(code)
+	return textOf(r.Cost)
 }

@@ -136,6 +136,7 @@ func (c *compiler) rule(r model.Rule) (compiled *model.Rule, applies bool) {
 	r.Member = c.key(r.Rule.Distinct)
 	if e := r.Rule.Limit.Expr; !e.IsZero() {
 		r.Permits = c.expr(e, c.env, expr.Int)
+		r = withConstantLimit(r)
 	}
 	if e := r.Rule.Cost.Expr; !e.IsZero() {
 		r.Cost = c.expr(e, c.env, expr.Int)
@@ -146,6 +147,17 @@ func (c *compiler) rule(r model.Rule) (compiled *model.Rule, applies bool) {
 		r.Settle = c.expr(e, &env, expr.Int)
 	}
 	return &r, true
+}
+
+// withConstantLimit makes a constant expression the rule's own limit.
+func withConstantLimit(r model.Rule) model.Rule {
+	if r.Permits == nil {
+		return r
+	}
+	if n, ok := r.Permits.Constant.(int); ok {
+		r.Permits, r.Limit.Limit, r.Limit.Computed, r.Limit.Amounts = nil, int64(n), false, false
+	}
+	return r
 }
 
 // key compiles the template of a key. It reports a $ or # before an expression, as other languages write them.

@@ -94,8 +94,7 @@ func (w *writer) charge(r *model.Rule) string {
 		fields = append(fields, "Member: "+w.joined(r.Member))
 	}
 	if r.Permits != nil {
-		limit := w.code(r.Permits, w.rulesFor(r), r.Rule.Limit.Expr.Value, "permits")
-		fields = append(fields, "Limit: "+w.wrap("LimitOf")+"("+limit+")")
+		fields = append(fields, "Limit: "+w.code(r.Permits, w.rulesFor(r), r.Rule.Limit.Expr.Value, "permits"))
 	}
 	return literal(w.wrap("Charge"), fields...)
 }

@@ -25,7 +25,7 @@ func allowed(rules []*model.Rule) string {
 // phrase describes a rule: its limit, window and subject, its condition, and other settings in parentheses.
 func phrase(r *model.Rule) string {
 	s := permits(r) + " " + window(r.Limit) + subject(r.Key)
-	if r.Limit.Limit == 0 {
+	if r.Limit.Limit == 0 && !r.Limit.Computed {
 		s = "no calls"
 	}
 	if !r.Rule.When.IsZero() {
@@ -40,8 +40,8 @@ func phrase(r *model.Rule) string {
 // permits returns the limit, as a number or an expression, and the members if the rule counts those.
 func permits(r *model.Rule) string {
 	s := strconv.FormatInt(r.Limit.Limit, 10)
-	if e := r.Rule.Limit.Expr; !e.IsZero() {
-		s = said(e.Value)
+	if r.Limit.Computed {
+		s = said(r.Rule.Limit.Expr.Value)
 	}
 	if r.Limit.Distinct != "" {
 		s += " different " + islands(r.Rule.Distinct)

@@ -83,6 +83,10 @@ func (p *planned) rule(r *model.Rule, method string) string {
 		if arg.Name == "tz" && rule.TZ != "UTC" && p.pkg.Name() == "main" { // only programs link the time zones
 			p.imports.Blank("time/tzdata")
 		}
+		if arg.Kind == annotations.AmountKind && rule.Computed {
+			given = append(given, "Computed: true")
+			continue
+		}
 		given = append(given, arg.Field+": "+p.value(r, arg, value))
 	}
 	if rule.BlockMax > 0 {
@@ -98,7 +102,7 @@ func (p *planned) rule(r *model.Rule, method string) string {
 func (p *planned) value(r *model.Rule, arg *annotations.Argument, value reflect.Value) string {
 	switch arg.Kind {
 	case annotations.AmountKind:
-		return limit(r)
+		return strconv.FormatInt(r.Limit.Limit, 10)
 	case annotations.DurationKind, annotations.RangeKind:
 		return p.duration(time.Duration(value.Int()))
 	case annotations.CountKind:
@@ -115,15 +119,6 @@ func (p *planned) value(r *model.Rule, arg *annotations.Argument, value reflect.
 func constant(arg *annotations.Argument, value any) string {
 	text := fmt.Sprint(value)
 	return arg.Words[slices.IndexFunc(arg.Words, func(w annotations.Word) bool { return w.Text == text })].Const
-}
-
-// limit returns the value of the field Limit. If each call computes the limit, a comment names the expression.
-func limit(r *model.Rule) string {
-	value := strconv.FormatInt(r.Limit.Limit, 10)
-	if e := r.Rule.Limit.Expr; !e.IsZero() {
-		value += " /* replaced in each call by " + strings.ReplaceAll(shortened(oneLine(e.Value)), "*/", "* /") + " */"
-	}
-	return value
 }
 
 type unit struct {

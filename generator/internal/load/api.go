@@ -78,9 +78,8 @@ type Charge struct {
 	Key    string
 	Cost   int64
 	Member string
-	Limit  Limit
+	Limit  int64
 }
-type Limit struct{}
 type Taken interface {
 	Pause(ctx context.Context, d time.Duration)
 	RefundUnless(ctx context.Context, ok *bool)
@@ -102,7 +101,6 @@ func Copy[T any](v T) *T
 func Describe(err error, messages ...string) error
 func Failed(ctx context.Context, l *ratelimit.Limiter, err error) error
 func IsNil(v any) bool
-func LimitOf(n int64) Limit
 func Limiter(typ string, l *ratelimit.Limiter, rules ...*Rules) *ratelimit.Limiter
 func Message(rules *Rules, island func() string) string
 func Must[T any](v T, err error) T

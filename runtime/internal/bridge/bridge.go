@@ -15,13 +15,7 @@ type Charge struct {
 	Key    string // the subject; "" for a rule without a key
 	Cost   int64  // permits; with 0 the rule does not apply
 	Member string // the member to count, for a rule with Distinct
-	Limit  Limit  // replaces the rule's own limit, unless it is zero
-}
-
-// Limit is a limit that depends on the call. The zero Limit means that there is none.
-type Limit struct {
-	Permits int64
-	Given   bool
+	Limit  int64  // of a rule with Computed
 }
 
 // Rules are the prepared rules of one method.
