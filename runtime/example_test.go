@@ -151,7 +151,7 @@ func ExampleWithObserver() {
 func ExampleLimiter_Check() {
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"}) // Check sends nothing to it
 	defer client.Close()
-	limiter := ratelimit.New(plain.New(client))
+	limiter := ratelimit.New(plain.New(client), ratelimit.WithPrefix("shop"))
 
 	err := limiter.Check(
 		ratelimit.Rule{Name: "day", Limit: 10, Cron: "@daily"},
