@@ -113,6 +113,7 @@ type Rule struct {
 	Cost     Amount
 	When     Expr
 	Settle   Expr
+	Pause    Expr
 
 	Values []Value // of the other arguments, in the order of the directive
 }

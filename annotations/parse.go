@@ -223,7 +223,7 @@ func (r *Rule) set(p *parser, a *Argument, v Text) {
 	case AmountKind:
 		*map[string]*Amount{"limit": &r.Limit, "cost": &r.Cost}[a.Name] = p.parseAmount(a.Name, v)
 	case ExprKind:
-		*map[string]*Expr{"when": &r.When, "settle": &r.Settle}[a.Name] = p.parseExpr(a.Name, v)
+		*map[string]*Expr{"when": &r.When, "settle": &r.Settle, "pause": &r.Pause}[a.Name] = p.parseExpr(a.Name, v)
 	default:
 		r.Values = append(r.Values, p.value(a, v))
 	}

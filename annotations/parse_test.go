@@ -29,7 +29,7 @@ func comments(lines ...string) *ast.CommentGroup {
 func bare(v any) any {
 	switch v := v.(type) {
 	case Rule:
-		v.Directive, v.Settle = Directive{}, bareExpr(v.Settle)
+		v.Directive, v.Settle, v.Pause = Directive{}, bareExpr(v.Settle), bareExpr(v.Pause)
 		slices.SortFunc(v.Values, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
 		for i := range v.Values {
 			if v.Values[i].Kind == DurationKind || v.Values[i].Kind == RangeKind || v.Values[i].Kind == CountKind {
@@ -306,7 +306,7 @@ func drawArguments(t *rapid.T, r *Rule) map[string]string {
 			*to = Amount{Int: rapid.Int64().Draw(t, a.Name)}
 			text = strconv.FormatInt(to.Int, 10)
 		case ExprKind:
-			to := map[string]*Expr{"when": &r.When, "settle": &r.Settle}[a.Name]
+			to := map[string]*Expr{"when": &r.When, "settle": &r.Settle, "pause": &r.Pause}[a.Name]
 			text = rapid.StringMatching(`[a-z]\PC*`).Draw(t, a.Name)
 			*to = expr(text)
 		case CountKind:

@@ -96,6 +96,7 @@ var Verbs = []Verb{
 		{Name: "wait", Kind: DurationKind, Field: "Wait", Doc: "wait up to this long for permits instead of refusing at once"},
 		{Name: "queue", Kind: CountKind, Field: "Queue", Doc: "how many calls of cost 1 may wait at a time"},
 		{Name: "block", Kind: RangeKind, Field: "Block", Doc: "after a refusal, refuse the key for this long; with 10m..24h, each block within a day of the last one's end is twice as long, up to the second duration"},
+		{Name: "pause", Kind: ExprKind, Doc: "after the call, pause the key in all processes for this duration, computed from the results, as in pause=\"retryAfter(err)\""},
 		{Name: "lease", Kind: DurationKind, Field: "Lease", Doc: "take permits from the store in advance, for up to this long, and hand them out in the process: fewer round trips, at a price that performance.md explains; all rules of a method need the same lease"},
 		{Name: "mode", Kind: EnumKind, Field: "Mode", Words: []Word{
 			{"enforce", "ModeEnforce"}, {"shadow", "ModeShadow"}, {"trigger", "ModeTrigger"},

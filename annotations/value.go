@@ -95,6 +95,10 @@ func (p *parser) parseExpr(name string, v Text) Expr {
 		p.add(v.Pos, "%s is %q; expected an expression without the braces, which are for text", name, v.Value)
 		return Expr{}
 	}
+	if _, _, err := period.Parse(name, v.Value); name == "pause" && err == nil {
+		p.add(v.Pos, "pause is %q, which would pause after every call; expected an expression, such as retryAfter(err)", v.Value)
+		return Expr{}
+	}
 	return Expr{v}
 }
 

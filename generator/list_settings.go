@@ -34,7 +34,7 @@ func settings(r *model.Rule) map[string]any {
 		values["cost"] = n
 	}
 	for name, expression := range map[string]string{
-		"cost": r.Rule.Cost.Expr.Value, "when": r.Rule.When.Value, "settle": r.Rule.Settle.Value,
+		"cost": r.Rule.Cost.Expr.Value, "when": r.Rule.When.Value, "settle": r.Rule.Settle.Value, "pause": r.Rule.Pause.Value,
 	} {
 		if expression != "" {
 			values[name] = expression

@@ -62,6 +62,7 @@ var samples = map[string]string{
 	"slices":    "algorithm=sliding-counter slices=6",
 	"cost":      "cost=2",
 	"settle":    `settle="n"`,
+	"pause":     `pause="retryAfter(err)"`,
 	"lease":     "lease=200ms",
 	"when":      `when="len(a) > 1"`,
 	"wait":      "wait=3s",

@@ -28,7 +28,7 @@ const (
 
 var checks = []func(Rule) error{
 	Rule.checkName, Rule.checkWindow, Rule.checkLimit, Rule.checkBucket, Rule.checkDistinct, Rule.checkWait, Rule.checkMode, Rule.checkLease,
-	Rule.checkRunning,
+	Rule.checkRunning, Rule.checkPause,
 }
 
 // check returns the first error of the rule. It does not parse the cron expression.
@@ -243,8 +243,6 @@ func (r Rule) checkMode() error {
 			period.Format(r.Block), period.Format(r.BlockMax), period.Format(maxBlock))
 	case r.Block > 0 && r.Mode != ModeEnforce:
 		return r.wrong("block", "found mode=%s, which refuses no call", r.Mode)
-	case r.Pausable && (r.Cron != "" || r.Lease > 0 || r.Mode != ModeEnforce || r.Algorithm == Concurrency):
-		return r.wrong("pause", "does not go with cron=, lease=, mode=shadow, mode=trigger or algorithm=concurrency")
 	case r.Scope > ScopeInstance:
 		return r.wrong("scope", "found %d; expected fleet or instance", r.Scope)
 	case r.Refund > RefundError:
@@ -253,6 +251,22 @@ func (r Rule) checkMode() error {
 		return r.wrong("hash", "found %d; expected true or false", r.Hash)
 	case r.OnError.base() > FailLocal:
 		return r.wrong("on-error", "found %d; expected deny, allow or local", r.OnError)
+	}
+	return nil
+}
+
+// checkPause returns an error if the rule is Pausable and a pause would not hold its calls.
+func (r Rule) checkPause() error {
+	switch {
+	case !r.Pausable:
+	case r.Cron != "":
+		return r.wrong("pause", "found cron as well; expected per=, as calendar windows end at their own times")
+	case r.Algorithm == Concurrency:
+		return r.wrong("pause", "found algorithm=concurrency as well; expected a rule that limits how often calls begin")
+	case r.Lease > 0:
+		return r.wrong("pause", "found lease as well; a process hands out what it has taken ahead, whatever pauses")
+	case r.Mode != ModeEnforce:
+		return r.wrong("pause", "found mode=%s, which holds no call", r.Mode)
 	}
 	return nil
 }

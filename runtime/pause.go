@@ -70,19 +70,19 @@ func (l *Limiter) changePauses(ctx context.Context, d time.Duration, requests []
 	return err
 }
 
-// longestPause bounds the pause that a far side asks for.
-const longestPause = 24 * time.Hour
-
 // Pause implements bridge.Taken. The wrapped call returns its own result, so an error is only logged.
-func (c *charged) Pause(ctx context.Context, d time.Duration) {
+func (c *charged) Pause(ctx context.Context, pauses ...time.Duration) {
 	call := &engine.Call{Prefix: c.limiter.prefix, Change: engine.Pauses}
-	for i := range c.held {
-		h := &c.held[i]
-		if d <= 0 || !h.rule.Pausable || h.claim.Rule == nil {
+	for i, owner := range c.owners {
+		if i >= len(pauses) || pauses[i] <= 0 || owner < 0 {
+			continue
+		}
+		h := &c.held[owner]
+		if !h.rule.Pausable || h.claim.Rule == nil {
 			continue
 		}
 		claim := h.rule.claim
-		claim.Subject, claim.Limit, claim.Delta = h.claim.Subject, max(1, h.rule.Limit), min(d, longestPause).Microseconds()
+		claim.Subject, claim.Limit, claim.Delta = h.claim.Subject, max(1, h.rule.Limit), min(pauses[i], maxBlock).Microseconds()
 		call.Claims = append(call.Claims, claim)
 	}
 	if len(call.Claims) == 0 {

@@ -23,8 +23,8 @@ The rules are those of the packages, of -rules, or of -rule. A rule with a key
 counts each key of the load separately, whatever the expression of its key is.
 A call costs the number in the rule's cost=, or else the cost in the load, or 1.
 Calls wait if the rule has wait=. A rule with when= applies to every call, and
-settle= is ignored, as is a cost= with an expression if the load has no costs:
-the output says so.
+settle= and pause= are ignored, as is a cost= with an expression if the load has
+no costs: the output says so.
 
 loads:
   constant:100/s   evenly spaced calls

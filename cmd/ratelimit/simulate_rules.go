@@ -76,7 +76,9 @@ func withNumbers(texts []string) string {
 // ignored returns the arguments with expressions that only a program can compute.
 func ignored(directive *annotations.Rule) []string {
 	var names []string
-	for name, e := range map[string]annotations.Expr{"cost=": directive.Cost.Expr, "when=": directive.When, "settle=": directive.Settle} {
+	for name, e := range map[string]annotations.Expr{
+		"cost=": directive.Cost.Expr, "when=": directive.When, "settle=": directive.Settle, "pause=": directive.Pause,
+	} {
 		if !e.IsZero() {
 			names = append(names, name)
 		}

@@ -39,8 +39,8 @@ func TestSimulateSources(t *testing.T) {
 			t.Errorf("%v printed\n%s%s\nexpected\n%s", args, got, stderr, want)
 		}
 	}
-	got, _ := expect(t, 0, dir, append(load, "-rule", `limit=9 per=1m when="vip" settle="n" cost="len(a)"`)...)
-	if !strings.Contains(got, "\nnot simulated: cost=, settle=, when= of limit=9") {
+	got, _ := expect(t, 0, dir, append(load, "-rule", `limit=9 per=1m when="vip" settle="n" cost="len(a)" pause="wait"`)...)
+	if !strings.Contains(got, "\nnot simulated: cost=, pause=, settle=, when= of limit=9") {
 		t.Errorf("printed\n%s", got)
 	}
 	got, _ = expect(t, 0, dir, append(load, "-rule", first, "-compare", second, "-json")...)
@@ -134,7 +134,7 @@ func TestListedRulesReadBack(t *testing.T) {
 		"per=1m mode=trigger", "per=1m algorithm=token-bucket burst=20 wait=2s queue=7", "per=1m algorithm=leaky-bucket prepay",
 		"per=1m algorithm=token-bucket warmup=5s", "per=1m algorithm=sliding-counter slices=6 scope=instance",
 		"cron=@daily tz=Asia/Shanghai", `cron="0  0 * * *"`, `cost="len(a)" per=1m when="len(a) > 3"`, "algorithm=fixed-window per=1500us",
-		`distinct="{a}" per=1m`, "lease=1s hash=false per=1m", `cost="len(a)" settle="len(a) * 2" per=1m`,
+		`distinct="{a}" per=1m`, "lease=1s hash=false per=1m", `cost="len(a)" settle="len(a) * 2" per=1m`, `per=1m pause="retryAfter(result0)"`,
 	}
 	for _, arg := range annotations.LookUp("rule").Args {
 		has := func(text string) bool { return strings.Contains(" "+text, " "+arg.Name) }

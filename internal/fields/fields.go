@@ -23,6 +23,7 @@ func Of(d annotations.Rule) ratelimit.Rule {
 			Set(&r, v)
 		}
 	}
+	r.Pausable = !d.Pause.IsZero()
 	r.Amounts = r.Computed && d.Cost.Pos.IsValid() && r.Cron == "" && r.Algorithm == ratelimit.SlidingWindow && r.Distinct == ""
 	return r
 }

@@ -17,6 +17,7 @@ import (
 	"maps"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/builtin"
@@ -104,6 +105,9 @@ func (p *Program) Bool(values ...any) (bool, error) { return evaluate(p, values,
 
 // Int returns the value of an expression that is an integer.
 func (p *Program) Int(values ...any) (int64, error) { return evaluate(p, values, integer) }
+
+// Duration returns the value of an expression that is a time.Duration.
+func (p *Program) Duration(values ...any) (time.Duration, error) { return evaluate(p, values, duration) }
 
 // Value returns the value of an expression of any type.
 func (p *Program) Value(values ...any) (any, error) {

@@ -357,3 +357,18 @@ func TestFunctionOfPackage(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
+
+// The value of pause= is a time.Duration, not a number.
+func TestDuration(t *testing.T) {
+	wait, backoff := 3*time.Second, func(n int) time.Duration { return time.Duration(n) * time.Second }
+	for source, want := range map[string]time.Duration{
+		"wait": wait, "wait * 2": 6 * time.Second, "wait + duration('1s')": 4 * time.Second, "max(wait, duration('5s'))": 5 * time.Second,
+		"wait > duration('1m') ? wait : duration('1m')": time.Minute, "backoff(7)": 7 * time.Second, "-wait": -wait, "wait / 2": 0,
+		"5": 0, "'3s'": 0, "nil": 0, "nil ?? wait": wait,
+	} {
+		got, err := New(source, "wait", "backoff").Duration(wait, backoff)
+		if got != want || (err == nil) != (want != 0) {
+			t.Errorf("%s: got %s, %v; want %s", source, got, err, want)
+		}
+	}
+}

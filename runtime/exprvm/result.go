@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
@@ -49,6 +50,17 @@ func boolean(v any) (bool, error) {
 		return false, errNil
 	}
 	return false, fmt.Errorf("a bool is needed; this is %T", v)
+}
+
+func duration(v any) (time.Duration, error) {
+	d, ok := v.(time.Duration)
+	switch {
+	case ok:
+		return d, nil
+	case plain(v) == nil:
+		return 0, errNil
+	}
+	return 0, fmt.Errorf("a time.Duration is needed; this is %T", v)
 }
 
 func integer(v any) (int64, error) {

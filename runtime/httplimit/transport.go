@@ -9,6 +9,7 @@ import (
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // Transport limits the requests of an HTTP client by rules, and holds them while the far side asks for quiet. All rules count for the key of the
@@ -66,19 +67,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable {
-		taken.Pause(r.Context(), retryAfter(response.Header.Get("Retry-After"), time.Now()))
+		pause := wrap.RetryAfter(response.Header)
+		taken.Pause(r.Context(), slices.Repeat([]time.Duration{pause}, len(t.limits.rules.Rules()))...)
 	}
 	return response, nil
-}
-
-// retryAfter returns the delay that a field Retry-After (RFC 9110, section 10.2.3) asks for. It is 0 if the field cannot be read or is past.
-func retryAfter(field string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(field, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	at, err := http.ParseTime(field)
-	if err != nil {
-		return 0
-	}
-	return max(0, at.Sub(now))
 }

@@ -123,19 +123,6 @@ func TestTransportGoesOn(t *testing.T) {
 	}
 }
 
-// A Retry-After is a number of seconds, or a date.
-func TestRetryAfter(t *testing.T) {
-	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	for field, want := range map[string]time.Duration{
-		"": 0, "7": 7 * time.Second, "0": 0, "-1": 0, "1.5": 0, "99999999999999999999": 0, "x": 0,
-		"Mon, 23 Nov 2026 12:00:30 GMT": 30 * time.Second, "Mon, 23 Nov 2026 11:59:30 GMT": 0,
-	} {
-		if got := retryAfter(field, now); got != want {
-			t.Errorf("%q: %s, want %s", field, got, want)
-		}
-	}
-}
-
 // A request that could not be sent has its permit back.
 func TestTransportOfALostServer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -59,7 +59,8 @@ func countsLike(a, b *model.Rule) bool {
 	other, otherOK := subject(b.Subject)
 	return ok && otherOK && key == other && a.Limit.Name != b.Limit.Name && a.Limit.Scope == b.Limit.Scope &&
 		a.Limit.Window() == b.Limit.Window() && a.Limit.Mode == ratelimit.ModeEnforce && counted(a) == counted(b) &&
-		a.Rule.Text("refund") == b.Rule.Text("refund") && textOf(a.Settle) == textOf(b.Settle)
+		a.Rule.Text("refund") == b.Rule.Text("refund") && textOf(a.Settle) == textOf(b.Settle) &&
+		textOf(a.Pause) == textOf(b.Pause)
 }
 
 // isTwin reports whether two rules of a method have the same name, key, scope and window.

@@ -141,10 +141,13 @@ func (c *compiler) rule(r model.Rule) (compiled *model.Rule, applies bool) {
 	if e := r.Rule.Cost.Expr; !e.IsZero() {
 		r.Cost = c.expr(e, c.env, expr.Int)
 	}
+	after := *c.env
+	after.Results = c.method.Results
 	if e := r.Rule.Settle; !e.IsZero() {
-		env := *c.env
-		env.Results = c.method.Results
-		r.Settle = c.expr(e, &env, expr.Int)
+		r.Settle = c.expr(e, &after, expr.Int)
+	}
+	if e := r.Rule.Pause; !e.IsZero() {
+		r.Pause = c.expr(e, &after, expr.Duration)
 	}
 	return &r, true
 }

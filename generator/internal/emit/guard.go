@@ -100,7 +100,7 @@ func (w *writer) lookBack(taken string) string {
 	pointers, variables := w.pointers()
 	w.refundAndSettle(taken, variables)
 	first := w.dereferenced(pointers, variables)
-	if refunds(w.method) || settles(w.method) {
+	if refunds(w.method) || settles(w.method) || pauses(w.method) {
 		cause := w.Take("cause")
 		first = slices.Insert(first, 0, "if "+cause+" := recover(); "+cause+" != nil {\npanic("+cause+")\n}")
 	}
@@ -120,7 +120,7 @@ func (w *writer) lookBack(taken string) string {
 	return text
 }
 
-// refundAndSettle gives the permits back if the call has failed, and settles its cost. The results of the call are in variables.
+// refundAndSettle gives the permits back if the call has failed, pauses, and settles the cost. The results of the call are in variables.
 func (w *writer) refundAndSettle(taken string, variables []string) {
 	succeeded := "true"
 	if at := w.method.Error; at >= 0 {
@@ -131,7 +131,7 @@ func (w *writer) refundAndSettle(taken string, variables []string) {
 		ok := w.Take("ok")
 		w.add(ok+" := "+succeeded, "defer "+taken+".RefundUnless("+w.context()+", &"+ok+")")
 	}
-	w.settle(variables, succeeded, taken, "return")
+	w.pauseAndSettle(variables, succeeded, taken, "return")
 }
 
 // pointers returns the names of the parameters of done, and of variables for the results that they point to.

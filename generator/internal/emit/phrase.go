@@ -127,6 +127,7 @@ func notes(rule *model.Rule) []string {
 	note(r.Queue > 0 && cost.Pos.IsValid(), "at most %d permits are waited for", r.Queue)
 	note(r.Block > 0 && r.BlockMax == 0, "then blocked for %s", period.Format(r.Block))
 	note(r.BlockMax > 0, "then blocked for %s, each time twice as long, up to %s", period.Format(r.Block), period.Format(r.BlockMax))
+	note(r.Pausable, "paused for %s after a call", said(rule.Rule.Pause.Value))
 	note(r.Mode == ratelimit.ModeShadow, "only reported")
 	note(r.Mode == ratelimit.ModeTrigger, "only a trigger")
 	note(r.Scope == ratelimit.ScopeInstance, "counted in each process")

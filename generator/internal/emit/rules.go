@@ -95,6 +95,9 @@ func (p *planned) rule(r *model.Rule, method string) string {
 	if rule.Amounts {
 		given = append(given, "Amounts: true")
 	}
+	if rule.Pausable {
+		given = append(given, "Pausable: true")
+	}
 	return literal(p.ratelimit("Rule"), given...)
 }
 

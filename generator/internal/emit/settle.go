@@ -17,8 +17,13 @@ func releases(m *model.Method) bool {
 	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Limit.Algorithm == ratelimit.Concurrency })
 }
 
-// looksBack reports whether the charge of m may change when the wrapped call is over.
-func looksBack(m *model.Method) bool { return refunds(m) || settles(m) || releases(m) }
+// pauses reports whether a rule of m may pause its key after the call.
+func pauses(m *model.Method) bool {
+	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Pause != nil })
+}
+
+// looksBack reports whether the rules of m do something when the wrapped call is over.
+func looksBack(m *model.Method) bool { return refunds(m) || settles(m) || releases(m) || pauses(m) }
 
 // settles reports whether a rule of m computes its cost after the call.
 func settles(m *model.Method) bool { return slices.ContainsFunc(m.Rules, settlesAfterSuccess) }
@@ -31,7 +36,8 @@ func settlesAfterFailure(r *model.Rule) bool {
 }
 
 // begin asks the limiter and makes the wrapped call. If the call fails, rules with refund=error give their permits back. The other rules
-// with settle= settle their cost in any case. Rules that count calls that run give their permits back when the method returns.
+// with settle= settle their cost in any case, and those with pause= pause their keys. Rules that count calls that run give their permits back
+// when the method returns.
 func (w *writer) begin() {
 	err := ""
 	if w.method.Error >= 0 {
@@ -44,7 +50,7 @@ func (w *writer) begin() {
 	if releases(w.method) {
 		w.add("defer " + taken + ".Release(" + w.context() + ")")
 	}
-	if !refunds(w.method) && !settles(w.method) {
+	if !refunds(w.method) && !settles(w.method) && !pauses(w.method) {
 		w.add(w.forward())
 		return
 	}
@@ -71,7 +77,7 @@ func (w *writer) asksToBegin(err string) (taken string) {
 
 func (w *writer) add(stmts ...string) { w.stmts = append(w.stmts, stmts...) }
 
-// callAndSettle makes the wrapped call, adds the statements in noted, settles the charge, and returns the results.
+// callAndSettle makes the wrapped call, adds the statements in noted, pauses, settles the charge, and returns the results.
 func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
 	variables, assign := w.resultVariables(err)
 	leave := "return " + listed(w.limitedResults(variables), "")
@@ -82,17 +88,20 @@ func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
 		w.add(hugging(listed(variables, " "+assign+" "+w.target), w.arguments(w.method.Signature.Variadic())...))
 	}
 	w.add(noted...)
-	w.settle(variables, succeeded, taken, leave)
+	w.pauseAndSettle(variables, succeeded, taken, leave)
 	if len(variables) > 0 {
 		w.add(leave)
 	}
 }
 
-// settle settles the charge, if a rule asks for that. The results of the call are in variables.
-func (w *writer) settle(variables []string, succeeded, taken, leave string) {
+// pauseAndSettle pauses keys and settles the charge, as far as rules ask for that. The results of the call are in variables.
+func (w *writer) pauseAndSettle(variables []string, succeeded, taken, leave string) {
+	w.returned, w.values = variables, map[string]string{} // the call may have changed values
+	if pauses(w.method) {
+		w.add(w.pause(taken))
+	}
 	if settles(w.method) {
 		w.err = w.Take("settleErr")
-		w.returned, w.values = variables, map[string]string{} // the call may have changed values
 		w.add(w.settlement(succeeded, taken, leave)...)
 	}
 }
@@ -133,4 +142,21 @@ func (w *writer) settled(wanted func(*model.Rule) bool, taken, leave string) str
 		}
 		return call(taken+".Settle", args...)
 	})
+}
+
+// pause returns the statement that pauses the keys of the rules with pause=. A rule whose duration cannot be computed pauses nothing.
+func (w *writer) pause(taken string) string {
+	args := []string{w.context()}
+	for _, r := range w.method.Rules {
+		if r.Pause == nil {
+			args = append(args, "0")
+			continue
+		}
+		written := r.Pause.Write(w)
+		if written.Fails || written.Value == "" {
+			written.Value = hugging(w.wrap("Delay"), w.rulesFor(r), quote(r.Rule.Pause.Value), closure(written))
+		}
+		args = append(args, written.Value)
+	}
+	return call(taken+".Pause", args...)
 }

@@ -16,6 +16,9 @@ func (c *compiler) call(n *ast.CallNode) *term {
 	if named && identities[id.Value].fn != "" && !c.env.declares(id.Value) {
 		return c.identity(n, id.Value)
 	}
+	if named && id.Value == retryAfter && !c.env.declares(id.Value) {
+		return c.retryAfter(n)
+	}
 	f := c.callee(n.Callee)
 	if f != nil {
 		if sig, ok := f.typ.Underlying().(*types.Signature); ok {
@@ -112,7 +115,7 @@ func (c *compiler) callable(name string) bool {
 	} else if o := c.env.Package.Scope().Lookup(name); o != nil {
 		t = o.Type()
 	} else {
-		return identities[name].fn != ""
+		return identities[name].fn != "" || name == retryAfter
 	}
 	_, ok := t.Underlying().(*types.Signature)
 	return ok

@@ -45,7 +45,7 @@ type Env struct {
 	Params   []Param // in the order of the signature
 	Receiver Param   // the receiver of a concrete type's method; its Name is "" if there is none
 	Absent   string  // the name of the receiver if a guard is called instead, which does not have it
-	Results  []Param // only for settle, which is computed after the call
+	Results  []Param // only for settle and pause, which are computed after the call
 
 	ImportedAs func(in token.Pos, name string) *types.Package // the package that the file at a position imports; may be nil
 }
@@ -60,9 +60,10 @@ type Param struct {
 type Want int
 
 const (
-	Island Want = iota // a part of a template: the code's value is a string that is the same for equal values
-	Bool               // the code's value is a bool
-	Int                // the code's value is an int64, or a constant that can be assigned to one
+	Island   Want = iota // a part of a template: the code's value is a string that is the same for equal values
+	Bool                 // the code's value is a bool
+	Int                  // the code's value is an int64, or a constant that can be assigned to one
+	Duration             // the code's value is a time.Duration
 )
 
 // Names provides the identifiers in the code. Package emit implements it.
@@ -131,7 +132,7 @@ type Hidden struct {
 
 // Compile parses and checks e, and returns its code. Its errors stand at the wrong word.
 func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagnostics) {
-	c := &compiler{expr: e.Text, env: env, instances: map[string]types.Type{}, imported: map[string][]string{}}
+	c := &compiler{expr: e.Text, env: env, wanted: want, instances: map[string]types.Type{}, imported: map[string][]string{}}
 	root := c.parse()
 	if root == nil {
 		return nil, c.errs
@@ -172,7 +173,7 @@ func (c *Code) write(w *writer) Written {
 		written.Value = strings.TrimPrefix(body, "return ")
 	}
 	if written.Value == "" || w.fails {
-		written.Type = w.typ(map[Want]types.Type{Island: text, Bool: truth, Int: types.Typ[types.Int64]}[c.want])
+		written.Type = w.typ(map[Want]types.Type{Island: text, Bool: truth, Int: types.Typ[types.Int64], Duration: duration}[c.want])
 	}
 	return written
 }

@@ -109,6 +109,6 @@ func show(c *Code, n Names) string {
 
 // island returns a func literal that returns the value of the code.
 func island(c *Code, n Names) string {
-	result := map[Want]string{Island: "string", Bool: "bool", Int: "int64"}[c.want]
+	result := map[Want]string{Island: "string", Bool: "bool", Int: "int64", Duration: "time.Duration"}[c.want]
 	return "func() " + result + " {\n" + c.Write(n).Body + "\n}"
 }

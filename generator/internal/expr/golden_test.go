@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-var wants = map[string]Want{"island": Island, "bool": Bool, "int": Int}
+var wants = map[string]Want{"island": Island, "bool": Bool, "int": Int, "duration": Duration}
 
 // TestLower compares the code of the expressions in testdata/lower.txt with the code that follows each of them there, and checks
 // that it compiles.
@@ -114,7 +114,8 @@ func golden(t *testing.T, file, got string) {
 }
 
 const runtimeStub = `package wrap
-import "context"
+import ("context"; "time")
+func RetryAfter(any) time.Duration { return 0 }
 func ClientIP(context.Context) string { return "" }
 func UserID(context.Context) string { return "" }
 func IsNil(any) bool { return false }
@@ -124,8 +125,9 @@ func Must[T any](v T, err error) T { return v }
 func NotNil[T any](v T) T { return v }`
 
 const machineStub = `package exprvm
-import "context"
+import ("context"; "time")
 type Program struct{}
+func (*Program) Duration(...any) (time.Duration, error) { return 0, nil }
 func (*Program) Text(...any) (string, error) { return "", nil }
 func (*Program) Bool(...any) (bool, error) { return false, nil }
 func (*Program) Int(...any) (int64, error) { return 0, nil }

@@ -99,7 +99,7 @@ func (c *compiler) program(t *term, want Want) (*Program, *term) {
 		c.errs = append(c.errs, c.refusals[0])
 		return nil, nil
 	}
-	method := map[Want]string{Island: "Text", Bool: "Bool", Int: "Int"}[want]
+	method := map[Want]string{Island: "Text", Bool: "Bool", Int: "Int", Duration: "Duration"}[want]
 	return p, &term{node: t.node, typ: t.typ, write: func(w *writer) operand {
 		var args []operand
 		for _, v := range c.values {

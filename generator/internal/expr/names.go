@@ -70,6 +70,9 @@ func (e *Env) holds(name string) bool { return e.find(name) >= 0 }
 // words returns all names that an expression may use.
 func (c *compiler) words() []string {
 	words := append(slices.Sorted(maps.Keys(identities)), "method")
+	if c.wanted == Duration {
+		words = append(words, retryAfter)
+	}
 	words = append(words, slices.Sorted(maps.Keys(c.lets))...)
 	words = append(words, namesOf(c.env.variables())...)
 	for _, name := range c.env.Package.Scope().Names() {
@@ -110,6 +113,9 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 	}
 	if _, ok := identities[n.Value]; ok {
 		return c.errorf(n, "%s is a function; write %s(ctx)", n.Value, n.Value)
+	}
+	if n.Value == retryAfter {
+		return c.errorf(n, "%s is a function; write %s(err), or pass a response", n.Value, n.Value)
 	}
 	switch o := c.env.Package.Scope().Lookup(n.Value).(type) {
 	case *types.Var:
@@ -159,6 +165,11 @@ func (c *compiler) hint(name string) string {
 func (c *compiler) suggestion(name string) string {
 	if likely := meant[strings.ReplaceAll(strings.ToLower(name), "_", "")]; likely != "" {
 		return "; did you mean " + likely + "?"
+	}
+	for _, r := range c.env.Results { // an error without a name
+		if name == "err" && types.Identical(r.Type, failure) {
+			return "; did you mean " + r.Name + "?"
+		}
 	}
 	return suggest(name, c.words())
 }

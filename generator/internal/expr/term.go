@@ -45,6 +45,7 @@ type term struct {
 type compiler struct {
 	expr   annotations.Text
 	env    *Env
+	wanted Want
 	errs   annotations.Diagnostics
 	lets   map[string]*term // the variables that the expression declares
 	varies bool             // the expression uses a parameter

@@ -49,6 +49,10 @@ func (c *compiler) finally(t *term, want Want) *term {
 		t = t.as(types.Bool)
 	case want == Bool:
 		return c.errorf(start(t.node), "a bool is needed here; this is %s", c.a(t.typ))
+	case want == Duration && isDuration(t.typ):
+		t.typ = duration // the alternatives of a choice need one type
+	case want == Duration:
+		return c.errorf(start(t.node), "a time.Duration is needed here; this is %s: write retryAfter(err), duration(\"10s\") or a function of yours", c.a(t.typ))
 	case isInt(t.typ):
 		t = t.integer(types.Int64)
 	case is(t.typ, types.IsFloat) && isFraction(t.con):

@@ -51,6 +51,9 @@ func elemOf(t types.Type) types.Type {
 func isList(t types.Type) bool { return elemOf(t) != nil }
 func isTime(t types.Type) bool { return isNamed(t, "time", "Time") }
 
+// duration is time.Duration, whose package the annotated one may not import. Compare by isDuration: the type checker has another one.
+var duration = types.NewNamed(types.NewTypeName(token.NoPos, types.NewPackage("time", "time"), "Duration", nil), types.Typ[types.Int64], nil)
+
 func isDuration(t types.Type) bool { return isNamed(t, "time", "Duration") }
 
 func isNamed(t types.Type, pkg, name string) bool {

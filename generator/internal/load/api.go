@@ -81,7 +81,7 @@ type Charge struct {
 	Limit  int64
 }
 type Taken interface {
-	Pause(ctx context.Context, d time.Duration)
+	Pause(ctx context.Context, pauses ...time.Duration)
 	RefundUnless(ctx context.Context, ok *bool)
 	Release(ctx context.Context)
 	Settle(ctx context.Context, costs ...int64)
@@ -98,6 +98,7 @@ func Begin(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...C
 func Carried(identity, what string) string
 func ClientIP(ctx context.Context) string
 func Copy[T any](v T) *T
+func Delay(rules *Rules, expr string, island func() time.Duration) time.Duration
 func Describe(err error, messages ...string) error
 func Failed(ctx context.Context, l *ratelimit.Limiter, err error) error
 func IsNil(v any) bool
@@ -111,6 +112,7 @@ func Part(s string) string
 func PartBefore(s string, next rune) string
 func PointerWithLimits[T, L any](result *T, l *ratelimit.Limiter, limit func(*T, *ratelimit.Limiter) *L) *L
 func Printable(s string) string
+func RetryAfter(x any) time.Duration
 func RulesOf(methods ...*Rules) []ratelimit.Rule
 func Shown(err error, text string) string
 func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error
@@ -119,11 +121,13 @@ func UserID(ctx context.Context) string
 func Value[T any](rules *Rules, expr string, island func() T) (value T, err error)
 func WithLimits[T, L any](result T, l *ratelimit.Limiter, limit func(T, *ratelimit.Limiter) *L) T`,
 	names.Runtime + "/exprvm": `package exprvm
+import "time"
 type Program struct{}
 func Hidden[T any](p *Program, name string, see func(T) any) *Program
 func New(source string, names ...string) *Program
 func OrNil[C any](find func(C) string) func(C) any
 func (p *Program) Bool(values ...any) (bool, error)
+func (p *Program) Duration(values ...any) (time.Duration, error)
 func (p *Program) Int(values ...any) (int64, error)
 func (p *Program) Text(values ...any) (string, error)`,
 	names.Runtime + "/exprvm/checked": `package checked

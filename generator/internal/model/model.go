@@ -81,7 +81,7 @@ type Method struct {
 	Signature *types.Signature
 	Params    []expr.Param // with their names in expressions
 	Receiver  *expr.Param  // the named receiver of a struct's or another concrete type's method, or nil
-	Results   []expr.Param // with their names in settle
+	Results   []expr.Param // with their names in settle and pause
 	Scope     string       // pkg.Type.Method
 	Rules     []*Rule      // the rules of the method, then those of the type
 	Context   int          // the index of the parameter that is or has the context, or -1
@@ -148,7 +148,8 @@ type Rule struct {
 	Cost    *expr.Code
 	Permits *expr.Code // the limit if it is an expression, else nil
 	When    *expr.Code
-	Settle  *expr.Code // compiled for the parameters and the results
+	Settle  *expr.Code // compiled for the parameters and the results, as is Pause
+	Pause   *expr.Code
 }
 
 // NeedsIdentity reports whether the key or the member of r has an expression that is only clientIP(ctx) or userID(ctx), which calls this
@@ -171,7 +172,7 @@ func (r *Rule) Charges() []*expr.Code {
 
 // Codes returns all compiled expressions of the rule.
 func (r *Rule) Codes() []*expr.Code {
-	return slices.Concat(r.Charges(), codes(r.Message), given(r.Settle))
+	return slices.Concat(r.Charges(), codes(r.Message), given(r.Settle, r.Pause))
 }
 
 // codes returns the expressions of templates.

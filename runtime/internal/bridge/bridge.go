@@ -49,8 +49,9 @@ type Taken interface {
 	Release(ctx context.Context)
 	// Settle changes the charge to what the call really cost: one cost for each rule, or Keep. It returns no error; observers see errors.
 	Settle(ctx context.Context, costs ...int64)
-	// Pause pauses the subjects of the rules that are Pausable, because a far side asked for it. A pause that ends later stays.
-	Pause(ctx context.Context, d time.Duration)
+	// Pause pauses the subjects of the rules, those that are Pausable: one duration for each rule, or 0. A pause that ends later stays. It returns
+	// no error; a failure of the store is logged.
+	Pause(ctx context.Context, pauses ...time.Duration)
 	// SettleFailed reports that a cost could not be computed. The charge stays as it is, and observers see the error.
 	SettleFailed(ctx context.Context, err error)
 }
