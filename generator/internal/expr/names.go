@@ -177,7 +177,7 @@ func (c *compiler) suggestion(name string) string {
 // parameters lists the names of the parameters, with their types if the method gives them no names.
 func (c *compiler) parameters() string {
 	params := namesOf(c.env.Params)
-	nameless := len(params) > 0
+	nameless := len(params) > 0 && len(params) == len(c.env.Params) // a blank parameter may have no name
 	for i, p := range params {
 		nameless = nameless && p == "arg"+strconv.Itoa(i)
 	}
