@@ -107,7 +107,9 @@ func (p *Program) Bool(values ...any) (bool, error) { return evaluate(p, values,
 func (p *Program) Int(values ...any) (int64, error) { return evaluate(p, values, integer) }
 
 // Duration returns the value of an expression that is a time.Duration.
-func (p *Program) Duration(values ...any) (time.Duration, error) { return evaluate(p, values, duration) }
+func (p *Program) Duration(values ...any) (time.Duration, error) {
+	return evaluate(p, values, duration)
+}
 
 // Value returns the value of an expression of any type.
 func (p *Program) Value(values ...any) (any, error) {
