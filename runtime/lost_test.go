@@ -101,6 +101,29 @@ func TestLinesOfAnOutage(t *testing.T) {
 	}
 }
 
+// What a process says of itself has the last error of its store until the store has worked for some seconds.
+func TestProcessSaysWhyItsStoreFails(t *testing.T) {
+	clock := limittest.NewClock()
+	store := limittest.NewOutage(clock)
+	l := ratelimit.New(store, ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+	call := func(want string) {
+		t.Helper()
+		_, _ = l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 100, Per: time.Hour}})
+		store.End()
+		if all, err := store.Fleet(ratelimit.DefaultPrefix).Processes(t.Context()); err != nil || len(all) != 1 || all[0].Store != want {
+			t.Errorf("got %+v, %v; want the error %q", all, err, want)
+		}
+	}
+	call("")
+	for range 2 {
+		store.Begin(errors.New("connection refused"))
+		call("connection refused")
+		call("connection refused") // another server of the store may still fail
+		clock.Advance(6 * time.Second)
+		call("")
+	}
+}
+
 // Under FailOpen nothing counts the calls, so reports have no quotas for the rules of the lost store.
 func TestReportOfALostStore(t *testing.T) {
 	store := limittest.NewOutage(limittest.NewClock())

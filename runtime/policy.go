@@ -238,6 +238,7 @@ func (l *Limiter) noteBack(ctx context.Context, last int64) {
 	}
 	l.logger.InfoContext(ctx, "the rate limit store is back", "failed_for", time.Duration(last-o.began.Load()).String(),
 		"calls_failed", o.failed.Swap(0), "calls_passed", o.passed.Swap(0), "calls_counted_here", o.counted.Swap(0))
+	l.fleet.StoreWorks()
 	l.tell(ctx, EventStoreBack, "", nil)
 }
 

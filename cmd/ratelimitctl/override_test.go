@@ -174,7 +174,7 @@ func TestWait(t *testing.T) {
 	}
 	defer func(before time.Duration) { waitAtMost = before }(waitAtMost)
 	waitAtMost = 200 * time.Millisecond
-	deaf, _ := json.Marshal(fleet.Process{Host: "far", PID: 7, Program: "shop", At: time.Now().Add(time.Hour).UTC(), Setting: "NOPERM"})
+	deaf, _ := json.Marshal(fleet.Process{Host: "far", PID: 7, Program: "shop", At: time.Now().Add(10 * time.Second).UTC(), Setting: "NOPERM"})
 	a.client.HSet(t.Context(), "ratelimit.seen:{ratelimit}:processes", "deaf", deaf)
 	require(t, server.Addr, failed, " of 3 processes do not follow yet, such as ", "override", "set", "login", "-limit", "8", "-for", "1h", "-wait")
 	require(t, server.Addr, done, "not everywhere in force soon: a process cannot read settings: shop 7 on far: NOPERM", "override", "clear", "login")

@@ -541,24 +541,80 @@ func TestBeat(t *testing.T) {
 	}
 }
 
-// If others write more settings than there can be, a process keeps what it knows.
+// flood writes settings that no program can have written, from a version on.
+func flood(t *testing.T, c *redis.Client, from, settings int) {
+	t.Helper()
+	for i := from; i < from+settings; i += 1000 {
+		members, texts := []redis.Z{}, []any{}
+		for j := i; j < i+1000; j++ {
+			name := fmt.Sprint("override:", j)
+			members, texts = append(members, redis.Z{Score: float64(j), Member: name}), append(texts, name, `{"limit":1}`)
+		}
+		if err := errors.Join(c.ZAdd(t.Context(), "p.fleet:{p}:versions", members...).Err(), c.HSet(t.Context(), "p.fleet:{p}:settings", texts...).Err()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Set(t.Context(), "p.fleet:{p}:version", from+settings, 0)
+}
+
+// If others write more settings than there can be, a process follows some of them, says so, and reads them once. An operator can get rid of them.
 func TestTooManySettings(t *testing.T) {
+	server := redistest.Start(t)
+	c, counted := client(t, server.Addr, 0)
+	f := of(c, "p")
+	var log lines
+	f.LogTo(log.logger())
+	set(t, f, "", override("r", "", 3))
+	for round := range 3 {
+		flood(t, c, 10+round*50_000, 50_000)
+		for range 2 {
+			before := counted.count.Load()
+			if err := f.Follow(context.Background()); err != nil || limit(f, "r", "") != 3 || len(f.Known()) > 30_000 {
+				t.Fatalf("got %v, %d, %d", err, limit(f, "r", ""), len(f.Known()))
+			}
+			if n := counted.count.Load() - before; n > 700 {
+				t.Errorf("following sends %d commands", n)
+			}
+		}
+		before := counted.count.Load()
+		if f.Beat(); counted.count.Load()-before > 30 {
+			t.Errorf("a beat without news sends %d commands", counted.count.Load()-before)
+		}
+	}
+	said := f.Status()
+	if said.Err != nil || len(said.Malformed) != 1 || strings.Count(log.text(), "p.fleet:{p}:versions") != 1 {
+		t.Errorf("got %+v, logged %s", said, log.text())
+	}
+	c.Del(t.Context(), "p.fleet:{p}:settings", "p.fleet:{p}:versions")
+	other, _ := client(t, server.Addr, 0)
+	right := override("r", "", 4)
+	right.At = time.Now()
+	if err := of(other, "p").Import(t.Context(), fleet.Actor{By: "kim"}, []*fleet.Setting{right}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Follow(context.Background()); err != nil || limit(f, "r", "") != 4 || len(f.Known()) != 1 || len(f.Status().Malformed) > 0 {
+		t.Errorf("got %d, %d settings, %+v", limit(f, "r", ""), len(f.Known()), f.Status())
+	}
+}
+
+// Of many settings that cannot be read, and of long names, a process keeps and logs some.
+func TestManyMalformed(t *testing.T) {
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")
-	set(t, f, "", override("r", "", 3))
-	for i := range 50 {
-		members, texts := []redis.Z{}, []any{}
-		for j := range 1000 {
-			name := fmt.Sprint("override:", i, "-", j)
-			members, texts = append(members, redis.Z{Score: float64(2 + i*1000 + j), Member: name}), append(texts, name, `{"limit":1}`)
-		}
-		c.ZAdd(t.Context(), "p.fleet:{p}:versions", members...)
-		c.HSet(t.Context(), "p.fleet:{p}:settings", texts...)
+	var log lines
+	f.LogTo(log.logger())
+	names := []string{strings.Repeat("x", 2000)}
+	for i := range 500 {
+		names = append(names, fmt.Sprint("other:", i))
 	}
-	c.Set(t.Context(), "p.fleet:{p}:version", 50_002, 0)
-	if err := f.Follow(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 30000") || limit(f, "r", "") != 3 || len(f.Known()) != 1 {
-		t.Errorf("got %v, %d", err, len(f.Known()))
+	for i, name := range names {
+		c.HSet(t.Context(), "p.fleet:{p}:settings", name, `{"limit":1}`)
+		c.ZAdd(t.Context(), "p.fleet:{p}:versions", redis.Z{Score: float64(i + 1), Member: name})
+	}
+	c.Set(t.Context(), "p.fleet:{p}:version", 501, 0)
+	if err := f.Follow(context.Background()); err != nil || len(f.Status().Malformed) != 101 || strings.Count(log.text(), "\n") != 101 {
+		t.Errorf("got %v, %d, logged %d lines", err, len(f.Status().Malformed), strings.Count(log.text(), "\n"))
 	}
 }
 

@@ -16,7 +16,8 @@ type known struct {
 	epoch     string              // a random word of the store's first setting; another one means that the store has lost its settings
 	version   int64               // of the newest setting that was read
 	settings  map[string]*Setting // by name; also cleared ones and ended ones
-	malformed map[string]error    // of settings that cannot be parsed, by name
+	malformed map[string]error    // of some settings that cannot be parsed, by name
+	excess    bool                // the store has more settings than are read
 	err       error               // of the last attempt to read them
 	imported  int64               // when the newest import was made that this process follows
 	readAt    time.Time           // after a loss: when to read all of them
@@ -25,7 +26,7 @@ type known struct {
 // Status is what is wrong with the settings.
 type Status struct {
 	Err       error   // of the last attempt to read them
-	Malformed []error // settings that cannot be parsed; earlier ones stay in force
+	Malformed []error // settings that cannot be parsed, and those that are too many; earlier ones stay in force
 	Lost      int     // settings in force that the store has lost
 }
 
@@ -82,20 +83,23 @@ func (f *Fleet) follow(ctx context.Context, do Do, epoch string, version int64) 
 	if lost > 0 {
 		f.warn("the store lost its settings; those that this process knows stay in force until they end", "settings", lost)
 	}
-	var err error
+	exceeded, err := k.excess, error(nil)
 	if epoch == k.epoch && version-k.version <= maxGap {
 		err = k.readNew(ctx, f, do, version)
 	} else {
 		err = k.readAll(ctx, f, do, epoch, version, replaced)
 	}
+	if k.excess && !exceeded {
+		f.warn("cannot follow all settings", "err", f.excess().Error())
+	}
 	f.enforce()
 	return err
 }
 
-func (k *known) readNew(ctx context.Context, f *Fleet, do Do, version int64) (err error) {
-	k.version, err = f.read(ctx, do, k.version, k.take(f, k.settings))
+func (k *known) readNew(ctx context.Context, f *Fleet, do Do, version int64) error {
+	err := f.read(ctx, do, k.version, k.take(f, k.settings))
 	if err == nil {
-		k.version = max(k.version, version)
+		k.version = version
 	}
 	return err
 }
@@ -108,9 +112,10 @@ func (k *known) readAll(ctx context.Context, f *Fleet, do Do, epoch string, vers
 			settings[name] = s
 		}
 	}
-	last, err := f.read(ctx, do, 0, k.take(f, settings))
+	k.excess = false
+	err := f.read(ctx, do, 0, k.take(f, settings))
 	if err == nil {
-		k.epoch, k.version, k.settings, k.imported = epoch, max(last, version), settings, max(k.imported, imported(epoch))
+		k.epoch, k.version, k.settings, k.imported = epoch, version, settings, max(k.imported, imported(epoch))
 	}
 	return err
 }
@@ -118,12 +123,13 @@ func (k *known) readAll(ctx context.Context, f *Fleet, do Do, epoch string, vers
 // take returns a function that adds a setting of the store to settings. If it cannot be parsed, the earlier one stays.
 func (k *known) take(f *Fleet, settings map[string]*Setting) func(name, text string, version int64) {
 	return func(name, text string, version int64) {
+		if len(name) > MaxText || settings[name] == nil && len(settings) >= maxRead {
+			k.excess = true
+			return
+		}
 		s, err := parse(name, text)
 		if err != nil {
-			if k.malformed[name] == nil {
-				f.warn("cannot read a setting; any earlier one stays in force", "err", err.Error())
-			}
-			k.malformed[name] = err
+			k.refuse(f, name, err)
 			if before := k.settings[name]; before != nil {
 				settings[name] = before
 			}
@@ -135,26 +141,40 @@ func (k *known) take(f *Fleet, settings map[string]*Setting) func(name, text str
 	}
 }
 
+// refuse notes a setting that cannot be parsed. Of many it notes some.
+func (k *known) refuse(f *Fleet, name string, err error) {
+	switch _, noted := k.malformed[name]; {
+	case noted:
+		k.malformed[name] = err
+	case len(k.malformed) < perCommand:
+		k.malformed[name] = err
+		f.warn("cannot read a setting; any earlier one stays in force", "err", err.Error())
+	}
+}
+
 // maxRead bounds how many settings are read: those that hold, and as many that are over.
 const maxRead = 2*MaxSettings + maxGap
 
-// read passes the settings of versions above after, in their order. It returns the version of the last one.
-func (f *Fleet) read(ctx context.Context, do Do, after int64, take func(name, text string, version int64)) (int64, error) {
-	for n := 0; ; n += perCommand {
-		if n > maxRead {
-			return after, fmt.Errorf("the store has more than %d settings", maxRead)
-		}
+// excess is what is wrong with a store that has too many settings.
+func (f *Fleet) excess() error {
+	return fmt.Errorf("the store has settings beyond the %d that are read, or names of over %d bytes: delete the keys %s and %s, and import the right settings",
+		maxRead, MaxText, f.keys.settings, f.keys.versions)
+}
+
+// read passes the settings of versions above after, in their order.
+func (f *Fleet) read(ctx context.Context, do Do, after int64, take func(name, text string, version int64)) error {
+	for range maxRead / perCommand {
 		replies, err := do(ctx,
 			Command{"ZRANGEBYSCORE", f.keys.versions, "(" + strconv.FormatInt(after, 10), "+inf", "WITHSCORES", "LIMIT", 0, perCommand})
 		if err != nil {
-			return after, err
+			return err
 		}
 		names, versions := scored(replies[0])
 		if len(names) == 0 {
-			return after, nil
+			return nil
 		}
 		if replies, err = do(ctx, command("HMGET", f.keys.settings, names...)); err != nil {
-			return after, err
+			return err
 		}
 		for i, text := range texts(replies[0]) {
 			if text != "" {
@@ -162,9 +182,11 @@ func (f *Fleet) read(ctx context.Context, do Do, after int64, take func(name, te
 			}
 		}
 		if after = versions[len(versions)-1]; len(names) < perCommand {
-			return after, nil
+			return nil
 		}
 	}
+	f.changed.excess = true
+	return nil
 }
 
 // scored returns the members and the scores of a sorted set. The protocol of the client says whether they are in pairs.
@@ -248,7 +270,11 @@ func (f *Fleet) Status() Status {
 func (f *Fleet) publish() {
 	k := &f.changed
 	lost := k.lose(func(s *Setting) bool { return s.lost }, f.Now())
-	f.status.Store(&Status{k.err, slices.Collect(maps.Values(k.malformed)), lost})
+	malformed := slices.Collect(maps.Values(k.malformed))
+	if k.excess {
+		malformed = append(malformed, f.excess())
+	}
+	f.status.Store(&Status{k.err, malformed, lost})
 }
 
 // Drop puts settings out of force that have ended. If settings are being read, that happens afterwards.

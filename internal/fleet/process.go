@@ -28,7 +28,7 @@ type Process struct {
 	Version int64         `json:"version,omitzero"`  // of the settings that it follows
 	Lost    int           `json:"lost,omitempty"`    // settings that it keeps in force and the store has lost
 	Stats   bool          `json:"stats,omitempty"`   // it publishes statistics
-	Store   string        `json:"store,omitempty"`   // the last error of a decision
+	Store   string        `json:"store,omitempty"`   // the last error of a decision, until the store has worked for some seconds
 	Setting string        `json:"setting,omitempty"` // the last error of reading settings
 }
 
@@ -73,10 +73,15 @@ func (f *Fleet) word() string {
 }
 
 // StoreFailed notes the last error of a decision.
-func (f *Fleet) StoreFailed(err error) {
+func (f *Fleet) StoreFailed(err error) { f.noteStore(printable.Text(err.Error(), 200)) }
+
+// StoreWorks notes that decisions do not fail any more.
+func (f *Fleet) StoreWorks() { f.noteStore("") }
+
+func (f *Fleet) noteStore(failure string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.self.failure = printable.Text(err.Error(), 200)
+	f.self.failure = failure
 }
 
 // Processes returns the processes that have lately said something, sorted by host, program and start.
@@ -98,9 +103,9 @@ func (f *Fleet) processes(ctx context.Context) (all []Process, gone []string, er
 	if err != nil {
 		return nil, nil, err
 	}
-	err = f.scan(ctx, f.keys.processes, func(id, text string) {
+	err = f.scan(ctx, f.keys.processes, 2*MaxProcesses, func(id, text string) {
 		var p Process
-		if decode(text, &p) != nil || now.Sub(p.At) > processLife {
+		if decode(text, &p) != nil || now.Sub(p.At).Abs() > processLife { // the clock of a server that took over may be behind
 			gone = append(gone, id)
 			return
 		}
@@ -113,9 +118,11 @@ func (f *Fleet) processes(ctx context.Context) (all []Process, gone []string, er
 	return all[:min(len(all), MaxProcesses)], gone, err
 }
 
-// scan passes the fields of a hash. It may pass one twice. A server may reply with somewhat more fields than it is asked for.
-func (f *Fleet) scan(ctx context.Context, key string, take func(field, text string)) error {
-	for cursor := any("0"); ; {
+// scan passes the fields of a hash, or about most of them if others wrote more than there can be. It may pass one twice. A server may reply with
+// somewhat more fields than it is asked for.
+func (f *Fleet) scan(ctx context.Context, key string, most int, take func(field, text string)) error {
+	cursor := any("0")
+	for n := 0; n < most; {
 		replies, err := f.do(ctx, Command{"HSCAN", key, cursor, "COUNT", perScan})
 		if err != nil {
 			return err
@@ -127,9 +134,11 @@ func (f *Fleet) scan(ctx context.Context, key string, take func(field, text stri
 		fields := texts(page[1])
 		for i := 0; i+1 < len(fields); i += 2 {
 			take(fields[i], fields[i+1])
+			n++
 		}
 		if cursor = page[0]; cursor == "0" {
 			return nil
 		}
 	}
+	return nil
 }
