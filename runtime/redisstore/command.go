@@ -212,10 +212,16 @@ func (n *node) load() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		err := n.quick().FunctionLoad(ctx, lua.Library).Err()
-		if err != nil && breaker.Reached(err) && !strings.HasSuffix(err.Error(), "already exists") {
+		if err != nil && neverLoads(err.Error()) {
 			n.dropFunctions(err)
 		}
 	})
+}
+
+// neverLoads reports whether a reply says that the server cannot load functions, or that the user may not. Other replies pass: the server is full,
+// for example, and decisions fail with the same reply.
+func neverLoads(reply string) bool {
+	return strings.HasPrefix(reply, "NOPERM ") || strings.HasPrefix(reply, "ERR ") && !strings.HasSuffix(reply, "already exists")
 }
 
 func (n *node) dropFunctions(err error) {

@@ -194,6 +194,41 @@ func TestServerWithoutFunctions(t *testing.T) {
 	}
 }
 
+// A server that is full or read-only when the function is to be loaded has functions all the same, and calls use them later. Nobody is told that it
+// has none: decisions fail with the true reason.
+func TestFunctionOfAFullServer(t *testing.T) {
+	tries := func(server *redistest.Server) string {
+		_, after, _ := strings.Cut(server.Do("INFO commandstats"), "function|load:")
+		text, _, _ := strings.Cut(after, "\r\n")
+		return text
+	}
+	for name, c := range map[string]struct{ begin, end, reason string }{
+		"full":      {"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", "memory is full"},
+		"read-only": {"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", "read-only"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Start(t)
+			s := New(connect(t, server.Addr), asking...).(*store)
+			s.Notify(func(notice string, cause error) { t.Errorf("%s: %v", notice, cause) })
+			server.Do(c.begin)
+			for range 3 {
+				before := tries(server)
+				call := of(minute, 5, "a")
+				if v, err := s.Decide(t.Context(), &call); err == nil || !strings.Contains(err.Error(), c.reason) {
+					t.Errorf("got %+v, %v", v, err)
+				}
+				waitFor(t, "a try to load the function", func() bool { return tries(server) != before })
+			}
+			server.Do(c.end)
+			waitFor(t, "a function that is called", func() bool {
+				before := commands(server, "eval")
+				requireAdmits(t, s, func() engine.Call { return of(minute, 1e6, "a") }, 1, 1)
+				return commands(server, "eval") == before
+			})
+		})
+	}
+}
+
 // A user who may not use some keys still calls the function for others, and there is no notice about functions.
 func TestUserWithoutKeys(t *testing.T) {
 	server := redistest.Start(t)
