@@ -100,11 +100,16 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// The gauges show the limits and the settings in force, and whether the store works.
+// The gauges show the limits and the settings in force, and whether the store works. Counters of a rule are 0 before its first call.
 func TestWatch(t *testing.T) {
 	reader, store := metric.NewManualReader(), limittest.NewOutage(limittest.NewClock())
-	l := ratelimit.New(store, ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
-	if err := Watch(metric.NewMeterProvider(metric.WithReader(reader)), l); err != nil {
+	provider := metric.NewMeterProvider(metric.WithReader(reader))
+	observe, err := Observer(provider)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := ratelimit.New(store, ratelimit.WithLogger(slog.New(slog.DiscardHandler)), ratelimit.WithObserver(observe))
+	if err := Watch(provider, l); err != nil {
 		t.Fatal(err)
 	}
 	login := ratelimit.Rule{Name: "login", Limit: 2, Per: time.Minute}
@@ -117,14 +122,23 @@ func TestWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	want := func(up, failed int) {
+		t.Helper()
+		want := []string{
+			"ratelimit.decisions outcome=admitted,rule=login,source=store 0", "ratelimit.decisions outcome=refused,rule=login,source=store 0",
+			"ratelimit.decisions outcome=shadow_refused,rule=login,source=store 0", "ratelimit.failures event=abandoned,rule=login 0",
+			fmt.Sprint("ratelimit.failures event=failed,rule=login ", failed), "ratelimit.failures event=refunded,rule=login 0",
+			"ratelimit.failures event=settled,rule=login 0", "ratelimit.limit rule=login 5", "ratelimit.settings  2", "ratelimit.settings.lost  0",
+			"ratelimit.settings.unusable  0", fmt.Sprint("ratelimit.store.errors  ", failed), fmt.Sprint("ratelimit.store.up  ", up),
+		}
+		if got := read(t, reader); !slices.Equal(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+	want(1, 0)
 	store.Begin(errors.New("away"))
 	_, _ = l.Allow(t.Context(), ratelimit.Request{Rule: login})
-	want := []string{
-		"ratelimit.limit rule=login 5", "ratelimit.settings  2", "ratelimit.settings.lost  0", "ratelimit.settings.unusable  0", "ratelimit.store.up  0",
-	}
-	if got := read(t, reader); !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	want(0, 1)
 }
 
 // The level that refuses a call has the refusal, and no other one.
@@ -220,7 +234,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	metrics := slices.Concat(all.ScopeMetrics[0].Metrics, gauges.ScopeMetrics[0].Metrics)
-	if n := len(metrics); n != 6+5 { // a store in process has no beat
+	if n := len(metrics); n != 6+5+3 { // a store in process has no beat; three counters begin
 		t.Errorf("%d metrics", n)
 	}
 	for _, m := range metrics {

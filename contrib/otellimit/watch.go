@@ -10,7 +10,8 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// Watch adds gauges of a limiter. The error is the provider's.
+// Watch adds gauges of a limiter, and counters of its rules that begin at 0 as soon as a wrapper is made, before the first call. The error is the
+// provider's.
 //
 //	ratelimit.store.up            1           1 if the store works, as this process sees it
 //	ratelimit.settings            {setting}   overrides and blocks in force
@@ -20,6 +21,10 @@ import (
 //	ratelimit.limit               {permit}    the limit in force for keys without settings of their own, by ratelimit.rule
 func Watch(provider metric.MeterProvider, limiter *ratelimit.Limiter) error {
 	meter, errs := provider.Meter(scope), [7]error{}
+	counters, err := newInstruments(meter)
+	if err != nil {
+		return err
+	}
 	gauge := func(n int, name, unit, text string) metric.Int64ObservableGauge {
 		g, err := meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(text))
 		errs[n] = err
@@ -33,7 +38,7 @@ func Watch(provider metric.MeterProvider, limiter *ratelimit.Limiter) error {
 	age, err := meter.Float64ObservableGauge("ratelimit.beat.age", metric.WithUnit("s"),
 		metric.WithDescription("How long ago this process last read the overrides and blocks."))
 	errs[5] = err
-	_, errs[6] = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	_, errs[6] = meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		s := limiter.Status()
 		if s.StoreUp {
 			o.ObserveInt64(up, 1)
@@ -46,7 +51,9 @@ func Watch(provider metric.MeterProvider, limiter *ratelimit.Limiter) error {
 		if !s.Read.IsZero() {
 			o.ObserveFloat64(age, time.Since(s.Read).Seconds())
 		}
+		counters.storeErrors.Add(ctx, 0)
 		for _, r := range s.Rules {
+			counters.begin(ctx, r.Name)
 			if !r.Computed {
 				o.ObserveInt64(limits, r.Limit, metric.WithAttributes(ruleKey.String(r.Name)))
 			}
@@ -54,4 +61,14 @@ func Watch(provider metric.MeterProvider, limiter *ratelimit.Limiter) error {
 		return nil
 	}, up, settings, unusable, lost, limits, age)
 	return errors.Join(errs[:]...)
+}
+
+// begin begins the counters of a rule, so that the first refusal and the first failure are an increase.
+func (i *instruments) begin(ctx context.Context, rule string) {
+	for _, result := range []ratelimit.Result{ratelimit.ResultAdmitted, ratelimit.ResultRefused, ratelimit.ResultShadowRefused} {
+		i.decisions.Add(ctx, 0, i.with(series{of: byDecision, rule: rule, result: result, source: ratelimit.SourceStore}))
+	}
+	for _, event := range []ratelimit.EventKind{ratelimit.EventFailed, ratelimit.EventAbandoned, ratelimit.EventRefunded, ratelimit.EventSettled} {
+		i.failures.Add(ctx, 0, i.with(series{of: byFailure, rule: rule, event: event}))
+	}
 }
