@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/plain"
@@ -92,7 +93,7 @@ func (t *tool) permittedRules(ctx context.Context) (rules []ratelimit.Rule, orig
 	case rules == nil:
 		return nil, "rules of all kinds, because no limiter used a rule within a day, and there are none in -rules"
 	}
-	origin = counted(int64(len(used)), "rule") + " in use"
+	origin = period.Count(int64(len(used)), "rule") + " in use"
 	if len(t.listed) > 0 {
 		origin += fmt.Sprintf(" and %d of -rules", len(t.listed))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
 // shownChanges is how many changes are printed without -n.
@@ -38,7 +39,7 @@ func (t *tool) printChanges(ctx context.Context, args []string) error {
 
 func keysInWords(c *fleet.Change) string {
 	if c.Keys > 1 {
-		return counted(int64(c.Keys), "key")
+		return period.Count(int64(c.Keys), "key")
 	}
 	return c.Key
 }

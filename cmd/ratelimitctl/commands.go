@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
 // command is one of the tool's commands.
@@ -121,7 +123,7 @@ func (c *command) check(args []string) error {
 		if most > least {
 			expected = fmt.Sprintf("%d to %d", least, most)
 		}
-		return misused(fmt.Sprintf("%s: found %s; expected %s", c.name, counted(int64(n), "argument"), expected))
+		return misused(fmt.Sprintf("%s: found %s; expected %s", c.name, period.Count(int64(n), "argument"), expected))
 	}
 	return nil
 }

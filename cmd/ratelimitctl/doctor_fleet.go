@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
 // checkFleet finds what is wrong with the processes and the settings of the prefix. The limiter has just read the settings.
@@ -22,7 +23,7 @@ func (t *tool) checkFleet(ctx context.Context) (found []finding) {
 		return []finding{{Status: bad, Check: "programs", Found: err.Error(), Meaning: "it is unknown which rules they declare", Advice: "See ready"}}
 	}
 	for _, f := range []finding{
-		{Status: fine, Check: "processes", Found: counted(int64(len(processes)), "process") + " of prefix " + t.prefix},
+		{Status: fine, Check: "processes", Found: period.Count(int64(len(processes)), "process") + " of prefix " + t.prefix},
 		checkBuilds(processes), checkSkew(processes), checkShared(shared), checkStoreErrors(processes), t.checkSettings(processes),
 	} {
 		if f.Check != "" {
@@ -90,7 +91,7 @@ func checkShared(programs []string) finding {
 		Meaning: "they share its counts", Advice: "Give each program a prefix of its own by ratelimit.WithPrefix"}
 }
 
-// checkStoreErrors finds the last errors of the processes.
+// checkStoreErrors finds processes whose store fails.
 func checkStoreErrors(processes []fleet.Process) finding {
 	n, last := 0, ""
 	for _, p := range processes {
@@ -107,7 +108,8 @@ func checkStoreErrors(processes []fleet.Process) finding {
 	case strings.Contains(last, clusterClient):
 		return finding{Status: bad, Check: "decisions", Found: last, Meaning: "its calls fail for most keys", Advice: "Make its client with redis.NewClusterClient"}
 	}
-	return finding{Status: fine, Check: "decisions", Found: fmt.Sprintf("%d of %s failed once since they started, such as %s", n, counted(int64(len(processes)), "process"), last)}
+	return finding{Status: warn, Check: "decisions", Found: fmt.Sprintf("%d of %s, such as %s", n, period.Count(int64(len(processes)), "process"), last),
+		Meaning: "their last decisions failed, and failure policies decided"}
 }
 
 // clusterClient is in the error of a client for one server that is connected to a node of a cluster.
@@ -126,7 +128,7 @@ func (t *tool) checkSettings(processes []fleet.Process) finding {
 		}
 	}
 	if lost > 0 {
-		return finding{Status: warn, Check: "settings", Found: fmt.Sprintf("the store lost its settings; %s still apply theirs", counted(int64(lost), "process")),
+		return finding{Status: warn, Check: "settings", Found: fmt.Sprintf("the store lost its settings; %s still apply theirs", period.Count(int64(lost), "process")),
 			Meaning: "processes that start do not know them", Advice: "Run ratelimitctl settings import with a file of settings export, or with an empty one"}
 	}
 	if err := t.limiter.Overrides().Err(); err != nil {

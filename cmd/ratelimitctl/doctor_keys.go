@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/period"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
@@ -112,7 +113,7 @@ func usesInWords(uses map[string]*use) (texts []string) {
 		return cmp.Or(cmp.Compare(b.bytes, a.bytes), strings.Compare(a.rule+a.algorithm, b.rule+b.algorithm))
 	})
 	for _, u := range all[:min(len(all), shownUses)] {
-		texts = append(texts, fmt.Sprintf("%s %s of %d bytes (%s)", u.rule, counted(u.keys, "key"), u.bytes/u.keys, u.algorithm))
+		texts = append(texts, fmt.Sprintf("%s %s of %d bytes (%s)", u.rule, period.Count(u.keys, "key"), u.bytes/u.keys, u.algorithm))
 	}
 	if more := len(all) - shownUses; more > 0 {
 		texts = append(texts, fmt.Sprintf("%d more rules", more))

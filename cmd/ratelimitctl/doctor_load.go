@@ -20,17 +20,17 @@ func checkGrowth(_ context.Context, p *patient) finding {
 		return unknown("growth", "+info")
 	}
 	seconds := p.observed.Seconds()
-	memory := float64(number(p.later, "used_memory_dataset")-number(p.info, "used_memory_dataset")) / seconds
+	memory := float64(redisinfo.Number(p.later, "used_memory_dataset")-redisinfo.Number(p.info, "used_memory_dataset")) / seconds
 	keys := float64(keyCount(p.later)-keyCount(p.info)) / seconds
 	f := finding{Status: fine, Check: "growth", Found: fmt.Sprintf("%.0f keys and %s a second, over %s", keys, bytesInWords(int64(memory)), words(p.observed.Round(100*time.Millisecond)))}
-	most, used := number(p.later, "maxmemory"), number(p.later, "used_memory")
+	most, used := redisinfo.Number(p.later, "maxmemory"), redisinfo.Number(p.later, "used_memory")
 	if left := float64(most - used); most > 0 && memory > 0 && keys > 0 && left > 0 {
 		if full := left / memory; full < recent.Seconds() {
 			f.Status, f.Meaning = warn, fmt.Sprintf("at this rate the memory is full in %.0f minutes", full/60)
 			f.Advice = "Find out who makes the keys by top, or raise maxmemory"
 		}
 	}
-	if evicted := number(p.later, "evicted_keys") - number(p.info, "evicted_keys"); evicted > 0 {
+	if evicted := redisinfo.Number(p.later, "evicted_keys") - redisinfo.Number(p.info, "evicted_keys"); evicted > 0 {
 		f.Status, f.Meaning = warn, fmt.Sprintf("%d keys were removed meanwhile, because the memory is full", evicted)
 		f.Advice = "Raise maxmemory, and set noeviction"
 	}
@@ -41,7 +41,7 @@ func checkGrowth(_ context.Context, p *patient) finding {
 func keyCount(info map[string]string) (n int64) {
 	for name, value := range info {
 		if _, err := strconv.Atoi(strings.TrimPrefix(name, "db")); err == nil && strings.HasPrefix(name, "db") {
-			n += number(redisinfo.List(value), "keys")
+			n += redisinfo.Number(redisinfo.List(value), "keys")
 		}
 	}
 	return n
@@ -144,7 +144,7 @@ func checkErrors(_ context.Context, p *patient) finding {
 
 // errorCount returns how often the server replied with errors of a kind.
 func errorCount(info map[string]string, kind string) int64 {
-	return number(redisinfo.List(info["errorstat_"+kind]), "count")
+	return redisinfo.Number(redisinfo.List(info["errorstat_"+kind]), "count")
 }
 
 // checkDenied looks for users whom the server denied something, other than this one.

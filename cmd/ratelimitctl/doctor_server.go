@@ -55,7 +55,7 @@ func checkMemory(_ context.Context, p *patient) finding {
 	if p.info == nil {
 		return unknown("memory", "+info")
 	}
-	used, most := number(p.info, "used_memory"), number(p.info, "maxmemory")
+	used, most := redisinfo.Number(p.info, "used_memory"), redisinfo.Number(p.info, "maxmemory")
 	f := finding{Status: fine, Check: "memory", Found: bytesInWords(used) + " used, no maxmemory", Meaning: "the server grows as long as the machine has memory"}
 	if most > 0 {
 		f.Found = fmt.Sprintf("%s of %s used", bytesInWords(used), bytesInWords(most))
@@ -104,7 +104,7 @@ func checkReplicas(_ context.Context, p *patient) finding {
 		return unknown("replicas", "+info")
 	}
 	f := finding{Check: "replicas", Status: fine}
-	there, good, least := number(p.info, "connected_slaves"), number(p.info, "min_slaves_good_slaves"), number(p.config, "min-replicas-to-write")
+	there, good, least := redisinfo.Number(p.info, "connected_slaves"), redisinfo.Number(p.info, "min_slaves_good_slaves"), redisinfo.Number(p.config, "min-replicas-to-write")
 	switch {
 	case p.info["role"] == "slave":
 		f.Found, f.Status, f.Meaning = "this server is a replica", bad, "calls fail"
@@ -171,12 +171,6 @@ func checkCluster(ctx context.Context, p *patient) finding {
 			"a server does not answer, and else once a minute"
 	}
 	return f
-}
-
-// number returns a field as a number, or 0 if it is none.
-func number(fields map[string]string, name string) int64 {
-	n, _ := strconv.ParseInt(fields[name], 10, 64)
-	return n
 }
 
 func bytesInWords(n int64) string {

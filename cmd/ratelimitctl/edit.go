@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -99,7 +100,7 @@ func editedLines(all []edited) (lines [][]string) {
 		lines = append(lines, []string{fmt.Sprintf("%s: %s → %s", strings.TrimSpace(e.Rule+" "+e.Key), valuesInWords(e.kind, e.Before), valuesInWords(e.kind, e.After))})
 	}
 	if more := len(all) - shownEdits; more > 0 {
-		lines = append(lines, []string{fmt.Sprintf("and %s more", counted(int64(more), "key"))})
+		lines = append(lines, []string{fmt.Sprintf("and %s more", period.Count(int64(more), "key"))})
 	}
 	return lines
 }
@@ -157,9 +158,9 @@ func (t *tool) whereInForce(ctx context.Context) (string, error) {
 		case len(all) == 0:
 			return "no process runs now; those that start follow it", nil
 		case len(behind) == 0:
-			return "in force in " + counted(int64(len(all)), "process"), nil
+			return "in force in " + period.Count(int64(len(all)), "process"), nil
 		case t.wait && time.Now().After(deadline):
-			return "", fmt.Errorf("it is set, but %d of %s do not follow yet, such as %s", len(behind), counted(int64(len(all)), "process"), processInWords(&behind[0]))
+			return "", fmt.Errorf("it is set, but %d of %s do not follow yet, such as %s", len(behind), period.Count(int64(len(all)), "process"), processInWords(&behind[0]))
 		case !t.wait:
 			return within(behind), nil
 		}

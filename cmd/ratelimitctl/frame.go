@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/period"
 	"github.com/ratelimit-go/ratelimit/internal/traffic"
 )
 
@@ -79,7 +80,7 @@ func (f *frame) staleBy(err error, now time.Time) *frame {
 
 // text returns the frame as text. Unless most is 0, its lines are cut to that width.
 func (f *frame) text(most int) string {
-	head := fmt.Sprintf("%s  prefix %s  %s", f.At.Format("15:04:05 MST"), f.Prefix, counted(int64(f.Processes), "process"))
+	head := fmt.Sprintf("%s  prefix %s  %s", f.At.Format("15:04:05 MST"), f.Prefix, period.Count(int64(f.Processes), "process"))
 	lines := [][]string{{head}}
 	if f.Stale != "" {
 		lines = append(lines, []string{fmt.Sprintf("STALE for %.0fs: %s", f.old.Seconds(), f.Stale)})
@@ -93,7 +94,7 @@ func (f *frame) text(most int) string {
 	}
 	lines = [][]string{{"RULE", "WINDOW", "DECISIONS/S", "REFUSED/S", "FAILED/S", "WOULD REFUSE/S"}}
 	for _, r := range f.Rules[:min(len(f.Rules), shownRules)] {
-		lines = append(lines, append([]string{r.Rule, perWindow(r.Window)}, cells(r.Rates)...))
+		lines = append(lines, append([]string{r.Rule, traffic.PerWindow(r.Window)}, cells(r.Rates)...))
 	}
 	if more := len(f.Rules) - shownRules; more > 0 {
 		lines = append(lines, []string{fmt.Sprintf("and %d more rules", more)})
@@ -110,7 +111,7 @@ func (f *frame) text(most int) string {
 		}
 		lines = [][]string{{list.title, "RULE", "WINDOW", "DECISIONS/S", "REFUSED/S", "FAILED/S", "WOULD REFUSE/S"}}
 		for _, s := range list.keys {
-			lines = append(lines, append([]string{cmp.Or(s.Key, "everybody"), s.Rule, perWindow(s.Window)}, cells(s.Rates)...))
+			lines = append(lines, append([]string{cmp.Or(s.Key, "everybody"), s.Rule, traffic.PerWindow(s.Window)}, cells(s.Rates)...))
 		}
 		text += "\n" + columns(lines, most)
 	}
@@ -127,7 +128,7 @@ func (f *frame) nothing() string {
 	case f.Publishing == 0:
 		return "no process publishes statistics: make their stores with redisstore.WithStats(), and permit " + strings.Join(statistics, ", ")
 	}
-	return fmt.Sprintf("%s with statistics, but no decisions in the last five seconds", counted(int64(f.Publishing), "process"))
+	return fmt.Sprintf("%s with statistics, but no decisions in the last five seconds", period.Count(int64(f.Publishing), "process"))
 }
 
 func cells(r traffic.Rates) []string {

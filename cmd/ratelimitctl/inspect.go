@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
@@ -303,7 +304,7 @@ func placesInWords(places []place) string {
 	}
 	first, last := places[0].In, places[len(places)-1].In
 	if first == last {
-		return counted(permits, "permit") + " in " + first
+		return period.Count(permits, "permit") + " in " + first
 	}
-	return fmt.Sprintf("%s, the first in %s and the last in %s", counted(permits, "permit"), first, last)
+	return fmt.Sprintf("%s, the first in %s and the last in %s", period.Count(permits, "permit"), first, last)
 }

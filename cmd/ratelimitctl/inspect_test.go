@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/internal/traffic"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
@@ -155,7 +156,7 @@ func TestInspectShowsWhoWaits(t *testing.T) {
 				t.Errorf("%s: call %d waits for %s, want %s", rule.Name, i, got.Waiting[i].In, want)
 			}
 		}
-		require(t, server.Addr, done, perWindow(rule.Window())+": calls wait for 3 permits", "inspect", rule.Name)
+		require(t, server.Addr, done, traffic.PerWindow(rule.Window())+": calls wait for 3 permits", "inspect", rule.Name)
 		giveUp[1]()
 		got = inspectedBy(t, server, rule.Name)
 		if test.free != (len(got.Free) == 1) {

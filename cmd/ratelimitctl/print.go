@@ -177,14 +177,3 @@ func words(d time.Duration) string {
 	}
 	return period.Format(d)
 }
-
-func counted(n int64, noun string) string {
-	switch {
-	case n == 1:
-	case strings.HasSuffix(noun, "s"):
-		noun += "es"
-	default:
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -20,7 +21,7 @@ func (t *tool) reset(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return t.print(map[string]int{"forgotten": n}, []string{counted(int64(n), "count") + " forgotten"})
+	return t.print(map[string]int{"forgotten": n}, []string{period.Count(int64(n), "count") + " forgotten"})
 }
 
 // given is what a key has left before and after permits were given to it. If its limit is computed in each call, both are minus what is used.
@@ -39,7 +40,7 @@ func (g given) inWords() string {
 	if g.computed {
 		before, after, what = -before, -after, "used"
 	}
-	return fmt.Sprintf("%s: %d → %s %s", strings.TrimSpace(g.Rule+" "+g.Key), before, counted(after, "permit"), what)
+	return fmt.Sprintf("%s: %d → %s %s", strings.TrimSpace(g.Rule+" "+g.Key), before, period.Count(after, "permit"), what)
 }
 
 // give gives permits back to keys under the rules of a name, or takes some.

@@ -12,6 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/internal/traffic"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -125,13 +126,13 @@ func (t *tool) showRule(r *ratelimit.UsedRule) (row shownRule, inForce string, e
 		}
 	}
 	if row.Keys > 0 {
-		parts = append(parts, counted(int64(row.Keys), "key")+" overridden")
+		parts = append(parts, period.Count(int64(row.Keys), "key")+" overridden")
 	}
 	if row.Blocked > 0 {
-		parts = append(parts, counted(int64(row.Blocked), "key")+" blocked")
+		parts = append(parts, period.Count(int64(row.Blocked), "key")+" blocked")
 	}
 	if row.Paused > 0 {
-		parts = append(parts, counted(int64(row.Paused), "key")+" paused")
+		parts = append(parts, period.Count(int64(row.Paused), "key")+" paused")
 	}
 	return row, strings.Join(parts, "; "), nil
 }
@@ -145,11 +146,11 @@ func declared(r *ratelimit.UsedRule) string {
 	for _, limit := range slices.Sorted(maps.Keys(r.Limits)) {
 		by := fmt.Sprint(r.Limits[limit])
 		if texts == nil {
-			by = counted(int64(r.Limits[limit]), "process")
+			by = period.Count(int64(r.Limits[limit]), "process")
 		}
 		texts = append(texts, fmt.Sprintf("%d (%s)", limit, by))
 	}
-	return strings.Join(texts, ", ") + " " + perWindow(r.Window())
+	return strings.Join(texts, ", ") + " " + traffic.PerWindow(r.Window())
 }
 
 // inWords puts a limit and its window into words.
@@ -158,12 +159,7 @@ func inWords(r ratelimit.Rule) string {
 	if r.Computed {
 		limit = "computed"
 	}
-	return limit + " " + perWindow(r.Window())
-}
-
-// perWindow puts a window into words, as errors do: "per hour (leaky-bucket)" for "leaky:1h".
-func perWindow(window string) string {
-	return strings.TrimPrefix(ratelimit.Violation{Window: window}.String(), "0 ")
+	return limit + " " + traffic.PerWindow(r.Window())
 }
 
 // settingName returns the name by which settings name a rule. It is one for all unnamed rules of a method, such as pkg.Type.Method#2.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
@@ -78,7 +79,7 @@ func (t *tool) importSettings(ctx context.Context, args []string) error {
 		return err
 	}
 	found := map[string]int{"imported": len(settings), "before": len(before), "after": len(after)}
-	return t.print(found, []string{fmt.Sprintf("%d imported; the store had %s and has %d", len(settings), counted(int64(len(before)), "setting"), len(after))}, []string{where})
+	return t.print(found, []string{fmt.Sprintf("%d imported; the store had %s and has %d", len(settings), period.Count(int64(len(before)), "setting"), len(after))}, []string{where})
 }
 
 // readSettings reads and checks exported settings. An empty file has none.

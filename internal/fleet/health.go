@@ -2,9 +2,9 @@ package fleet
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
 )
 
 // The history consists of slots, and goes back so far.
@@ -34,16 +34,9 @@ func (f *Fleet) Health(ctx context.Context) (h Health, err error) {
 	}
 	h.RoundTrip = time.Since(began)
 	if replies, err := f.server.Do(ctx, Command{"INFO", "memory"}); err == nil {
-		info, _ := replies[0].(string)
-		h.Memory, h.MaxMemory = infoNumber(info, "used_memory"), infoNumber(info, "maxmemory")
+		text, _ := replies[0].(string)
+		info := redisinfo.Fields(text)
+		h.Memory, h.MaxMemory = redisinfo.Number(info, "used_memory"), redisinfo.Number(info, "maxmemory")
 	}
 	return h, nil
-}
-
-// infoNumber returns a number from the reply to INFO, or 0.
-func infoNumber(info, name string) int64 {
-	_, rest, _ := strings.Cut("\r\n"+info, "\r\n"+name+":")
-	text, _, _ := strings.Cut(rest, "\r\n")
-	n, _ := strconv.ParseInt(text, 10, 64)
-	return n
 }

@@ -1,5 +1,24 @@
 package period
 
+import (
+	"strconv"
+	"strings"
+)
+
+// Count puts a number before its noun: "1 process", "3 processes".
+func Count(n int64, noun string) string { return strconv.FormatInt(n, 10) + " " + Noun(n, noun) }
+
+// Noun returns a noun after a number: "process" for 1, "processes" for 3.
+func Noun(n int64, noun string) string {
+	switch {
+	case n == 1:
+		return noun
+	case strings.HasSuffix(noun, "s"):
+		return noun + "es"
+	}
+	return noun + "s"
+}
+
 // Word returns the name of a period in a sentence: "minute" for "1m", and the text itself if the period has no name. The text is one that
 // Format has written.
 func Word(text string) string {

@@ -1,7 +1,10 @@
 // Package redisinfo parses the replies of a Redis server to INFO. It sends no commands.
 package redisinfo
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Fields returns the fields of a reply to INFO, or to CLUSTER INFO.
 func Fields(text string) map[string]string {
@@ -23,4 +26,10 @@ func List(value string) map[string]string {
 		}
 	}
 	return parts
+}
+
+// Number returns a number among fields or parts, or 0.
+func Number(fields map[string]string, name string) int64 {
+	n, _ := strconv.ParseInt(fields[name], 10, 64)
+	return n
 }

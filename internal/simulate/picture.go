@@ -39,7 +39,7 @@ func Draw(title string, results ...*Result) []byte {
 	}
 	s := new(svg.Drawing)
 	s.Text("title", svg.At(left, 28), printable.Text(title, 90))
-	s.Text("label", svg.At(left, 48), fmt.Sprintf("%s: %s, %s", load, count(int64(len(load.Calls)), "call"), count(int64(len(load.Keys)), "key")))
+	s.Text("label", svg.At(left, 48), fmt.Sprintf("%s: %s, %s", load, period.Count(int64(len(load.Calls)), "call"), period.Count(int64(len(load.Keys)), "key")))
 	y := headHeight
 	for _, r := range results {
 		y = r.draw(s, y, ceiling(most))

@@ -3,7 +3,6 @@ package simulate
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -18,8 +17,8 @@ const shownKeys = 5
 // PrintTable prints the refused calls by rule and key. For each rule it prints the keys with the most refused calls.
 func (r *Result) PrintTable(out io.Writer) error {
 	total := r.Admitted + r.Refused
-	fmt.Fprintf(out, "%s: %s, %s; %d admitted%s, %d refused%s\n\n", r.Load, count(total, "call"),
-		count(int64(len(r.Load.Keys)), "key"), r.Admitted, r.waits(), r.Refused, share(r.Refused, total))
+	fmt.Fprintf(out, "%s: %s, %s; %d admitted%s, %d refused%s\n\n", r.Load, period.Count(total, "call"),
+		period.Count(int64(len(r.Load.Keys)), "key"), r.Admitted, r.waits(), r.Refused, share(r.Refused, total))
 	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "RULE\tKEY\tCALLS\tREFUSED\tLONGEST RETRY DELAY")
 	for i := range r.Rules {
@@ -92,11 +91,4 @@ func share(part, whole int64) string {
 		return ""
 	}
 	return fmt.Sprintf(" (%.1f%%)", 100*float64(part)/float64(whole))
-}
-
-func count(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.FormatInt(n, 10) + " " + noun
 }

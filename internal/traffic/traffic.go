@@ -17,6 +17,11 @@ type Named struct {
 	Window string `json:"window"`
 }
 
+// PerWindow puts a rule's window into words, as errors do: "per hour (leaky-bucket)" for "leaky:1h".
+func PerWindow(window string) string {
+	return strings.TrimPrefix(ratelimit.Violation{Window: window}.String(), "0 ")
+}
+
 // Rates are numbers of decisions per second.
 type Rates struct {
 	Calls   float64 `json:"decisions"`

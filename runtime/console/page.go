@@ -17,6 +17,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/internal/traffic"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -25,7 +26,7 @@ var pages embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"ago": ago, "choice": choice, "ruleName": ruleName, "bytes": inBytes, "count": count, "cut": cut, "full": fullTime, "rate": perSecond, "span": span, "share": share,
-	"shown": key.Shown, "what": whatIs, "window": perWindow, "label": labelled,
+	"shown": key.Shown, "what": whatIs, "window": traffic.PerWindow, "label": labelled,
 }).ParseFS(pages, "page/*.html"))
 
 // page is what every page has.
@@ -148,14 +149,7 @@ func span(d time.Duration) string {
 }
 
 // count puts a number with its noun: "1 rule", "12,000 rules".
-func count(n int, noun string) string {
-	if n != 1 {
-		if noun = noun + "s"; strings.HasSuffix(noun, "sss") {
-			noun = strings.TrimSuffix(noun, "s") + "es"
-		}
-	}
-	return thousands(int64(n)) + " " + noun
-}
+func count(n int, noun string) string { return thousands(int64(n)) + " " + period.Noun(int64(n), noun) }
 
 func thousands(n int64) string {
 	text := strconv.FormatInt(n, 10)
@@ -206,11 +200,6 @@ func cut(text string) string {
 
 func fullTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 
-// perWindow puts a rule's window into words: "per hour (leaky-bucket)" for "leaky:1h".
-func perWindow(window string) string {
-	return strings.TrimPrefix(ratelimit.Violation{Window: window}.String(), "0 ")
-}
-
 // whatIs says what a setting does: "limit 500, mode shadow". A template shows its end apart.
 func whatIs(s *fleet.Setting) string {
 	if s == nil {
@@ -240,7 +229,7 @@ func whatIs(s *fleet.Setting) string {
 
 // ruleName is how a page names a rule: with its window and, if it has one, its key.
 func ruleName(r ratelimit.Rule) string {
-	name := r.Name + " · " + perWindow(r.Window())
+	name := r.Name + " · " + traffic.PerWindow(r.Window())
 	if r.Key != "" {
 		name += " · " + r.Key
 	}
