@@ -204,6 +204,25 @@ func TestOutage(t *testing.T) {
 	limittest.RequireAllowed(t, closed(t.Context()))
 }
 
+// A call that ends while the store is away does not hold its permit for ever.
+func TestOutageOfARunningCall(t *testing.T) {
+	store := limittest.NewOutage(limittest.NewClock())
+	limiter := ratelimit.New(store)
+	rules := wrap.NewRules("report.Maker.Make", ratelimit.Rule{Name: "make", Limit: 1, Algorithm: ratelimit.Concurrency})
+	begin := func() (wrap.Taken, error) { return wrap.Begin(t.Context(), limiter, rules, wrap.Charge{Cost: 1}) }
+	for range 3 {
+		taken, err := begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = begin()
+		limittest.RequireRefused(t, err, "make")
+		store.Begin(nil)
+		taken.Release(t.Context())
+		store.End()
+	}
+}
+
 // While the store is away, rules of instance scope still count, whatever the failure policy of the others.
 func TestOutageOfAPart(t *testing.T) {
 	store := limittest.NewOutage(limittest.NewClock())

@@ -3,6 +3,7 @@ package limittest
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,6 +32,9 @@ type Outage struct {
 	working
 	clock *Clock
 	cause atomic.Pointer[error]
+
+	adjusting sync.Mutex
+	late      []engine.Call // give back permits of calls that were over while the store failed
 }
 
 // working is the store between outages.
@@ -52,8 +56,16 @@ func (o *Outage) Begin(cause error) {
 	o.cause.Store(&cause)
 }
 
-// End makes the store work again.
-func (o *Outage) End() { o.cause.Store(nil) }
+// End makes the store work again. Permits of [ratelimit.Concurrency] that calls could not give back meanwhile are back then.
+func (o *Outage) End() {
+	o.cause.Store(nil)
+	o.adjusting.Lock()
+	defer o.adjusting.Unlock()
+	for i := range o.late {
+		_ = o.working.Adjust(context.Background(), &o.late[i])
+	}
+	o.late = nil
+}
 
 func (o *Outage) failure() error {
 	if cause := o.cause.Load(); cause != nil {
@@ -84,10 +96,23 @@ func (o *Outage) Decide(ctx context.Context, call *engine.Call) (engine.Verdict,
 
 // Adjust implements ratelimit.Store.
 func (o *Outage) Adjust(ctx context.Context, call *engine.Call) error {
-	if err := o.failure(); err != nil {
-		return err
+	o.adjusting.Lock()
+	defer o.adjusting.Unlock()
+	err := o.failure()
+	if err == nil {
+		return o.working.Adjust(ctx, call)
 	}
-	return o.working.Adjust(ctx, call)
+	late := *call
+	late.Claims = nil
+	for _, c := range call.Claims {
+		if c.Rule.Kind.CountsRunning() && c.Delta < 0 {
+			late.Claims = append(late.Claims, c)
+		}
+	}
+	if len(late.Claims) > 0 {
+		o.late = append(o.late, late)
+	}
+	return err
 }
 
 // Reset implements ratelimit.Store.
