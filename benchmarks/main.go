@@ -61,6 +61,7 @@ var sections = []struct {
 	{"commands", measureCommands},
 	{"memory", measureMemory},
 	{"amounts", measureAmounts},
+	{"running", measureRunning},
 	{"process", measureProcess},
 	{"throughput", measureThroughput},
 	{"latency", measureLatency},
@@ -77,7 +78,7 @@ func main() {
 	testing.Init() // for testing.Benchmark's own flags
 	smoke := flag.Bool("quick", false, "run every case for a moment only, to see that it works; the figures mean nothing")
 	out := flag.String("out", "", "also put the tables between the markers in this `file`")
-	only := flag.String("only", "", "measure only these `sections`, of server,worst,commands,memory,amounts,process,throughput,latency,refused,leased,fleet")
+	only := flag.String("only", "", "measure only these `sections`, of server,worst,commands,memory,amounts,running,process,throughput,latency,refused,leased,fleet")
 	subjects := flag.Int("subjects", 0, "`number` of subjects to measure memory over (default 1000000)")
 	flag.Parse()
 	e := full

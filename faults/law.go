@@ -17,6 +17,9 @@ type Law struct {
 	Least func(from, to int64) int64
 	// Prepaid says that a call pays for the calls before it, and nothing for itself.
 	Prepaid bool
+	// Per is set for calls that run: the permits of a call count from when it is admitted until they are given back, or for Per if that is not
+	// known.
+	Per int64
 	// Span bounds the spans that have to be looked at; 0 is any length.
 	Span int64
 }
@@ -52,7 +55,10 @@ func LawOf(rule ratelimit.Rule, entries []Entry) Law {
 		return fixedLaw(rule, entries)
 	case rule.Algorithm == ratelimit.SlidingCounter:
 		return Law{Most: within(rule.Limit, per), Least: within(rule.Limit, per+2*per/max(1, rule.Slices)), Span: 3 * per}
-	case rule.Algorithm == ratelimit.SlidingWindow, rule.Algorithm == ratelimit.Concurrency: // calls that nobody releases end after the period
+	case rule.Algorithm == ratelimit.Concurrency:
+		most := within(rule.Limit, 1)
+		return Law{Most: most, Least: most, Span: 1, Per: per}
+	case rule.Algorithm == ratelimit.SlidingWindow:
 		most := within(rule.Limit, per)
 		return Law{Most: most, Least: most, Span: per}
 	}

@@ -18,6 +18,9 @@ type charge struct {
 // that would keep it.
 func Audit(law Law, entries []Entry) error {
 	var known, all []charge
+	if law.Per > 0 {
+		return law.auditRunning(entries)
+	}
 	for _, e := range entries {
 		if e.Outcome == Unknown {
 			all = append(all, charge{e.Cost, e.Sent, e.Received + lateness})
@@ -42,6 +45,40 @@ func Audit(law Law, entries []Entry) error {
 		}
 	}
 	return nil
+}
+
+// auditRunning is Audit for calls that run.
+func (l Law) auditRunning(entries []Entry) error {
+	var known, possible []charge
+	for _, e := range entries {
+		switch {
+		case e.Outcome == Unknown:
+			possible = append(possible, charge{e.Cost, e.Sent, e.Received + lateness + l.Per})
+		case e.Outcome == Admitted && e.Back == 0:
+			known, possible = append(known, charge{e.Cost, e.At, e.Over}), append(possible, charge{e.Cost, e.At, e.At + l.Per})
+		case e.Outcome == Admitted:
+			known, possible = append(known, charge{e.Cost, e.At, e.Over}), append(possible, charge{e.Cost, e.At, e.Back})
+		}
+	}
+	for _, e := range entries {
+		switch most := l.Most(e.At, e.At); {
+		case e.Outcome == Admitted && heldAt(known, e.At, -clockSlack) > most:
+			return fmt.Errorf("%d permits at the same time; at most %d may be: %+v", heldAt(known, e.At, -clockSlack), most, e)
+		case e.Outcome == Refused && heldAt(possible, e.At, clockSlack)+e.Cost <= l.Least(e.At, e.At):
+			return fmt.Errorf("refused without reason: %+v", e)
+		}
+	}
+	return nil
+}
+
+// heldAt returns how many permits are held at a time. Each charge ends later by so many microseconds.
+func heldAt(charges []charge, at, later int64) (sum int64) {
+	for _, c := range charges {
+		if c.from <= at && at < c.to+later {
+			sum += c.cost
+		}
+	}
+	return sum
 }
 
 // sortCharges sorts by time, and at one time by cost: what is prepaid comes last.

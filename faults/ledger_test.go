@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +26,9 @@ func rules() []ratelimit.Rule {
 	}
 }
 
+// running is the rule of the calls that run in every load.
+var running = ratelimit.Rule{Name: "running", Limit: 2, Per: 3 * time.Second, Algorithm: ratelimit.Concurrency}
+
 // leased has rules whose permits may be taken ahead.
 func leased() []ratelimit.Rule {
 	const per, lease = 300 * time.Millisecond, 100 * time.Millisecond
@@ -38,8 +42,17 @@ func leased() []ratelimit.Rule {
 
 var keys = []string{"a", "b"}
 
-// press makes calls under the rules for a time. Some callers of an impatient crowd give up soon.
+// press makes calls under the rules for a time, and calls that run. Some callers of an impatient crowd give up soon.
 func press(b *Book, limiter *ratelimit.Limiter, d time.Duration, rules []ratelimit.Rule, impatient bool) {
+	var runners sync.WaitGroup
+	defer runners.Wait()
+	runners.Go(func() {
+		Press(d, 6, func(ctx context.Context, _, n int) {
+			q := ratelimit.Request{Rule: running, Key: keys[n%len(keys)], Cost: 1 + int64(n%7/6)}
+			b.Run(ctx, limiter.Allow, rand.N(20*time.Millisecond), q)
+			time.Sleep(rand.N(10 * time.Millisecond))
+		})
+	})
 	Press(d, 8, func(ctx context.Context, caller, n int) {
 		if impatient && n%2 == 0 {
 			ended, cancel := context.WithTimeout(ctx, time.Duration(rand.IntN(1000))*time.Microsecond)
@@ -59,7 +72,7 @@ func press(b *Book, limiter *ratelimit.Limiter, d time.Duration, rules []ratelim
 func audit(t *testing.T, b *Book, rules []ratelimit.Rule) {
 	t.Helper()
 	t.Logf("%d calls were admitted, %d refused, and of %d it is unknown", b.Count(Admitted), b.Count(Refused), b.Count(Unknown))
-	for _, rule := range rules {
+	for _, rule := range append(rules, running) {
 		for _, key := range keys {
 			entries := b.Of(rule.Name, key)
 			if err := Audit(LawOf(rule, entries), entries); err != nil {
@@ -74,7 +87,7 @@ func TestLedgerRejectsAnotherLimit(t *testing.T) {
 	var b Book
 	press(&b, ratelimit.New(memstore.New()), 1500*time.Millisecond, rules(), false)
 	audit(t, &b, rules())
-	for _, rule := range rules() {
+	for _, rule := range append(rules(), running) {
 		for _, by := range []int64{-1, +1} {
 			other := rule
 			other.Limit += by

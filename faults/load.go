@@ -29,6 +29,7 @@ type Entry struct {
 	At             int64 // of the server: when the call was admitted, or refused; 0 if the outcome is unknown
 	RetryAfter     int64
 	Leased         bool  // the permits had been taken ahead
+	Over, Back     int64 // of a call that runs: when it was over, and when its permits were certainly back; 0 if that is not known
 	Err            error `json:"-"` // of an unknown outcome
 }
 
@@ -91,6 +92,22 @@ func (b *Book) Call(ctx context.Context, decide Decide, requests ...ratelimit.Re
 		b.entries = append(b.entries, e)
 	}
 	return d
+}
+
+// Run makes a call that runs for a time, and then releases its permits. It writes down an entry.
+func (b *Book) Run(ctx context.Context, decide Decide, d time.Duration, q ratelimit.Request) {
+	var own Book
+	decision := own.Call(ctx, decide, q)
+	if e := &own.entries[0]; e.Outcome == Admitted {
+		time.Sleep(d)
+		e.Over = time.Now().UnixMicro()
+		if err := decision.Release(ctx); err == nil {
+			e.Back = time.Now().UnixMicro()
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.entries = append(b.entries, own.entries...)
 }
 
 // wasRemembered reports whether a call was refused without asking the store. A refusal by a block does not say so, but its time may be before the

@@ -114,6 +114,24 @@ func TestKeyAsItIsShown(t *testing.T) {
 	require(t, server.Addr, done, "1 count forgotten", "reset", "-shown", "login", "a%7Bb")
 }
 
+// inspect shows how many permits are held by calls that run.
+func TestInspectShowsRunningCalls(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	rule := ratelimit.Rule{Name: "make", Key: "{team}", Algorithm: ratelimit.Concurrency, Limit: 4, Per: time.Minute}
+	f.known(map[string]string{"make": ruleText(rule)})
+	d, err := f.Allow(t.Context(), ratelimit.Request{Rule: rule, Key: "red", Cost: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.allow(1, rule, "red")
+	require(t, server.Addr, done, "3 of 4", "inspect", "make", "red")
+	if err := d.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	require(t, server.Addr, done, "1 of 4", "inspect", "make", "red")
+}
+
 // inspect shows waiting calls and free places, for all algorithms that let calls wait.
 func TestInspectShowsWhoWaits(t *testing.T) {
 	server := redistest.Start(t)

@@ -367,6 +367,41 @@ func TestLostReleaseLeavesNoPermit(t *testing.T) {
 	eventually(t, "the permits are back", func() bool { return direct.running(t, rule) == 0 })
 }
 
+// Over an outage, permits of calls that ended meanwhile come back, and those of calls that go on stay taken, also if the server has lost them.
+func TestRunningCallsOverAnOutage(t *testing.T) {
+	for name, args := range map[string][]string{"keeps its data": {"--appendonly", "yes", "--appendfsync", "always"}, "loses its data": nil} {
+		server := redistest.Start(t, args...)
+		s, rule := onServer(t, server), atATime(1000)
+		rule.Per = time.Hour
+		rules := wrap.NewRules("p.T.M", rule)
+		var all []wrap.Taken
+		for range 5 {
+			taken, err := s.begin(t, t.Context(), rules)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, taken)
+		}
+		server.Stop()
+		for _, taken := range all[:3] {
+			taken.Release(t.Context())
+		}
+		server.Restart()
+		count := func() int64 {
+			d, err := s.limiter.Peek(t.Context(), ratelimit.Request{Rule: rule, Key: "k"})
+			if err != nil {
+				return -1
+			}
+			return d.Quotas[0].Limit - d.Quotas[0].Remaining
+		}
+		eventually(t, "two calls run on a server that "+name, func() bool { return count() == 2 })
+		for _, taken := range all[3:] {
+			taken.Release(t.Context())
+		}
+		eventually(t, "no call runs on a server that "+name, func() bool { return count() == 0 })
+	}
+}
+
 // While the store fails, the failure policy decides. What it lets pass is over without a trace.
 func TestRunningCallsWhileTheStoreFails(t *testing.T) {
 	for policy, most := range map[ratelimit.FailurePolicy]int{ratelimit.FailOpen: 5, ratelimit.FailLocal: 2, ratelimit.FailClosed: 0} {
