@@ -3,15 +3,18 @@ package grpclimit
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // FromError is the inverse of [Error]. It returns an error that wraps an error of the runtime and still has the status of err. A refusal has
@@ -78,31 +81,58 @@ func (r *remote) Unwrap() error { return r.error }
 // GRPCStatus returns the status. Package status calls it.
 func (r *remote) GRPCStatus() *status.Status { return r.status }
 
-// UnaryClientInterceptor returns an interceptor that applies [FromError] to the errors of calls.
-func UnaryClientInterceptor() grpc.UnaryClientInterceptor {
+// UnaryClientInterceptor returns an interceptor that applies [FromError] to the errors of calls. See [WithLimits] for its option.
+func UnaryClientInterceptor(opts ...ClientOption) grpc.UnaryClientInterceptor {
+	limits := newLimits(opts)
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		return FromError(invoke(ctx, method, req, reply, cc, opts...))
+		taken, err := limits.take(ctx, method)
+		if err != nil {
+			return err
+		}
+		var server peer.Peer // stays zero if the call is not sent
+		err = invoke(ctx, method, req, reply, cc, slices.Concat(opts, []grpc.CallOption{grpc.Peer(&server)})...)
+		if err != nil && server.Addr == nil {
+			limits.giveBack(ctx, taken)
+		}
+		limits.pause(ctx, taken, err)
+		return FromError(err)
 	}
 }
 
-// StreamClientInterceptor returns an interceptor that applies [FromError] to the errors of streams.
-func StreamClientInterceptor() grpc.StreamClientInterceptor {
+// StreamClientInterceptor returns an interceptor that applies [FromError] to the errors of streams. See [WithLimits] for its option.
+func StreamClientInterceptor(opts ...ClientOption) grpc.StreamClientInterceptor {
+	limits := newLimits(opts)
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		taken, err := limits.take(ctx, method)
+		if err != nil {
+			return nil, err
+		}
 		stream, err := open(ctx, desc, cc, method, opts...)
 		if err != nil {
+			limits.giveBack(ctx, taken)
 			return nil, FromError(err)
 		}
-		return clientStream{stream}, nil
+		return &clientStream{ClientStream: stream, limits: limits, taken: taken}, nil
 	}
 }
 
-type clientStream struct{ grpc.ClientStream }
-
-func (s clientStream) Header() (metadata.MD, error) {
-	md, err := s.ClientStream.Header()
-	return md, FromError(err)
+type clientStream struct {
+	grpc.ClientStream
+	limits *limits
+	taken  wrap.Taken
 }
 
-func (s clientStream) CloseSend() error          { return FromError(s.ClientStream.CloseSend()) }
-func (s clientStream) SendMsg(message any) error { return FromError(s.ClientStream.SendMsg(message)) }
-func (s clientStream) RecvMsg(message any) error { return FromError(s.ClientStream.RecvMsg(message)) }
+// seen returns an error of the stream as an error of the runtime. It pauses the key if the error asks for that.
+func (s *clientStream) seen(err error) error {
+	s.limits.pause(s.Context(), s.taken, err)
+	return FromError(err)
+}
+
+func (s *clientStream) Header() (metadata.MD, error) {
+	md, err := s.ClientStream.Header()
+	return md, s.seen(err)
+}
+
+func (s *clientStream) CloseSend() error          { return s.seen(s.ClientStream.CloseSend()) }
+func (s *clientStream) SendMsg(message any) error { return s.seen(s.ClientStream.SendMsg(message)) }
+func (s *clientStream) RecvMsg(message any) error { return s.seen(s.ClientStream.RecvMsg(message)) }

@@ -15,5 +15,8 @@
 // Server interceptors also set the values of clientIP(ctx) and userID(ctx) in directives. Statuses contain the names and numbers of rules, but
 // never keys or methods. A rule without a name is called rule-1, rule-2 and so on.
 //
+// A client interceptor with [WithLimits] keeps the limits of a far side: its calls wait for permits, and hold in all programs while the far side
+// asks for quiet.
+//
 // The package is not for authentication: it asks a function of yours who the user is.
 package grpclimit

@@ -1,0 +1,109 @@
+package grpclimit
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
+)
+
+// ClientOption changes a client interceptor.
+type ClientOption func(*limits)
+
+// limits are the rules for the calls of a client. The zero limits let every call pass.
+type limits struct {
+	limiter *ratelimit.Limiter
+	key     func(ctx context.Context, method string) (string, error)
+	rules   *wrap.Rules
+}
+
+// WithLimits limits the calls of a client by rules. All rules count for the key of the call, which the function key returns; if it is nil, all
+// calls share the permits. The method is a full one, such as /grpc.health.v1.Health/Check. A call waits as long as the rules' Wait says. One
+// that is refused is not sent: its error is the one of package ratelimit, and has a status. A stream takes one permit when it begins.
+//
+// A status ResourceExhausted or Unavailable with a RetryInfo pauses the key for so long, up to a day, in all programs with the limiter's prefix:
+// calls that may wait longer hold, and others are refused. For that, rules become Pausable, except those with Cron, Lease, or a mode that
+// refuses nothing. If gRPC could not send a call, its permits go back.
+//
+// WithLimits panics if there is no rule, if a rule is not valid, has Distinct or is a Concurrency, or if the limiter is nil.
+func WithLimits(
+	limiter *ratelimit.Limiter, key func(ctx context.Context, method string) (string, error), rules []ratelimit.Rule,
+) ClientOption {
+	const name = "grpclimit.WithLimits"
+	if len(rules) == 0 {
+		panic(name + ": there is no rule")
+	}
+	rules = slices.Clone(rules)
+	for i := range rules {
+		r := &rules[i]
+		if r.Distinct != "" || r.Algorithm == ratelimit.Concurrency && r.Cron == "" {
+			panic(name + ": rule " + strconv.Quote(r.Name) + " counts members or calls that run; expected one that counts calls")
+		}
+		r.Pausable = r.Cron == "" && r.Lease == 0 && r.Mode == ratelimit.ModeEnforce
+	}
+	prepared := wrap.NewRules(name, rules...)
+	all := limits{wrap.Limiter(name, limiter, prepared), key, prepared}
+	return func(l *limits) { *l = all }
+}
+
+func newLimits(opts []ClientOption) *limits {
+	l := &limits{}
+	for _, option := range opts {
+		option(l)
+	}
+	return l
+}
+
+// take takes the permits of a call. The charge is nil if there are no rules.
+func (l *limits) take(ctx context.Context, method string) (wrap.Taken, error) {
+	if l.rules == nil {
+		return nil, nil
+	}
+	subject := wrap.Everybody
+	if l.key != nil {
+		var err error
+		if subject, err = l.key(ctx, method); err == nil && subject == "" {
+			err = errors.New("the key is empty")
+		}
+		if err != nil {
+			return nil, withStatus(wrap.Failed(ctx, l.limiter, l.rules.Named(l.rules.Rules()[0].Name).KeyError("", err)))
+		}
+	}
+	charges := slices.Repeat([]wrap.Charge{{Key: subject, Cost: 1}}, len(l.rules.Rules()))
+	taken, err := wrap.Begin(ctx, l.limiter, l.rules, charges...)
+	if err != nil {
+		return nil, withStatus(err)
+	}
+	return taken, nil
+}
+
+// withStatus returns an error of package ratelimit, or one of the context, with its status.
+func withStatus(err error) error {
+	s, ok := status.FromError(Error(err))
+	if !ok {
+		s = status.FromContextError(err)
+	}
+	return &remote{err, s}
+}
+
+// giveBack gives back the permits of a call that was not sent.
+func (l *limits) giveBack(ctx context.Context, taken wrap.Taken) {
+	if taken != nil {
+		taken.Settle(ctx, make([]int64, len(l.rules.Rules()))...)
+	}
+}
+
+// pause pauses the key of a call if its error asks for that.
+func (l *limits) pause(ctx context.Context, taken wrap.Taken, err error) {
+	if code := status.Code(err); taken == nil || code != codes.ResourceExhausted && code != codes.Unavailable {
+		return
+	}
+	taken.Pause(ctx, slices.Repeat([]time.Duration{wrap.RetryAfter(err)}, len(l.rules.Rules()))...)
+}
