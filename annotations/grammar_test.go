@@ -9,20 +9,23 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/directives.md")
 
-// TestDocs keeps docs/directives.md equal to the table; -update rewrites it.
+// TestDocs keeps the list at the end of docs/directives.md equal to the table; -update rewrites it.
 func TestDocs(t *testing.T) {
-	const path = "../docs/directives.md"
-	want := documentation()
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	const path, mark = "../docs/directives.md", "<!-- What follows is written by make generate from annotations/spec.go. -->\n"
 	got, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(got) != want {
+	byHand, _, marked := strings.Cut(string(got), mark)
+	if !marked {
+		t.Fatalf("%s lacks %s", path, mark)
+	}
+	want := byHand + mark + documentation()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if string(got) != want {
 		t.Errorf("%s differs from the table of arguments; run: make generate", path)
 	}
 }
@@ -30,11 +33,10 @@ func TestDocs(t *testing.T) {
 // documentation returns the table of arguments in Markdown.
 func documentation() string {
 	var b strings.Builder
-	b.WriteString("<!-- Written by make generate from annotations/spec.go. -->\n\n# Directives\n\nFor those who write rules: every verb and every argument.\n\n" +
-		"`go doc github.com/ratelimit-go/ratelimit/annotations` has the grammar, and `ratelimit help rule` prints one verb.\n")
+	b.WriteString("\n## Every verb and argument\n")
 	cell := strings.NewReplacer("|", `\|`)
 	for _, v := range Verbs {
-		b.WriteString("\n## `//ratelimit:" + v.Name + "`\n\nGoes " + v.On + ". It " + v.Doc + ".\n")
+		b.WriteString("\n### `//ratelimit:" + v.Name + "`\n\nGoes " + v.On + ". It " + v.Doc + ".\n")
 		if len(v.Args) > 0 {
 			b.WriteString("\n| argument | value | meaning |\n|---|---|---|\n")
 		}

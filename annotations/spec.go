@@ -71,7 +71,7 @@ var options = []Argument{
 // To add an argument to rule, add a row here and its field to ratelimit.Rule.
 var Verbs = []Verb{
 	{Name: "wrap", On: aboveType, Doc: "sets options of the wrapper; a type has at most one", Args: options},
-	{Name: "guard", On: aboveStruct, Doc: "instead of wrap, with the same options: no wrapper, but a guard that the methods of the struct call themselves",
+	{Name: "guard", On: aboveStruct, Doc: "generates no wrapper but a guard, which the methods of the struct call themselves; it takes the options of wrap",
 		Args: options},
 	{Name: "rule", On: aboveMethod + ", or " + aboveType, Doc: "sets one limit; there may be several rules, one on each line", Args: []Argument{
 		{Name: "name", Kind: NameKind, Field: "Name", Doc: "names the rule in errors, metrics and headers; pkg.Type.Method if absent, or pkg.Type on a type"},
