@@ -24,7 +24,10 @@ type LimitedArena struct {
 // If this does not compile, Arena has changed: run "go tool ratelimit" in this directory.
 var _ Arena = (*LimitedArena)(nil)
 
-// NewLimitedArena wraps next with the limits declared on [Arena].
+// NewLimitedArena wraps next with the limits declared on [Arena]. Use the wrapper in its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client))
+//	limited := NewLimitedArena(next, limiter)
 func NewLimitedArena(next Arena, limiter *ratelimit.Limiter) *LimitedArena {
 	return &LimitedArena{
 		next: wrap.Next("examples/game.Arena", next),

@@ -20,7 +20,10 @@ type limitedExport struct {
 	limiter *ratelimit.Limiter
 }
 
-// newLimitedExport wraps next with the limits declared on export.
+// newLimitedExport wraps next with the limits declared on export. Use the wrapper in its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client))
+//	limited := newLimitedExport(next, limiter)
 func newLimitedExport(next *export, limiter *ratelimit.Limiter) *limitedExport {
 	return &limitedExport{
 		next:    wrap.Next("examples/httpapi.export", next),

@@ -25,7 +25,10 @@ type LimitedLibrary struct {
 // If this does not compile, Library has changed: run "go tool ratelimit" in this directory.
 var _ Library = (*LimitedLibrary)(nil)
 
-// NewLimitedLibrary wraps next with the limits declared on [Library].
+// NewLimitedLibrary wraps next with the limits declared on [Library]. Use the wrapper in its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client))
+//	limited := NewLimitedLibrary(next, limiter)
 func NewLimitedLibrary(next Library, limiter *ratelimit.Limiter) *LimitedLibrary {
 	return &LimitedLibrary{
 		next:    wrap.Next("examples/httpapi.Library", next),
@@ -43,6 +46,8 @@ func (l *LimitedLibrary) RateLimits() []ratelimit.Rule {
 	return LibraryRules()
 }
 
+var libraryRule = ratelimit.Rule{Name: "client", Key: "{clientIP(ctx)}", Limit: 300, Per: time.Minute}
+
 var librarySearchRules = wrap.NewRules("examples/httpapi.Library.Search",
 	ratelimit.Rule{
 		Name:      "search",
@@ -52,7 +57,7 @@ var librarySearchRules = wrap.NewRules("examples/httpapi.Library.Search",
 		Per:       time.Second,
 		Burst:     5,
 	},
-	ratelimit.Rule{Name: "client", Key: "{clientIP(ctx)}", Limit: 300, Per: time.Minute},
+	libraryRule,
 )
 
 // Search returns the books whose title contains text.
@@ -89,7 +94,7 @@ var libraryReserveRules = wrap.NewRules("examples/httpapi.Library.Reserve",
 		Cron:  "@daily",
 		TZ:    "Europe/Berlin",
 	},
-	ratelimit.Rule{Name: "client", Key: "{clientIP(ctx)}", Limit: 300, Per: time.Minute},
+	libraryRule,
 )
 
 // Reserve keeps a copy of a book for the user.
@@ -106,7 +111,7 @@ func (l *LimitedLibrary) Reserve(ctx context.Context, isbn string) error {
 		return wrap.Failed(ctx, l.limiter, err)
 	}
 	if err := wrap.Take(ctx, l.limiter, libraryReserveRules, userID, isbn, clientIP); err != nil {
-		return wrap.Describe(err, "", wrap.Shown(err, isbn)+" is in great demand today.")
+		return wrap.Describe(err, wrap.AsDeclared, wrap.Shown(err, isbn)+" is in great demand today.")
 	}
 	return l.next.Reserve(ctx, isbn)
 }

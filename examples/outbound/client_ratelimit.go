@@ -22,7 +22,10 @@ type LimitedClient struct {
 	limiter *ratelimit.Limiter
 }
 
-// NewLimitedClient wraps next with the limits declared on [Client].
+// NewLimitedClient wraps next with the limits declared on [Client]. Use the wrapper in its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client))
+//	limited := NewLimitedClient(next, limiter)
 func NewLimitedClient(next *Client, limiter *ratelimit.Limiter) *LimitedClient {
 	return &LimitedClient{
 		next:    wrap.Next("examples/outbound.Client", next),

@@ -22,7 +22,10 @@ type LimitedGreeter struct {
 // If this does not compile, Greeter has changed: run "go tool ratelimit" in this directory.
 var _ Greeter = (*LimitedGreeter)(nil)
 
-// NewLimitedGreeter wraps next with the limits declared on [Greeter].
+// NewLimitedGreeter wraps next with the limits declared on [Greeter]. Use the wrapper in its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client))
+//	limited := NewLimitedGreeter(next, limiter)
 func NewLimitedGreeter(next Greeter, limiter *ratelimit.Limiter) *LimitedGreeter {
 	return &LimitedGreeter{
 		next:    wrap.Next("routers.Greeter", next),

@@ -24,7 +24,10 @@ type LimitedShop struct {
 // If this does not compile, Shop has changed: run "go tool ratelimit" in this directory.
 var _ Shop = (*LimitedShop)(nil)
 
-// NewLimitedShop wraps next with the limits declared on [Shop].
+// NewLimitedShop wraps next with the limits declared on [Shop]. Use the wrapper in its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client))
+//	limited := NewLimitedShop(next, limiter)
 func NewLimitedShop(next Shop, limiter *ratelimit.Limiter) *LimitedShop {
 	return &LimitedShop{
 		next:    wrap.Next("shop.Shop", next),
@@ -42,6 +45,8 @@ func (s *LimitedShop) RateLimits() []ratelimit.Rule {
 	return ShopRules()
 }
 
+var shopRule = ratelimit.Rule{Name: "client", Key: "{clientIP(ctx)}", Limit: 100, Per: time.Minute}
+
 var shopSearchRules = wrap.NewRules("shop.Shop.Search",
 	ratelimit.Rule{
 		Name:      "search",
@@ -51,7 +56,7 @@ var shopSearchRules = wrap.NewRules("shop.Shop.Search",
 		Per:       time.Second,
 		Burst:     5,
 	},
-	ratelimit.Rule{Name: "client", Key: "{clientIP(ctx)}", Limit: 100, Per: time.Minute},
+	shopRule,
 )
 
 // Search returns the products whose name contains text.
@@ -77,7 +82,7 @@ var shopOrderRules = wrap.NewRules("shop.Shop.Order",
 		Refund:  ratelimit.RefundError,
 		Message: "Two orders a minute.",
 	},
-	ratelimit.Rule{Name: "client", Key: "{clientIP(ctx)}", Limit: 100, Per: time.Minute},
+	shopRule,
 )
 
 // Order orders a product for the user, and returns the price with shipping, in cents. An order that fails does not count.
@@ -120,7 +125,10 @@ type LimitedCarrier struct {
 // If this does not compile, Carrier has changed: run "go tool ratelimit" in this directory.
 var _ Carrier = (*LimitedCarrier)(nil)
 
-// NewLimitedCarrier wraps next with the limits declared on [Carrier].
+// NewLimitedCarrier wraps next with the limits declared on [Carrier]. Use the wrapper in its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client))
+//	limited := NewLimitedCarrier(next, limiter)
 func NewLimitedCarrier(next Carrier, limiter *ratelimit.Limiter) *LimitedCarrier {
 	return &LimitedCarrier{
 		next:    wrap.Next("shop.Carrier", next),
@@ -148,7 +156,9 @@ var carrierShippingRules = wrap.NewRules("shop.Carrier.Shipping",
 	},
 )
 
-// Shipping calls the wrapped method. Limits: those that all methods share.
+// Shipping limits [Carrier.Shipping].
+//
+// Limits: those that all methods share.
 func (c *LimitedCarrier) Shipping(ctx context.Context, product string) (cents int64, err error) {
 	if err := wrap.Take(ctx, c.limiter, carrierShippingRules, wrap.Everybody); err != nil {
 		return 0, err

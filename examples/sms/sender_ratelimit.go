@@ -23,7 +23,10 @@ type LimitedSender struct {
 // If this does not compile, Sender has changed: run "go tool ratelimit" in this directory.
 var _ Sender = (*LimitedSender)(nil)
 
-// NewLimitedSender wraps next with the limits declared on [Sender].
+// NewLimitedSender wraps next with the limits declared on [Sender]. Use the wrapper in its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client))
+//	limited := NewLimitedSender(next, limiter)
 func NewLimitedSender(next Sender, limiter *ratelimit.Limiter) *LimitedSender {
 	return &LimitedSender{
 		next:    wrap.Next("examples/sms.Sender", next),
@@ -62,7 +65,10 @@ func (s *LimitedSender) SendCode(ctx context.Context, phone string) error {
 		return wrap.Failed(ctx, s.limiter, err)
 	}
 	if err := wrap.Take(ctx, s.limiter, senderSendCodeRules, phone, phone, clientIP); err != nil {
-		return wrap.Describe(err, "", "Ten codes a day; "+wrap.Shown(err, phone)+" has had them.")
+		return wrap.Describe(err,
+			wrap.AsDeclared,
+			"Ten codes a day; "+wrap.Shown(err, phone)+" has had them.",
+		)
 	}
 	return s.next.SendCode(ctx, phone)
 }

@@ -22,7 +22,10 @@ type LimitedModel struct {
 // If this does not compile, Model has changed: run "go tool ratelimit" in this directory.
 var _ Model = (*LimitedModel)(nil)
 
-// NewLimitedModel wraps next with the limits declared on [Model].
+// NewLimitedModel wraps next with the limits declared on [Model]. Use the wrapper in its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client))
+//	limited := NewLimitedModel(next, limiter)
 func NewLimitedModel(next Model, limiter *ratelimit.Limiter) *LimitedModel {
 	return &LimitedModel{
 		next:    wrap.Next("examples/tokens.Model", next),

@@ -22,7 +22,10 @@ type limitedSeller struct {
 // If this does not compile, seller has changed: run "go tool ratelimit" in this directory.
 var _ seller = (*limitedSeller)(nil)
 
-// newLimitedSeller wraps next with the limits declared on seller.
+// newLimitedSeller wraps next with the limits declared on seller. Use the wrapper in its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client))
+//	limited := newLimitedSeller(next, limiter)
 func newLimitedSeller(next seller, limiter *ratelimit.Limiter) *limitedSeller {
 	return &limitedSeller{
 		next:    wrap.Next("runtime/behaviour_test.seller", next),

@@ -57,8 +57,11 @@ func Failed(ctx context.Context, l *ratelimit.Limiter, err error) error {
 	return bridge.Failed(ctx, l, method, err)
 }
 
-// Describe sets the message of a refusal to the one of the rule with the longest delay. messages are in the order of the rules; "" means the
-// rule's own message. Describe returns other errors unchanged.
+// AsDeclared is the message of a rule whose message does not depend on the call.
+const AsDeclared = ""
+
+// Describe sets the message of a refusal to the one of the rule with the longest delay. messages are in the order of the rules. Describe returns
+// other errors unchanged.
 func Describe(err error, messages ...string) error { return bridge.Describe(err, messages) }
 
 // Shown returns the form in which the message of a refusal shows text, which is part of a key: a hash if the limiter hashes subjects, and

@@ -28,7 +28,11 @@ type LimitedCatalogServer struct {
 // If this does not compile, CatalogServer has changed: run "go tool ratelimit" in this directory.
 var _ CatalogServer = (*LimitedCatalogServer)(nil)
 
-// NewLimitedCatalogServer wraps next with the limits declared on [CatalogServer].
+// NewLimitedCatalogServer wraps next with the limits declared on [CatalogServer]. Use the wrapper in
+// its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client))
+//	limited := NewLimitedCatalogServer(next, limiter)
 func NewLimitedCatalogServer(next CatalogServer, limiter *ratelimit.Limiter) *LimitedCatalogServer {
 	return &LimitedCatalogServer{
 		next:    wrap.Next("shop.CatalogServer", next),
@@ -46,11 +50,15 @@ func (c *LimitedCatalogServer) RateLimits() []ratelimit.Rule {
 	return CatalogServerRules()
 }
 
+var catalogServerRule = ratelimit.Rule{Name: "shop.CatalogServer", Limit: 3, Per: time.Hour}
+
 var catalogServerGetRules = wrap.NewRules("shop.CatalogServer.Get",
-	ratelimit.Rule{Name: "shop.CatalogServer", Limit: 3, Per: time.Hour},
+	catalogServerRule,
 )
 
-// Get calls the wrapped method. Limits: those that all methods share.
+// Get limits [CatalogServer.Get].
+//
+// Limits: those that all methods share.
 func (c *LimitedCatalogServer) Get(ctx context.Context, arg1 *catalogpb.GetRequest) (*catalogpb.Item, error) {
 	if err := wrap.Take(ctx, c.limiter, catalogServerGetRules, wrap.Everybody); err != nil {
 		return nil, err
@@ -59,11 +67,16 @@ func (c *LimitedCatalogServer) Get(ctx context.Context, arg1 *catalogpb.GetReque
 }
 
 var catalogServerListRules = wrap.NewRules("shop.CatalogServer.List",
-	ratelimit.Rule{Name: "shop.CatalogServer", Limit: 3, Per: time.Hour},
+	catalogServerRule,
 )
 
-// List calls the wrapped method. Limits: those that all methods share.
-func (c *LimitedCatalogServer) List(arg0 *catalogpb.ListRequest, arg1 grpc.ServerStreamingServer[catalogpb.Item]) error {
+// List limits [CatalogServer.List].
+//
+// Limits: those that all methods share.
+func (c *LimitedCatalogServer) List(
+	arg0 *catalogpb.ListRequest,
+	arg1 grpc.ServerStreamingServer[catalogpb.Item],
+) error {
 	if wrap.IsNil(arg1) {
 		return wrap.Failed(context.Background(), c.limiter, catalogServerListRules.NilKey("arg1"))
 	}
@@ -86,7 +99,11 @@ type LimitedCatalogClient struct {
 // If this does not compile, CatalogClient has changed: run "go tool ratelimit" in this directory.
 var _ CatalogClient = (*LimitedCatalogClient)(nil)
 
-// NewLimitedCatalogClient wraps next with the limits declared on [CatalogClient].
+// NewLimitedCatalogClient wraps next with the limits declared on [CatalogClient]. Use the wrapper in
+// its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client))
+//	limited := NewLimitedCatalogClient(next, limiter)
 func NewLimitedCatalogClient(next CatalogClient, limiter *ratelimit.Limiter) *LimitedCatalogClient {
 	return &LimitedCatalogClient{
 		next:    wrap.Next("shop.CatalogClient", next),
@@ -104,12 +121,20 @@ func (c *LimitedCatalogClient) RateLimits() []ratelimit.Rule {
 	return CatalogClientRules()
 }
 
+var catalogClientRule = ratelimit.Rule{Name: "shop.CatalogClient", Limit: 2, Per: time.Hour}
+
 var catalogClientGetRules = wrap.NewRules("shop.CatalogClient.Get",
-	ratelimit.Rule{Name: "shop.CatalogClient", Limit: 2, Per: time.Hour},
+	catalogClientRule,
 )
 
-// Get calls the wrapped method. Limits: those that all methods share.
-func (c *LimitedCatalogClient) Get(ctx context.Context, in *catalogpb.GetRequest, opts ...grpc.CallOption) (*catalogpb.Item, error) {
+// Get limits [CatalogClient.Get].
+//
+// Limits: those that all methods share.
+func (c *LimitedCatalogClient) Get(
+	ctx context.Context,
+	in *catalogpb.GetRequest,
+	opts ...grpc.CallOption,
+) (*catalogpb.Item, error) {
 	if err := wrap.Take(ctx, c.limiter, catalogClientGetRules, wrap.Everybody); err != nil {
 		return nil, err
 	}
@@ -117,11 +142,17 @@ func (c *LimitedCatalogClient) Get(ctx context.Context, in *catalogpb.GetRequest
 }
 
 var catalogClientListRules = wrap.NewRules("shop.CatalogClient.List",
-	ratelimit.Rule{Name: "shop.CatalogClient", Limit: 2, Per: time.Hour},
+	catalogClientRule,
 )
 
-// List calls the wrapped method. Limits: those that all methods share.
-func (c *LimitedCatalogClient) List(ctx context.Context, in *catalogpb.ListRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[catalogpb.Item], error) {
+// List limits [CatalogClient.List].
+//
+// Limits: those that all methods share.
+func (c *LimitedCatalogClient) List(
+	ctx context.Context,
+	in *catalogpb.ListRequest,
+	opts ...grpc.CallOption,
+) (grpc.ServerStreamingClient[catalogpb.Item], error) {
 	if err := wrap.Take(ctx, c.limiter, catalogClientListRules, wrap.Everybody); err != nil {
 		return nil, err
 	}
@@ -139,7 +170,10 @@ type LimitedLister struct {
 // If this does not compile, Lister has changed: run "go tool ratelimit" in this directory.
 var _ Lister = (*LimitedLister)(nil)
 
-// NewLimitedLister wraps next with the limits declared on [Lister].
+// NewLimitedLister wraps next with the limits declared on [Lister]. Use the wrapper in its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client))
+//	limited := NewLimitedLister(next, limiter)
 func NewLimitedLister(next Lister, limiter *ratelimit.Limiter) *LimitedLister {
 	return &LimitedLister{
 		next:    wrap.Next("shop.Lister", next),
@@ -161,8 +195,14 @@ var listerListRules = wrap.NewRules("shop.Lister.List",
 	ratelimit.Rule{Name: "items", Limit: 100, Per: time.Hour},
 ).WithCost(0)
 
-// List calls the wrapped method. Limits: 100 per hour (a call costs 10).
-func (l *LimitedLister) List(ctx context.Context, in *catalogpb.ListRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[catalogpb.Item], error) {
+// List limits [Lister.List].
+//
+// Limits: 100 per hour (a call costs 10).
+func (l *LimitedLister) List(
+	ctx context.Context,
+	in *catalogpb.ListRequest,
+	opts ...grpc.CallOption,
+) (grpc.ServerStreamingClient[catalogpb.Item], error) {
 	if err := wrap.TakeCharges(ctx, l.limiter, listerListRules, wrap.Charge{Cost: 10}); err != nil {
 		return nil, err
 	}
@@ -179,7 +219,10 @@ type LimitedServer struct {
 	limiter *ratelimit.Limiter
 }
 
-// NewLimitedServer wraps next with the limits declared on [Server].
+// NewLimitedServer wraps next with the limits declared on [Server]. Use the wrapper in its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client))
+//	limited := NewLimitedServer(next, limiter)
 func NewLimitedServer(next *Server, limiter *ratelimit.Limiter) *LimitedServer {
 	return &LimitedServer{
 		next:    wrap.Next("shop.Server", next),

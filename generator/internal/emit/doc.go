@@ -30,11 +30,11 @@ func typeDoc(w *model.Wrapper) string {
 func limitDoc(w *model.Wrapper, next string) string {
 	name := link(w.Object.Name())
 	if w.Kind == model.Func {
-		doc := fmt.Sprintf("%s wraps %s with the limits declared on %s.", w.New, next, name)
-		return joined(wrapped(doc), w.Doc, wrapped(limits(w, w.Methods[0])))
+		doc := fmt.Sprintf("%s wraps %s with the limits declared on %s. Use what it returns in its place:", w.New, next, name)
+		return joined(wrapped(doc)+example(w, next), w.Doc, wrapped(limits(w, w.Methods[0])))
 	}
-	doc := fmt.Sprintf("%s returns a copy of %s whose funcs enforce the limits declared on %s. A nil func stays nil.", w.New, next, name)
-	docs := []string{wrapped(doc), w.Doc, sharedDoc(w)}
+	doc := fmt.Sprintf("%s returns a copy of %s whose funcs enforce the limits declared on %s. A nil func stays nil. For example:", w.New, next, name)
+	docs := []string{wrapped(doc) + example(w, next), w.Doc, sharedDoc(w)}
 	for _, m := range w.Methods {
 		if said := limits(w, m); said != "" {
 			docs = append(docs, wrapped(m.Name+": "+said))
@@ -69,22 +69,37 @@ func link(name string) string {
 	return name
 }
 
+// example returns the lines of a doc comment that show how to use the wrapper. The parameter with the wrapped value is called next.
+func example(w *model.Wrapper, next string) string {
+	return fmt.Sprintf("\n\n\tlimiter := ratelimit.New(redisstore.New(client))\n\tlimited := %s(%s, limiter)", w.New, next)
+}
+
 // methodDoc returns the user's doc comment with a paragraph about the limits.
 func methodDoc(w *model.Wrapper, m *model.Method) string {
 	said := limits(w, m)
-	if m.Doc == "" && said != "" {
-		said = m.Name + " calls the wrapped method. " + said
+	doc := m.Doc
+	if doc == "" && said != "" {
+		verb := "limits"
+		if len(m.Rules) == 0 {
+			verb = "calls"
+		}
+		doc = wrapped(m.Name + " " + verb + " " + methodLink(w, m) + ".")
 	}
-	return joined(m.Doc, wrapped(said))
+	return joined(doc, wrapped(said))
+}
+
+// methodLink names a method, as a link if it can be one.
+func methodLink(w *model.Wrapper, m *model.Method) string {
+	name := w.Object.Name() + "." + m.Name
+	if token.IsExported(w.Object.Name()) && token.IsExported(m.Name) {
+		return "[" + name + "]"
+	}
+	return name
 }
 
 // guardDoc returns the doc comment of a guard's method.
 func guardDoc(w *model.Wrapper, m *model.Method) string {
-	of := w.Object.Name() + "." + m.Name
-	if token.IsExported(w.Object.Name()) && token.IsExported(m.Name) {
-		of = "[" + of + "]"
-	}
-	said := fmt.Sprintf("%s decides whether a call of %s may go on. %s", m.Name, of, limits(w, m))
+	said := fmt.Sprintf("%s decides whether a call of %s may go on. %s", m.Name, methodLink(w, m), limits(w, m))
 	if looksBack(m) {
 		said += " If so, defer done at once, with pointers to the named results."
 	}

@@ -26,12 +26,16 @@ type function struct {
 	guards  bool           // the method belongs to a guard, so it calls no other
 	done    string         // the result of a guard's method that looks back; "" if there is none
 	failed  string         // the error beside done
+	head    string         // what stands before the parameters
 }
 
 // function chooses the names of the variables of m. It keeps the user's names, except those that would hide a name that the body
 // needs, such as those of imports and in outer.
 func (w *wrapper) function(m *model.Method, outer ...string) *function {
-	f := &function{planned: w.planned, Scope: w.block.Inside(w.imports.Names()...), method: m, generic: w.args, passed: map[int]string{}}
+	f := &function{planned: w.planned, Scope: w.block.Inside(w.imports.Names()...), method: m, generic: w.args, passed: map[int]string{}, head: "\treturn func"}
+	if w.receiver != "" {
+		f.head = "func (" + w.receiver + " *" + w.Name + w.args + ") " + m.Name
+	}
 	f.Reserve(outer...)
 	needed := w.needed(m)
 	f.Reserve(needed...)
@@ -116,19 +120,19 @@ func (f *function) wrap(name string) string { return f.Import(wrapPackage) + "."
 
 // signature returns the parameters and results.
 func (f *function) signature() *jen.Statement {
-	s := f.parameters()
-	var results []string
+	var types []string
 	for i := range f.method.Signature.Results().Len() {
-		results = append(results, f.resultType(i))
+		types = append(types, f.resultType(i))
 	}
-	if len(results) > 0 {
-		s.Params(declared(f.results, results)...)
+	if len(types) == 0 {
+		return f.parameters("")
 	}
-	return s
+	results := declared(f.results, types)
+	return f.parameters("(" + strings.Join(results, ", ") + ")").Add(brackets(len(") "), results...))
 }
 
-// parameters returns the parameters in brackets.
-func (f *function) parameters() *jen.Statement {
+// parameters returns the parameters in brackets. The results are the text that follows.
+func (f *function) parameters(results string) *jen.Statement {
 	sig := f.method.Signature
 	types := make([]string, sig.Params().Len())
 	for i := range types {
@@ -137,16 +141,18 @@ func (f *function) parameters() *jen.Statement {
 	if last := len(types) - 1; sig.Variadic() {
 		types[last] = "..." + strings.TrimPrefix(types[last], "[]")
 	}
-	return jen.Params(declared(f.params, types)...)
+	return brackets(len(f.head+" "+results), declared(f.params, types)...)
 }
 
-// declared returns the declarations of variables. Neighbours of the same type share it, as in (a, b int).
-func declared(names, types []string) (all []jen.Code) {
+// declared returns the declarations of variables. Neighbours of the same type share it, as in a, b int.
+func declared(names, types []string) (all []string) {
+	begin := ""
 	for i, t := range types {
 		if names[i] != "" && i+1 < len(types) && t == types[i+1] {
-			t = ""
+			begin += names[i] + ", "
+			continue
 		}
-		all = append(all, jen.Id(names[i]).Id(t))
+		all, begin = append(all, strings.TrimSpace(begin+names[i]+" "+t)), ""
 	}
 	return all
 }

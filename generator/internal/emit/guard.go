@@ -12,7 +12,7 @@ import (
 func (w *wrapper) guard() []*jen.Statement {
 	_, limiter := fieldsOf(w.Wrapper)
 	w.receiver = w.receiverOf(w.Wrapper)
-	decls := []*jen.Statement{w.guardType(limiter), w.guardConstructor(limiter), w.rulesFunc()}
+	decls := append([]*jen.Statement{w.guardType(limiter), w.guardConstructor(limiter), w.rulesFunc()}, w.sharedVars()...)
 	for _, m := range w.Methods {
 		f := w.function(m, append(typeParamNames(w.Wrapper), w.receiver)...)
 		f.guards, f.limiter = true, w.receiver+"."+limiter
@@ -52,10 +52,10 @@ func (f *function) needsGuard(w *wrapper) string {
 // guardSignature returns the parameters of the method, and the results of the guard's method: an error, or done and an error.
 func (f *function) guardSignature() *jen.Statement {
 	if f.done == "" {
-		return f.parameters().Error()
+		return f.parameters("error").Error()
 	}
 	done := "func(" + strings.Join(f.pointerTypes(true), ", ") + ")"
-	return f.parameters().Params(jen.Id(f.done).Id(done), jen.Id(f.failed).Error())
+	return f.parameters("("+f.done+" "+done+", "+f.failed+" error)").Params(jen.Id(f.done).Id(done), jen.Id(f.failed).Error())
 }
 
 // pointerTypes returns the types of the pointers to the results of the method, which done takes, as in *int. If named is true and the results

@@ -3,12 +3,28 @@ package emit
 import (
 	"strings"
 
+	"github.com/dave/jennifer/jen"
+
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 )
 
 // longest is the longest line of a sum, of values that are assigned or returned, and of a call that ends with a call, in bytes,
 // without indentation.
 const longest = 110
+
+// widest is the widest line of a signature.
+const widest = 120
+
+// brackets returns declarations in brackets. If the line, which has that many other bytes, gets too long, each declaration gets its own line.
+func brackets(others int, declarations ...string) *jen.Statement {
+	var codes []jen.Code
+	for _, d := range declarations {
+		codes = append(codes, jen.Id(d))
+	}
+	one := strings.Join(declarations, ", ")
+	isLong := others+len("() {"+one) > widest && len(codes) > 0 && !strings.Contains(one, "\n")
+	return jen.Custom(jen.Options{Open: "(", Close: ")", Separator: ",", Multi: isLong}, codes...)
+}
 
 // call returns a call. If the arguments do not fit on one line, each gets its own line.
 func call(fn string, args ...string) string {

@@ -20,6 +20,8 @@ type planned struct {
 	begin   names.Variables
 
 	rulesOf   map[*model.Method]string          // the variables with the rules of methods
+	shared    []ofType                          // the rules of types that several methods have
+	sharedAs  map[ofType]string                 // the variables with these rules
 	programOf map[*expr.Program]string          // the variables with the programs of expr's virtual machine
 	programs  map[*model.Method][]*expr.Program // the programs of methods, without duplicates
 }
@@ -28,7 +30,7 @@ type planned struct {
 func plan(pkg *model.Package, f *model.File) *planned {
 	p := &planned{
 		pkg: pkg.Types, block: names.NewScope(pkg.Declared...), imports: names.NewImports(pkg.Types), begin: names.NewVariables(pkg.Annotated),
-		rulesOf: map[*model.Method]string{}, programOf: map[*expr.Program]string{}, programs: map[*model.Method][]*expr.Program{},
+		rulesOf: map[*model.Method]string{}, sharedAs: map[ofType]string{}, programOf: map[*expr.Program]string{}, programs: map[*model.Method][]*expr.Program{},
 	}
 	variables := names.NewScope(slices.Concat(pkg.Declared, pkg.Imported)...)
 	for _, w := range f.Wrappers {
@@ -36,6 +38,7 @@ func plan(pkg *model.Package, f *model.File) *planned {
 		variables.Reserve(typeParamNames(w)...)
 	}
 	for _, w := range f.Wrappers {
+		p.addShared(w, variables)
 		for _, m := range w.Methods {
 			if len(m.Rules) > 0 {
 				p.rulesOf[m] = variables.Take(p.variableOf(w, m) + "Rules")

@@ -12,30 +12,73 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 	"github.com/ratelimit-go/ratelimit/internal/fields"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// vars declares the variables above methods, which hold their programs and rules.
-func (p *planned) vars(methods ...*model.Method) (vars []*jen.Statement) {
-	for _, m := range methods {
-		if len(m.Rules) > 0 {
-			vars = append(append(vars, p.programVars(m)...), p.rulesVar(m))
+// ofType is a rule of a type, as some of its methods have it.
+type ofType struct {
+	*model.Wrapper
+	ratelimit.Rule
+}
+
+// addShared names the variables for the rules of w that several methods have.
+func (p *planned) addShared(w *model.Wrapper, block *names.Scope) {
+	uses := map[ofType]int{}
+	for _, m := range w.Methods {
+		for _, r := range m.Rules {
+			of := ofType{w, r.Limit}
+			if uses[of]++; r.OfType && uses[of] == 2 {
+				p.shared = append(p.shared, of)
+				p.sharedAs[of] = block.Take(p.begin.Of(w.Object.Name(), "") + "Rule")
+			}
+		}
+	}
+}
+
+// sharedVars declares the rules of the type that several methods have:
+//
+//	var shopRule = ratelimit.Rule{Name: "client", Key: "{clientIP(ctx)}", Limit: 100, Per: time.Minute}
+func (w *wrapper) sharedVars() (vars []*jen.Statement) {
+	for _, of := range w.shared {
+		if of.Wrapper == w.Wrapper {
+			vars = append(vars, jen.Var().Id(w.sharedAs[of]).Op("=").Id(w.rule(of.Rule, "")))
 		}
 	}
 	return vars
 }
 
-// rulesVar declares the variable with the rules of m.
-func (p *planned) rulesVar(m *model.Method) *jen.Statement {
+// vars declares the variables above methods, which hold their programs and rules.
+func (w *wrapper) vars(methods ...*model.Method) (vars []*jen.Statement) {
+	for _, m := range methods {
+		if len(m.Rules) > 0 {
+			vars = append(append(vars, w.programVars(m)...), w.rulesVar(m))
+		}
+	}
+	return vars
+}
+
+// rulesVar declares the variable with the rules of m:
+//
+//	var shopOrderRules = wrap.NewRules("shop.Shop.Order",
+//		ratelimit.Rule{Name: "orders", Key: "{userID(ctx)}", Limit: 2, Per: time.Minute},
+//		shopRule,
+//	)
+func (w *wrapper) rulesVar(m *model.Method) *jen.Statement {
 	args := []string{quote(m.Scope)}
 	for _, r := range m.Rules {
-		args = append(args, p.rule(r, m.Scope))
+		rule := w.sharedAs[ofType{w.Wrapper, r.Limit}]
+		if rule == "" {
+			rule = w.rule(r.Limit, m.Scope)
+		}
+		args = append(args, rule)
 	}
-	begin := p.wrap("NewRules") + "("
-	if !isShort(p.rulesOf[m] + begin + args[0]) {
+	begin := w.wrap("NewRules") + "("
+	if !isShort(w.rulesOf[m] + begin + args[0]) {
 		begin += "\n"
 	}
-	return jen.Var().Id(p.rulesOf[m]).Op("=").Id(begin + strings.Join(args, ",\n") + ",\n)" + withCost(m))
+	return jen.Var().Id(w.rulesOf[m]).Op("=").Id(begin + strings.Join(args, ",\n") + ",\n)" + withCost(m))
 }
 
 // withCost notes the rules of m that have cost=, if there are any.
@@ -70,8 +113,8 @@ func (w *wrapper) rulesFunc() *jen.Statement {
 }
 
 // rule returns a composite literal without zero fields. It leaves out a name that NewRules sets: that of the method.
-func (p *planned) rule(r *model.Rule, method string) string {
-	rule := r.Limit
+func (p *planned) rule(rule ratelimit.Rule, method string) string {
+	limit := rule.Limit
 	if rule.Name == method {
 		rule.Name = ""
 	}
@@ -87,7 +130,7 @@ func (p *planned) rule(r *model.Rule, method string) string {
 			given = append(given, "Computed: true")
 			continue
 		}
-		given = append(given, arg.Field+": "+p.value(r, arg, value))
+		given = append(given, arg.Field+": "+p.value(arg, value, limit))
 	}
 	if rule.BlockMax > 0 {
 		given = append(given, "BlockMax: "+p.duration(rule.BlockMax))
@@ -101,11 +144,11 @@ func (p *planned) rule(r *model.Rule, method string) string {
 	return literal(p.ratelimit("Rule"), given...)
 }
 
-// value returns the Go expression for the value of an argument of r.
-func (p *planned) value(r *model.Rule, arg *annotations.Argument, value reflect.Value) string {
+// value returns the Go expression for the value of an argument of a rule with this limit.
+func (p *planned) value(arg *annotations.Argument, value reflect.Value, limit int64) string {
 	switch arg.Kind {
 	case annotations.AmountKind:
-		return strconv.FormatInt(r.Limit.Limit, 10)
+		return strconv.FormatInt(limit, 10)
 	case annotations.DurationKind, annotations.RangeKind:
 		return p.duration(time.Duration(value.Int()))
 	case annotations.CountKind:

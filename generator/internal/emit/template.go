@@ -116,7 +116,11 @@ func (w *writer) described(err string, leave func(err string) string) string {
 	}
 	var args []string
 	for _, r := range rules {
-		args = append(args, w.message(r, err))
+		if len(r.Message) == 0 {
+			args = append(args, w.wrap("AsDeclared"))
+		} else {
+			args = append(args, w.message(r, err))
+		}
 	}
 	return leave(headed(w.wrap("Describe"), err, args...))
 }

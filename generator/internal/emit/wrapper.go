@@ -27,7 +27,7 @@ func (p *planned) declarations(of *model.Wrapper) (decls []*jen.Statement) {
 	case model.Func:
 		return append(w.vars(of.Methods...), w.limitFunc(), w.rulesFunc())
 	case model.Fields:
-		return append(w.vars(of.Methods...), w.limitFields(), w.rulesFunc())
+		return append(append(w.sharedVars(), w.vars(of.Methods...)...), w.limitFields(), w.rulesFunc())
 	case model.Guard:
 		return w.guard()
 	case model.Concrete:
@@ -44,6 +44,7 @@ func (p *planned) declarations(of *model.Wrapper) (decls []*jen.Statement) {
 		decls = append(decls, comment("RateLimits returns the rules that the wrapper enforces.").
 			Add(w.method("RateLimits")).Params().Id("[]"+p.ratelimit("Rule")).Block(jen.Return(jen.Id(w.RulesFunc+"()"))))
 	}
+	decls = append(decls, w.sharedVars()...)
 	outer := append(typeParamNames(of), w.receiver) // in the scope of each method
 	for _, m := range of.Methods {
 		f := w.function(m, outer...)
@@ -62,7 +63,8 @@ func (w *wrapper) method(name string) *jen.Statement {
 
 // head returns the beginning of the declaration of the constructor or function, whose parameters have these names.
 func (w *wrapper) head(next, limiter string) *jen.Statement {
-	return jen.Func().Id(w.New+w.params).Params(jen.Id(next).Id(w.wrapped), jen.Id(limiter).Id("*"+w.ratelimit("Limiter")))
+	begin := w.New + w.params
+	return jen.Func().Id(begin).Add(brackets(len("func  *"+begin+w.Name+w.args), next+" "+w.wrapped, limiter+" *"+w.ratelimit("Limiter")))
 }
 
 // structType declares the type of the wrapper.
@@ -84,7 +86,8 @@ func (w *wrapper) constructor(next, limiter string) *jen.Statement {
 	free := w.block.Inside(w.imports.Names()...)
 	by, with := free.Take("next", "wrapped"), free.Take("limiter", "limits")
 	value := literal("&"+own, next+": "+w.checked("Next", by), limiter+": "+w.registered(with))
-	return comment(wrapped(fmt.Sprintf("%s wraps %s with the limits declared on %s.", w.New, by, link(w.Object.Name())))).
+	doc := fmt.Sprintf("%s wraps %s with the limits declared on %s. Use the wrapper in its place:", w.New, by, link(w.Object.Name()))
+	return comment(wrapped(doc) + example(w.Wrapper, by)).
 		Add(w.head(by, with)).Op("*").Id(own).Block(jen.Return(jen.Id(value)))
 }
 

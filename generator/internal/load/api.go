@@ -94,6 +94,7 @@ func (r *Rules) Named(rule string) *Rules
 func (r *Rules) NilKey(param string) error
 func (r *Rules) UserID(ctx context.Context) (string, error)
 func (r *Rules) WithCost(rules ...int) *Rules
+const AsDeclared = ""
 func Begin(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) (Taken, error)
 func Carried(identity, what string) string
 func ClientIP(ctx context.Context) string

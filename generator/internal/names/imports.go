@@ -34,7 +34,7 @@ func (im *Imports) Blank(path string) {
 }
 
 // variable matches the end of the names of variables that generated files declare.
-var variable = regexp.MustCompile(`(Rules|Expr)[0-9]*$`)
+var variable = regexp.MustCompile(`(Rules?|Expr)[0-9]*$`)
 
 // Plan chooses the names of the packages. The scope block has the package-level names and the type parameters. The names do not
 // depend on the order in which the packages were added.

@@ -27,7 +27,11 @@ type LimitedHealthServer struct {
 // If this does not compile, HealthServer has changed: run "go tool ratelimit" in this directory.
 var _ HealthServer = (*LimitedHealthServer)(nil)
 
-// NewLimitedHealthServer wraps next with the limits declared on [HealthServer].
+// NewLimitedHealthServer wraps next with the limits declared on [HealthServer]. Use the wrapper in its
+// place:
+//
+//	limiter := ratelimit.New(redisstore.New(client))
+//	limited := NewLimitedHealthServer(next, limiter)
 func NewLimitedHealthServer(next HealthServer, limiter *ratelimit.Limiter) *LimitedHealthServer {
 	return &LimitedHealthServer{
 		next: wrap.Next("internal/health.HealthServer", next),
@@ -51,24 +55,33 @@ func (h *LimitedHealthServer) RateLimits() []ratelimit.Rule {
 	return HealthServerRules()
 }
 
+var healthServerRule = ratelimit.Rule{
+	Name:    "address",
+	Key:     "{clientIP(ctx)}",
+	Limit:   2,
+	Per:     time.Hour,
+	Message: "Twice an hour.",
+}
+
+var healthServerRule2 = ratelimit.Rule{
+	Name:  "internal/health.HealthServer",
+	Key:   "{userID(ctx)}",
+	Limit: 3,
+	Per:   time.Hour,
+}
+
 var healthServerCheckRules = wrap.NewRules("internal/health.HealthServer.Check",
-	ratelimit.Rule{
-		Name:    "address",
-		Key:     "{clientIP(ctx)}",
-		Limit:   2,
-		Per:     time.Hour,
-		Message: "Twice an hour.",
-	},
-	ratelimit.Rule{
-		Name:  "internal/health.HealthServer",
-		Key:   "{userID(ctx)}",
-		Limit: 3,
-		Per:   time.Hour,
-	},
+	healthServerRule,
+	healthServerRule2,
 )
 
-// Check calls the wrapped method. Limits: those that all methods share.
-func (h *LimitedHealthServer) Check(ctx context.Context, arg1 *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+// Check limits [HealthServer.Check].
+//
+// Limits: those that all methods share.
+func (h *LimitedHealthServer) Check(
+	ctx context.Context,
+	arg1 *grpc_health_v1.HealthCheckRequest,
+) (*grpc_health_v1.HealthCheckResponse, error) {
 	clientIP, err := healthServerCheckRules.ClientIP(ctx)
 	if err != nil {
 		return nil, wrap.Failed(ctx, h.limiter, err)
@@ -94,23 +107,17 @@ func (h *LimitedHealthServer) Check(ctx context.Context, arg1 *grpc_health_v1.He
 }
 
 var healthServerListRules = wrap.NewRules("internal/health.HealthServer.List",
-	ratelimit.Rule{
-		Name:    "address",
-		Key:     "{clientIP(ctx)}",
-		Limit:   2,
-		Per:     time.Hour,
-		Message: "Twice an hour.",
-	},
-	ratelimit.Rule{
-		Name:  "internal/health.HealthServer",
-		Key:   "{userID(ctx)}",
-		Limit: 3,
-		Per:   time.Hour,
-	},
+	healthServerRule,
+	healthServerRule2,
 )
 
-// List calls the wrapped method. Limits: those that all methods share.
-func (h *LimitedHealthServer) List(ctx context.Context, arg1 *grpc_health_v1.HealthListRequest) (*grpc_health_v1.HealthListResponse, error) {
+// List limits [HealthServer.List].
+//
+// Limits: those that all methods share.
+func (h *LimitedHealthServer) List(
+	ctx context.Context,
+	arg1 *grpc_health_v1.HealthListRequest,
+) (*grpc_health_v1.HealthListResponse, error) {
 	clientIP, err := healthServerListRules.ClientIP(ctx)
 	if err != nil {
 		return nil, wrap.Failed(ctx, h.limiter, err)
@@ -136,23 +143,17 @@ func (h *LimitedHealthServer) List(ctx context.Context, arg1 *grpc_health_v1.Hea
 }
 
 var healthServerWatchRules = wrap.NewRules("internal/health.HealthServer.Watch",
-	ratelimit.Rule{
-		Name:    "address",
-		Key:     "{clientIP(ctx)}",
-		Limit:   2,
-		Per:     time.Hour,
-		Message: "Twice an hour.",
-	},
-	ratelimit.Rule{
-		Name:  "internal/health.HealthServer",
-		Key:   "{userID(ctx)}",
-		Limit: 3,
-		Per:   time.Hour,
-	},
+	healthServerRule,
+	healthServerRule2,
 )
 
-// Watch calls the wrapped method. Limits: those that all methods share.
-func (h *LimitedHealthServer) Watch(arg0 *grpc_health_v1.HealthCheckRequest, arg1 grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) error {
+// Watch limits [HealthServer.Watch].
+//
+// Limits: those that all methods share.
+func (h *LimitedHealthServer) Watch(
+	arg0 *grpc_health_v1.HealthCheckRequest,
+	arg1 grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse],
+) error {
 	if wrap.IsNil(arg1) {
 		return wrap.Failed(context.Background(), h.limiter, healthServerWatchRules.NilKey("arg1"))
 	}

@@ -26,7 +26,10 @@ type LimitedService struct {
 // If this does not compile, Service has changed: run "go tool ratelimit" in this directory.
 var _ Service = (*LimitedService)(nil)
 
-// NewLimitedService wraps next with the limits declared on [Service].
+// NewLimitedService wraps next with the limits declared on [Service]. Use the wrapper in its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client))
+//	limited := NewLimitedService(next, limiter)
 func NewLimitedService(next Service, limiter *ratelimit.Limiter) *LimitedService {
 	return &LimitedService{
 		next: wrap.Next("generator/internal/emit/keys.Service", next),
@@ -81,7 +84,9 @@ var serviceParamRules = wrap.NewRules("generator/internal/emit/keys.Service.Para
 	},
 )
 
-// Param calls the wrapped method. Limits: 10000000 per second per {phone}.
+// Param limits [Service.Param].
+//
+// Limits: 10000000 per second per {phone}.
 func (s *LimitedService) Param(ctx context.Context, phone string) error {
 	if err := wrap.Take(ctx, s.limiter, serviceParamRules, phone); err != nil {
 		return err
@@ -98,7 +103,9 @@ var serviceAddressRules = wrap.NewRules("generator/internal/emit/keys.Service.Ad
 	},
 )
 
-// Address calls the wrapped method. Limits: 10000000 per second per client IP.
+// Address limits [Service.Address].
+//
+// Limits: 10000000 per second per client IP.
 func (s *LimitedService) Address(ctx context.Context) error {
 	clientIP, err := serviceAddressRules.ClientIP(ctx)
 	if err != nil {
@@ -119,7 +126,9 @@ var serviceTenantUserRules = wrap.NewRules("generator/internal/emit/keys.Service
 	},
 )
 
-// TenantUser calls the wrapped method. Limits: 10000000 per second per {tenant} and user ID.
+// TenantUser limits [Service.TenantUser].
+//
+// Limits: 10000000 per second per {tenant} and user ID.
 func (s *LimitedService) TenantUser(ctx context.Context, tenant string) error {
 	userID, err := serviceTenantUserRules.UserID(ctx)
 	if err != nil {
@@ -140,7 +149,9 @@ var serviceFieldRules = wrap.NewRules("generator/internal/emit/keys.Service.Fiel
 	},
 )
 
-// Field calls the wrapped method. Limits: 10000000 per second per {user.ID}.
+// Field limits [Service.Field].
+//
+// Limits: 10000000 per second per {user.ID}.
 func (s *LimitedService) Field(ctx context.Context, user *User) error {
 	id, err := wrap.Value(serviceFieldRules, "user.ID", func() string { return strconv.FormatInt(user.ID, 10) })
 	if err != nil {
@@ -161,7 +172,9 @@ var serviceFieldOfFieldRules = wrap.NewRules("generator/internal/emit/keys.Servi
 	},
 )
 
-// FieldOfField calls the wrapped method. Limits: 10000000 per second per {user.Org.Name}.
+// FieldOfField limits [Service.FieldOfField].
+//
+// Limits: 10000000 per second per {user.Org.Name}.
 func (s *LimitedService) FieldOfField(ctx context.Context, user *User) error {
 	name, err := wrap.Value(serviceFieldOfFieldRules, "user.Org.Name", func() string { return user.Org.Name })
 	if err != nil {
@@ -182,7 +195,9 @@ var serviceGetterRules = wrap.NewRules("generator/internal/emit/keys.Service.Get
 	},
 )
 
-// Getter calls the wrapped method. Limits: 10000000 per second per {user.GetEmail()}.
+// Getter limits [Service.Getter].
+//
+// Limits: 10000000 per second per {user.GetEmail()}.
 func (s *LimitedService) Getter(ctx context.Context, user *User) error {
 	email, err := wrap.Value(serviceGetterRules, "user.GetEmail()", func() string {
 		return wrap.NotNil(user).GetEmail()
@@ -205,7 +220,9 @@ var serviceLowerRules = wrap.NewRules("generator/internal/emit/keys.Service.Lowe
 	},
 )
 
-// Lower calls the wrapped method. Limits: 10000000 per second per {lower(trim(user.Email))}.
+// Lower limits [Service.Lower].
+//
+// Limits: 10000000 per second per {lower(trim(user.Email))}.
 func (s *LimitedService) Lower(ctx context.Context, user *User) error {
 	part, err := wrap.Value(serviceLowerRules, "lower(trim(user.Email))", func() string {
 		return strings.ToLower(strings.TrimSpace(user.Email))
@@ -228,7 +245,9 @@ var serviceHeaderRules = wrap.NewRules("generator/internal/emit/keys.Service.Hea
 	},
 )
 
-// Header calls the wrapped method. Limits: 10000000 per second per {r.Header.Get('X-Api-Key')}.
+// Header limits [Service.Header].
+//
+// Limits: 10000000 per second per {r.Header.Get('X-Api-Key')}.
 func (s *LimitedService) Header(ctx context.Context, r *http.Request) error {
 	part, err := wrap.Value(serviceHeaderRules, "r.Header.Get('X-Api-Key')", func() string {
 		return r.Header.Get("X-Api-Key")
@@ -251,8 +270,9 @@ var serviceOptionalRules = wrap.NewRules("generator/internal/emit/keys.Service.O
 	},
 )
 
-// Optional calls the wrapped method. Limits: 10000000 per second per {user?.Org?.Name ??
-// clientIP(ctx)}.
+// Optional limits [Service.Optional].
+//
+// Limits: 10000000 per second per {user?.Org?.Name ?? clientIP(ctx)}.
 func (s *LimitedService) Optional(ctx context.Context, user *User) error {
 	name, err := wrap.Value(serviceOptionalRules, "user?.Org?.Name ?? clientIP(ctx)", func() string {
 		if user != nil && user.Org != nil {
@@ -278,7 +298,9 @@ var serviceSumRules = wrap.NewRules("generator/internal/emit/keys.Service.Sum",
 	},
 )
 
-// Sum calls the wrapped method. Limits: 10000000 per second per {user.Org.Name + '/' + branch}.
+// Sum limits [Service.Sum].
+//
+// Limits: 10000000 per second per {user.Org.Name + '/' + branch}.
 func (s *LimitedService) Sum(ctx context.Context, user *User, branch string) error {
 	part, err := wrap.Value(serviceSumRules, "user.Org.Name + '/' + branch", func() string {
 		return user.Org.Name + "/" + branch
@@ -301,8 +323,9 @@ var servicePartsRules = wrap.NewRules("generator/internal/emit/keys.Service.Part
 	},
 )
 
-// Parts calls the wrapped method. Limits: 10000000 per second per {method} and {user.Org.Name} and
-// {user.ID}.
+// Parts limits [Service.Parts].
+//
+// Limits: 10000000 per second per {method} and {user.Org.Name} and {user.ID}.
 func (s *LimitedService) Parts(ctx context.Context, user *User) error {
 	name, err := wrap.Value(servicePartsRules, "user.Org.Name", func() string { return user.Org.Name })
 	if err != nil {
@@ -329,8 +352,10 @@ var serviceChargeRules = wrap.NewRules("generator/internal/emit/keys.Service.Cha
 	},
 ).WithCost(0)
 
-// Charge calls the wrapped method. Limits: 10000000 per second per {user.Email}, if user.Org != nil &&
-// user.ID > 10 (a call costs {len(items) * 2}).
+// Charge limits [Service.Charge].
+//
+// Limits: 10000000 per second per {user.Email}, if user.Org != nil && user.ID > 10 (a call costs
+// {len(items) * 2}).
 func (s *LimitedService) Charge(ctx context.Context, user *User, items []string) error {
 	var charge wrap.Charge
 	applies, err := wrap.Value(serviceChargeRules, "user.Org != nil && user.ID > 10", func() bool {
