@@ -38,7 +38,8 @@ func (s shell) run(dir, name string, args ...string) string {
 
 // clone returns a clone of the files of this repository as they are now, and the environment for commands in it.
 func clone(t *testing.T) (shell, string) {
-	s := shell{t, append(os.Environ(),
+	outside := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") }) // such as those of a hook
+	s := shell{t, append(outside,
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
 		"GOFLAGS=-modcacherw", "GOWORK=off")}
 	root, err := filepath.Abs(top)
