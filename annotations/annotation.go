@@ -114,6 +114,7 @@ type Rule struct {
 	When     Expr
 	Settle   Expr
 	Pause    Expr
+	Hold     Text // the name of a result
 
 	Values []Value // of the other arguments, in the order of the directive
 }

@@ -29,7 +29,7 @@ func comments(lines ...string) *ast.CommentGroup {
 func bare(v any) any {
 	switch v := v.(type) {
 	case Rule:
-		v.Directive, v.Settle, v.Pause = Directive{}, bareExpr(v.Settle), bareExpr(v.Pause)
+		v.Directive, v.Settle, v.Pause, v.Hold = Directive{}, bareExpr(v.Settle), bareExpr(v.Pause), Text{Value: v.Hold.Value}
 		slices.SortFunc(v.Values, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
 		for i := range v.Values {
 			if v.Values[i].Kind == DurationKind || v.Values[i].Kind == RangeKind || v.Values[i].Kind == CountKind {
@@ -328,6 +328,9 @@ func drawArguments(t *rapid.T, r *Rule) map[string]string {
 		case NameKind:
 			text = rapid.StringMatching(`[A-Za-z0-9._/-]+`).Draw(t, a.Name)
 			value = text
+		case IdentKind: // hold
+			r.Hold = Text{Value: rapid.StringMatching(`[a-z]+_[A-Za-z0-9]*`).Draw(t, a.Name)}
+			text = r.Hold.Value
 		case CronKind, ZoneKind:
 			text = rapid.StringMatching(`[0-9*?/,-]+( [0-9*?/,-]+){4,5}`).Draw(t, a.Name)
 			value = text

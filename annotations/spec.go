@@ -92,6 +92,7 @@ var Verbs = []Verb{
 		{Name: "slices", Kind: CountKind, Field: "Slices", Doc: "slices of a sliding counter; 60 if absent"},
 		{Name: "cost", Kind: AmountKind, Doc: "permits that a call takes; 1 if absent; a call whose expression gives 0 takes none"},
 		{Name: "settle", Kind: ExprKind, Doc: "the real cost, computed from the results of the call; replaces cost, also if the call fails, unless refund=error"},
+		{Name: "hold", Kind: IdentKind, Doc: "of concurrency: the result that holds the permit until it is closed, has ended, or returns an error; else the permit comes back when the method returns"},
 		{Name: "when", Kind: ExprKind, Doc: "the rule applies only if this is true"},
 		{Name: "wait", Kind: DurationKind, Field: "Wait", Doc: "wait up to this long for permits instead of refusing at once"},
 		{Name: "queue", Kind: CountKind, Field: "Queue", Doc: "how many calls of cost 1 may wait at a time"},

@@ -33,11 +33,12 @@ func settings(r *model.Rule) map[string]any {
 	if n := r.Rule.Cost.Int; n > 1 {
 		values["cost"] = n
 	}
-	for name, expression := range map[string]string{
+	for name, text := range map[string]string{
 		"cost": r.Rule.Cost.Expr.Value, "when": r.Rule.When.Value, "settle": r.Rule.Settle.Value, "pause": r.Rule.Pause.Value,
+		"hold": r.Rule.Hold.Value,
 	} {
-		if expression != "" {
-			values[name] = expression
+		if text != "" {
+			values[name] = text
 		}
 	}
 	return values

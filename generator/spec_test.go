@@ -63,6 +63,7 @@ var samples = map[string]string{
 	"cost":      "cost=2",
 	"settle":    `settle="n"`,
 	"pause":     `pause="retryAfter(err)"`,
+	"hold":      "algorithm=concurrency hold=rows",
 	"lease":     "lease=200ms",
 	"when":      `when="len(a) > 1"`,
 	"wait":      "wait=3s",
@@ -84,8 +85,8 @@ func TestEveryArgumentHasAnEffect(t *testing.T) {
 		if !strings.Contains(rule, "cron=") {
 			rule += " per=1m"
 		}
-		src := "package x\n\nimport \"context\"\n\ntype X interface {\n\t//ratelimit:rule limit=7 " + rule +
-			"\n\tM(ctx context.Context, a, b string) (n int, err error)\n}\n"
+		src := "package x\n\nimport (\n\t\"context\"\n\t\"io\"\n)\n\ntype X interface {\n\t//ratelimit:rule limit=7 " + rule +
+			"\n\tM(ctx context.Context, a, b string) (n int, rows io.Closer, err error)\n}\n"
 		testmodule.Write(t, filepath.Join(dir, "x.go"), []byte(src))
 		r, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"."}})
 		if err != nil {

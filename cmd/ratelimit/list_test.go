@@ -87,7 +87,8 @@ func TestListOddCells(t *testing.T) {
 // rowWith returns the row of a method with one rule.
 func rowWith(t *testing.T, rule string) listed.Row {
 	t.Helper()
-	src := "package x\n\nimport \"context\"\n\ntype X interface {\n\t//ratelimit:rule " + rule + "\n\tM(ctx context.Context, a string) error\n}\n"
+	src := "package x\n\nimport (\"context\"; \"io\")\n\ntype X interface {\n\t//ratelimit:rule " + rule +
+		"\n\tM(ctx context.Context, a string) (rows io.Closer, err error)\n}\n"
 	dir := module(t, "x.go", src)
 	result, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"."}})
 	if err != nil {

@@ -58,6 +58,13 @@ func (c *collector) isValid(r *model.Rule) bool {
 	} else if ok && rule.Algorithm == ratelimit.Concurrency {
 		c.errorf(arg.Value.Pos, "settle= does not go with algorithm=concurrency: its permits come back when the call ends; leave out settle=")
 	}
+	switch arg, ok := r.Arg("hold"); {
+	case !ok:
+	case rule.Algorithm != ratelimit.Concurrency:
+		c.errorf(arg.Value.Pos, "hold= needs algorithm=concurrency: other permits do not come back when a call ends")
+	case r.OfType:
+		c.errorf(arg.Value.Pos, "hold= names a result of one method: write the rule above the methods, with name= to share its count")
+	}
 	for _, wrong := range rule.Problems() {
 		c.errorf(position(r, wrong.Argument), "%s: %s", wrong.Argument, wrong.Reason)
 	}

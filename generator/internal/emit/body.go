@@ -26,6 +26,8 @@ type writer struct {
 	subjects map[string]string // Go expressions of subjects that are computed already, by their templates
 	values   map[string]string // variables with the values of expressions that are computed already, by their texts
 
+	hold string // the variable with what a result holds, for hold=
+
 	identities map[string]identity // by the functions that return them
 	asking     bool                // what is written runs before the limiter is asked
 }

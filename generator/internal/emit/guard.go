@@ -98,30 +98,30 @@ func (w *writer) lookBack(taken string) string {
 	begun := w.stmts
 	w.stmts, w.pointed = nil, map[int]bool{}
 	pointers, variables := w.pointers()
-	w.refundAndSettle(taken, variables)
+	var release []string
+	if releases(w.method) {
+		release = w.release(taken)
+	}
+	w.refundAndSettle(taken, pointers, variables)
 	first := w.dereferenced(pointers, variables)
-	if refunds(w.method) || settles(w.method) || pauses(w.method) {
+	if len(w.stmts) == 0 {
+		release[0] = strings.TrimPrefix(release[0], "defer ") // nothing follows
+	} else {
 		cause := w.Take("cause")
 		first = slices.Insert(first, 0, "if "+cause+" := recover(); "+cause+" != nil {\npanic("+cause+")\n}")
-	}
-	if releases(w.method) {
-		release := taken + ".Release(" + w.context() + ")"
-		if len(first) > 0 {
-			release = "defer " + release
-		}
-		first = slices.Insert(first, 0, release)
 	}
 	params := w.pointerTypes(false)
 	for i := range params {
 		params[i] = pointers[i] + " " + params[i]
 	}
-	text := "func(" + strings.Join(params, ", ") + ") {\n" + strings.Join(slices.Concat(first, w.stmts), "\n") + "\n}"
+	text := "func(" + strings.Join(params, ", ") + ") {\n" + strings.Join(slices.Concat(release, first, w.stmts), "\n") + "\n}"
 	w.stmts = begun
 	return text
 }
 
-// refundAndSettle gives the permits back if the call has failed, pauses, and settles the cost. The results of the call are in variables.
-func (w *writer) refundAndSettle(taken string, variables []string) {
+// refundAndSettle gives the permits back if the call has failed, lets a result hold them, pauses, and settles the cost. The results of the call
+// are in variables.
+func (w *writer) refundAndSettle(taken string, pointers, variables []string) {
 	succeeded := "true"
 	if at := w.method.Error; at >= 0 {
 		succeeded = variables[at] + " == nil"
@@ -130,6 +130,13 @@ func (w *writer) refundAndSettle(taken string, variables []string) {
 		w.pointed[w.method.Error] = true
 		ok := w.Take("ok")
 		w.add(ok+" := "+succeeded, "defer "+taken+".RefundUnless("+w.context()+", &"+ok+")")
+	}
+	if h := w.method.Hold; h != nil {
+		w.pointed[h.Result] = true
+		if w.method.Error >= 0 {
+			w.pointed[w.method.Error] = true
+		}
+		w.keep(variables, func(string) string { return "*" + pointers[h.Result] })
 	}
 	w.pauseAndSettle(variables, succeeded, taken, "return")
 }

@@ -116,6 +116,7 @@ func notes(rule *model.Rule) []string {
 	note(!cost.Expr.IsZero(), "a call costs %s", said(cost.Expr.Value))
 	note(cost.Expr.IsZero() && cost.Pos.IsValid() && cost.Int != 1, "a call costs %d", cost.Int)
 	note(!rule.Rule.Settle.IsZero(), "settled to %s", said(rule.Rule.Settle.Value))
+	note(!rule.Hold.IsZero(), "until %s has ended", rule.Hold.Value)
 	note(r.Algorithm == ratelimit.FixedWindow, "fixed window")
 	note(r.Algorithm == ratelimit.LeakyBucket, "evenly spaced")
 	note(r.Burst > 0 && r.Burst != r.Limit, "bursts of %d", r.Burst)

@@ -48,9 +48,9 @@ func (w *writer) begin() {
 	}
 	taken := w.asksToBegin(err)
 	if releases(w.method) {
-		w.add("defer " + taken + ".Release(" + w.context() + ")")
+		w.add(w.release(taken)...)
 	}
-	if !refunds(w.method) && !settles(w.method) && !pauses(w.method) {
+	if !refunds(w.method) && !settles(w.method) && !pauses(w.method) && w.method.Hold == nil {
 		w.add(w.forward())
 		return
 	}
@@ -77,7 +77,8 @@ func (w *writer) asksToBegin(err string) (taken string) {
 
 func (w *writer) add(stmts ...string) { w.stmts = append(w.stmts, stmts...) }
 
-// callAndSettle makes the wrapped call, adds the statements in noted, pauses, settles the charge, and returns the results.
+// callAndSettle makes the wrapped call, adds the statements in noted, lets a result hold permits, pauses, settles the charge, and
+// returns the results.
 func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
 	variables, assign := w.resultVariables(err)
 	leave := "return " + listed(w.limitedResults(variables), "")
@@ -88,6 +89,7 @@ func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
 		w.add(hugging(listed(variables, " "+assign+" "+w.target), w.arguments(w.method.Signature.Variadic())...))
 	}
 	w.add(noted...)
+	w.keep(variables, func(result string) string { return result })
 	w.pauseAndSettle(variables, succeeded, taken, leave)
 	if len(variables) > 0 {
 		w.add(leave)

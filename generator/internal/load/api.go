@@ -24,6 +24,18 @@ type Context interface {
 func Background() Context`,
 	"errors": `package errors
 func Is(err, target error) bool`,
+	"io": `package io
+type Closer interface{ Close() error }
+type Reader interface {
+	Read(p []byte) (n int, err error)
+}
+type ReadCloser interface {
+	Reader
+	Closer
+}`,
+	"iter": `package iter
+type Seq[V any] func(yield func(V) bool)
+type Seq2[K, V any] func(yield func(K, V) bool)`,
 	"math": `package math
 func Copysign(f, sign float64) float64`,
 	"slices": `package slices
@@ -67,6 +79,8 @@ var ErrTooManyRequests error
 	names.Wrap: `package wrap
 import (
 	"context"
+	"io"
+	"iter"
 	"time"
 	ratelimit "` + names.Runtime + `"
 )
@@ -80,6 +94,16 @@ type Charge struct {
 	Member string
 	Limit  int64
 }
+type Closer struct{}
+func (c Closer) Close() error
+type Hold struct{}
+func NewHold(ctx context.Context, taken Taken) *Hold
+func (h *Hold) Body(body io.ReadCloser) io.ReadCloser
+func (h *Hold) Closer(of io.Closer) Closer
+func (h *Hold) Keeps(result any, err error) bool
+func (h *Hold) Return()
+type Receiver[T any] struct{}
+func (r Receiver[T]) Recv() (T, error)
 type Taken interface {
 	Pause(ctx context.Context, pauses ...time.Duration)
 	RefundUnless(ctx context.Context, ok *bool)
@@ -102,6 +126,8 @@ func Copy[T any](v T) *T
 func Delay(rules *Rules, expr string, island func() time.Duration) time.Duration
 func Describe(err error, messages ...string) error
 func Failed(ctx context.Context, l *ratelimit.Limiter, err error) error
+func HoldSeq2[K, V any](h *Hold, seq iter.Seq2[K, V]) iter.Seq2[K, V]
+func HoldSeq[V any](h *Hold, seq iter.Seq[V]) iter.Seq[V]
 func IsNil(v any) bool
 func Limiter(typ string, l *ratelimit.Limiter, rules ...*Rules) *ratelimit.Limiter
 func Message(rules *Rules, island func() string) string
@@ -113,6 +139,7 @@ func Part(s string) string
 func PartBefore(s string, next rune) string
 func PointerWithLimits[T, L any](result *T, l *ratelimit.Limiter, limit func(*T, *ratelimit.Limiter) *L) *L
 func Printable(s string) string
+func Receive[T any](h *Hold, from interface{ Recv() (T, error) }) Receiver[T]
 func RetryAfter(x any) time.Duration
 func RulesOf(methods ...*Rules) []ratelimit.Rule
 func Shown(err error, text string) string

@@ -88,6 +88,7 @@ type Method struct {
 	ByMethod  bool         // that parameter is not a context, but has a method Context
 	Error     int          // the index of the error among the results, or -1
 	Fallback  *Fallback    // nil if there is none
+	Hold      *Hold        // nil if no result holds the permits of calls that run
 	Env       *expr.Env    // the names that its expressions may use; compile sets it
 
 	Promoted bool // the type does not declare it itself
@@ -98,6 +99,15 @@ type Method struct {
 
 	Skipped bool // the rules of the type do not apply because of a directive
 	Spared  bool // the rules of the type do not apply because the method cannot return an error
+}
+
+// Hold says how a result holds the permits of calls that run.
+type Hold struct {
+	Result   int        // its index
+	Func     string     // HoldSeq or HoldSeq2 of package wrap for an iterator, else ""
+	Body     bool       // it is an *http.Response
+	Closes   bool       // it is an interface with Close() error
+	Receives types.Type // it is an interface with Recv() (Receives, error); nil if it is not
 }
 
 // Limited is a type with a wrapper, as part of a signature.

@@ -31,7 +31,6 @@ import (
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/inspector"
 
-	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
@@ -49,7 +48,7 @@ func run(pass *analysis.Pass) (any, error) {
 		Pass: pass, limited: map[*types.TypeName]*limited{},
 		constructors: map[*types.Func]*limited{}, wrappers: map[*types.TypeName]*types.TypeName{},
 	}
-	c.excused = c.excusedLines()
+	c.excused = source.Excused(c.Fset, c.Files)
 	c.declareConstructors()
 	if c.importFacts(); len(c.limited) == 0 {
 		return nil, nil
@@ -217,22 +216,4 @@ func (c *checker) report() {
 }
 
 // line returns the file and the line of a position.
-func (c *checker) line(pos token.Pos) token.Position {
-	at := c.Fset.PositionFor(pos, false)
-	return token.Position{Filename: at.Filename, Line: at.Line}
-}
-
-// excusedLines returns the lines that end with //ratelimit:bare and a reason.
-func (c *checker) excusedLines() map[token.Position]bool {
-	lines := map[token.Position]bool{}
-	for _, f := range c.Files {
-		for _, group := range f.Comments {
-			for _, comment := range group.List {
-				if reason, _ := annotations.Bare(comment); reason != "" {
-					lines[c.line(comment.Slash)] = true
-				}
-			}
-		}
-	}
-	return lines
-}
+func (c *checker) line(pos token.Pos) token.Position { return source.LineOf(c.Fset, pos) }

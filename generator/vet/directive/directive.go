@@ -51,6 +51,7 @@ func diagnose(pass *analysis.Pass, p *source.Package) (found annotations.Diagnos
 	found = append(found, errs...)
 	checked, counts := check.Package(pass.Fset, pkg)
 	found = append(append(found, checked...), check.Shared(pass.Fset, counts)...)
+	found = append(found, unheld(pass, pkg)...)
 	if !found.HasErrors() && pass.Module != nil && !slices.ContainsFunc(p.Files, isCgo) { // otherwise nothing can be generated here
 		found = append(found, stale(pass, pkg)...)
 	}

@@ -5,16 +5,15 @@ import (
 	"go/ast"
 	"strconv"
 
-	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
 // declare adds the wrappers that the generated files of a package declare.
 func (p *programs) declare(pkg *listed) {
-	types, bare := map[string]*ast.Ident{}, map[*ast.Ident]bool{}
+	types, bare, excused := map[string]*ast.Ident{}, map[*ast.Ident]bool{}, source.Excused(p.fset, pkg.files)
 	for _, f := range pkg.files {
 		for _, spec := range source.Types(f) {
-			types[spec.Name.Name], bare[spec.Name] = spec.Name, p.isBare(f, spec.Name)
+			types[spec.Name.Name], bare[spec.Name] = spec.Name, excused[source.LineOf(p.fset, spec.Name.Pos())]
 		}
 	}
 	for _, f := range pkg.files {
@@ -39,19 +38,6 @@ func (p *programs) declare(pkg *listed) {
 // isConstructor reports whether a function of a generated file is a constructor: func(next, *Limiter) wrapper.
 func isConstructor(fn *ast.FuncDecl) bool {
 	return fn.Recv == nil && fn.Type.Params.NumFields() == 2 && fn.Type.Results.NumFields() == 1
-}
-
-// isBare reports whether the line of a name in f ends with //ratelimit:bare and a reason.
-func (p *programs) isBare(f *ast.File, name *ast.Ident) bool {
-	line := p.fset.PositionFor(name.Pos(), false).Line
-	for _, group := range f.Comments {
-		for _, c := range group.List {
-			if reason, _ := annotations.Bare(c); reason != "" && p.fset.PositionFor(c.Slash, false).Line == line {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // note records the wrappers that the code of a file mentions. In generated files only the code of wrappers matters, which may create

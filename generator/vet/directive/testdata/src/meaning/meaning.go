@@ -2,6 +2,9 @@ package meaning
 
 import (
 	"context"
+	"io"
+	"iter"
+	"net/http"
 	"strings"
 )
 
@@ -30,4 +33,27 @@ type Struct struct {
 type Counter interface {
 	Add(ctx context.Context) error
 	Len() int
+}
+
+type Streams interface {
+	/* want `the permit comes back when Open returns, while result0 goes on; write hold=result0, or end the line of Open` */ //ratelimit:rule algorithm=concurrency limit=3
+	Open(ctx context.Context) (io.ReadCloser, error)
+
+	/* want `while all goes on` */ //ratelimit:rule algorithm=concurrency limit=3
+	All(ctx context.Context) (all iter.Seq[int], err error)
+
+	/* want `while resp goes on` */ //ratelimit:rule algorithm=concurrency limit=3
+	Do(r *http.Request) (resp *http.Response, err error)
+
+	//ratelimit:rule algorithm=concurrency limit=3 hold=result0
+	Held(ctx context.Context) (io.ReadCloser, error)
+
+	//ratelimit:rule algorithm=concurrency limit=3
+	Dial(ctx context.Context) (io.ReadCloser, error) //ratelimit:bare only connecting is dear
+
+	//ratelimit:rule algorithm=concurrency limit=3
+	Read(ctx context.Context, from io.ReadCloser) ([]byte, error)
+
+	//ratelimit:rule limit=3 per=1m
+	Rate(ctx context.Context) (io.ReadCloser, error)
 }

@@ -1,0 +1,100 @@
+package collect
+
+import (
+	"go/token"
+	"go/types"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// hold sets which result of m holds the permits of its rules that count calls that run.
+func (c *methods) hold(m *model.Method) {
+	var first, differs *model.Rule
+	for _, r := range m.Rules {
+		switch {
+		case r.Limit.Algorithm != ratelimit.Concurrency || r.Bad:
+		case first == nil:
+			first = r
+		case first.Hold.Value != r.Hold.Value:
+			differs = r
+		}
+	}
+	switch {
+	case first == nil:
+	case differs != nil:
+		c.errorf(argumentOr(differs, first, "hold"), "hold: the rules of %s that count calls that run release their permits together; write the same hold= on all, or on none", m.Name)
+	case !first.Hold.IsZero():
+		m.Hold = c.holdBy(m, first.Hold)
+	}
+}
+
+// argumentOr returns the position of an argument in a rule that has it.
+func argumentOr(r, other *model.Rule, argument string) token.Pos {
+	if _, ok := r.Arg(argument); !ok {
+		r = other
+	}
+	return position(r, argument)
+}
+
+// holdBy returns how the result with this name holds permits. It reports an error if it cannot.
+func (c *methods) holdBy(m *model.Method, name annotations.Text) *model.Hold {
+	var valid []string
+	for i, r := range m.Results {
+		if r.Name != name.Value {
+			valid = append(valid, r.Name)
+			continue
+		}
+		h := Holds(r)
+		if h == nil {
+			c.errorf(name.Pos, "hold: %s has the type %s, which cannot hold a permit; expected an interface with Close() error or Recv() (T, error), an iter.Seq, "+
+				"an iter.Seq2 or an *http.Response. To hold a permit longer, take it by hand with Limiter.Wait and give it back with Decision.Release",
+				name.Value, c.text(r.Type))
+			return nil
+		}
+		h.Result = i
+		return h
+	}
+	c.errorf(name.Pos, "hold: %s has no result %s%s", m.Name, name.Value, annotations.Suggest(name.Value, valid))
+	return nil
+}
+
+// Holds returns how a result can hold permits, without its index, or nil if it cannot.
+func Holds(result expr.Param) *model.Hold {
+	t := types.Unalias(result.Type)
+	if p, ok := t.(*types.Pointer); ok && isNamed(p.Elem(), "net/http", "Response") {
+		return &model.Hold{Body: true}
+	}
+	for _, seq := range []string{"Seq", "Seq2"} {
+		if isNamed(t, "iter", seq) {
+			return &model.Hold{Func: "Hold" + seq}
+		}
+	}
+	if _, ok := t.(*types.Named); !ok || !types.IsInterface(t) {
+		return nil
+	}
+	h := &model.Hold{}
+	for m := range t.Underlying().(*types.Interface).Methods() {
+		params, results := m.Signature().Params(), m.Signature().Results()
+		last := results.Len() - 1
+		switch {
+		case params.Len() > 0 || last < 0 || !types.Identical(results.At(last).Type(), errorType):
+		case m.Name() == "Close" && last == 0:
+			h.Closes = true
+		case m.Name() == "Recv" && last == 1:
+			h.Receives = results.At(0).Type()
+		}
+	}
+	if !h.Closes && h.Receives == nil {
+		return nil
+	}
+	return h
+}
+
+// isNamed reports whether t is the type name of a package.
+func isNamed(t types.Type, pkg, name string) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkg && n.Obj().Name() == name
+}

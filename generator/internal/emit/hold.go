@@ -1,0 +1,54 @@
+package emit
+
+// release returns the deferred statement that gives the permits of calls that run back, unless a result holds them.
+func (w *writer) release(taken string) []string {
+	if w.method.Hold == nil {
+		return []string{"defer " + taken + ".Release(" + w.context() + ")"}
+	}
+	w.hold = w.Take("hold")
+	return []string{w.hold + " := " + w.wrap("NewHold") + "(" + w.context() + ", " + taken + ")", "defer " + w.hold + ".Return()"}
+}
+
+// keep lets a result hold the permits of calls that run, if there is hold=:
+//
+//	if hold.Keeps(rows, err) {
+//		type plain struct{ Rows }
+//		type held struct {
+//			plain
+//			wrap.Closer
+//		}
+//		rows = held{plain{rows}, hold.Closer(rows)}
+//	}
+//
+// The results are in variables. The function target returns what to assign the result to that holds the permits.
+func (w *writer) keep(variables []string, target func(result string) string) {
+	h := w.method.Hold
+	if h == nil {
+		return
+	}
+	result, err := variables[h.Result], "nil"
+	if w.method.Error >= 0 {
+		err = variables[w.method.Error]
+	}
+	var body string
+	switch to := target(result); {
+	case h.Body:
+		body = result + ".Body = " + w.hold + ".Body(" + result + ".Body)"
+	case h.Func != "":
+		body = to + " = " + w.wrap(h.Func) + "(" + w.hold + ", " + result + ")"
+	default:
+		plain, held := w.Take("plain"), w.Take("held")
+		typ := w.imports.Type(w.method.Signature.Results().At(h.Result).Type())
+		fields, values := plain+"\n", plain+"{"+result+"}"
+		if h.Closes {
+			fields, values = fields+w.wrap("Closer")+"\n", values+", "+w.hold+".Closer("+result+")"
+		}
+		if h.Receives != nil {
+			fields += w.wrap("Receiver") + "[" + w.imports.Type(h.Receives) + "]\n"
+			values += ", " + w.wrap("Receive") + "(" + w.hold + ", " + result + ")"
+		}
+		body = "type " + plain + " struct{ " + typ + " }\ntype " + held + " struct {\n" + fields + "}\n" +
+			to + " = " + held + "{" + values + "}"
+	}
+	w.add("if " + w.hold + ".Keeps(" + result + ", " + err + ") {\n" + body + "\n}")
+}
