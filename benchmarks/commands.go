@@ -108,7 +108,7 @@ func (s *redisServer) calls() (c calls, err error) {
 	info, err := s.info()
 	for name, stats := range info {
 		command, ok := strings.CutPrefix(name, "cmdstat_")
-		if !ok || command == "info" || command == "mget" || command == "hexists" { // INFO is ours; the others are a beat
+		if !ok || command == "info" || command == "mget" || command == "hmget" { // INFO is ours; the others are a beat
 			continue
 		}
 		first, _, _ := strings.Cut(stats, ",")

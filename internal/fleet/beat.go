@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 	"weak"
 )
@@ -59,7 +60,7 @@ func (f *Fleet) exchange(ctx context.Context) error {
 			return f.noteRead(err)
 		}
 	}
-	replies, err := f.do(ctx, Command{"MGET", f.keys.epoch, f.keys.version}, Command{"HEXISTS", f.keys.processes, s.id})
+	replies, err := f.do(ctx, Command{"MGET", f.keys.epoch, f.keys.version}, Command{"HMGET", f.keys.processes, s.id})
 	version, declared := f.changed.version, s.declared
 	if err == nil {
 		epoch, newest := looked(replies[0])
@@ -71,7 +72,7 @@ func (f *Fleet) exchange(ctx context.Context) error {
 	if s.beats == 1 { // a program that ends soon says nothing
 		return nil
 	}
-	missing := replies[1] != int64(1)
+	missing := s.said == "" || !slices.Equal(texts(replies[1]), []string{s.said}) // a server that takes over may have an older copy
 	if missing {
 		f.lost.Store(true)
 	}
@@ -99,7 +100,7 @@ func (f *Fleet) followLater(ctx context.Context, epoch string, version int64) er
 	return f.follow(ctx, f.do, epoch, version)
 }
 
-// declareNews writes the rules of this process if some are new, if the store has lost them, or if that is due. While rules become known one
+// declareNews writes the rules of this process if some are new, if the store may have lost them, or if that is due. While rules become known one
 // after the other, it waits longer each time.
 func (f *Fleet) declareNews(ctx context.Context, missing bool) error {
 	s := &f.self
@@ -148,11 +149,13 @@ func (f *Fleet) say(ctx context.Context, missing bool) error {
 	if _, err := f.clock(ctx); err != nil {
 		return err
 	}
-	replies, err := f.do(ctx, Command{"HSET", f.keys.processes, f.self.id, f.word()},
+	word := f.word()
+	replies, err := f.do(ctx, Command{"HSET", f.keys.processes, f.self.id, word},
 		Command{"PEXPIRE", f.keys.processes, (2 * processLife).Milliseconds()}, Command{"HLEN", f.keys.sets}, Command{"HEXISTS", f.keys.sets, f.self.declared})
 	if err != nil {
 		return err
 	}
+	f.self.said = word
 	if replies[3] != int64(1) && f.self.declared != "" {
 		f.renew()
 	}

@@ -299,6 +299,178 @@ func TestRestored(t *testing.T) {
 	}
 }
 
+// group are three processes whose beats the test counts, and a tool.
+type group struct {
+	*testing.T
+	processes []*fleet.Fleet
+	tool      *fleet.Fleet
+}
+
+func newGroup(t *testing.T, client func() redis.UniversalClient) *group {
+	g := &group{T: t, tool: of(client(), "p")}
+	for i := range 3 {
+		f := of(client(), "p")
+		f.Hide()
+		f.Register(fleet.Rule{Name: "r", Tag: "1m", Text: fmt.Sprintf(`{"limit":%d}`, min(i, 1))})
+		g.processes = append(g.processes, f)
+	}
+	g.beat(2)
+	return g
+}
+
+func (g *group) beat(times int) {
+	for range times {
+		for _, f := range g.processes {
+			f.Beat()
+		}
+	}
+}
+
+// reach lets each process beat until its client has reached the server.
+func (g *group) reach() {
+	g.Helper()
+	for _, f := range g.processes {
+		for deadline := time.Now().Add(time.Minute); f.Beat() && f.Status().Err != nil; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				g.Fatalf("the server is away: %v", f.Status().Err)
+			}
+		}
+	}
+}
+
+// require checks the rules, with the processes that declare them, and the limits that hold in each process.
+func (g *group) require(rules map[string]int, limits map[string]int64) {
+	g.Helper()
+	declared, err := g.tool.Rules(g.Context())
+	if err != nil {
+		g.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, r := range declared {
+		got[r.Text] = r.Processes
+	}
+	all, err := g.tool.Processes(g.Context())
+	if !maps.Equal(got, rules) || len(all) != len(g.processes) || err != nil {
+		g.Errorf("got the rules %v of %d processes, %v; want %v", got, len(all), err, rules)
+	}
+	for i, f := range g.processes {
+		for rule, want := range limits {
+			if got := limit(f, rule, ""); got != want {
+				g.Errorf("process %d, rule %s: got the limit %d, want %d", i, rule, got, want)
+			}
+		}
+	}
+}
+
+// When a replica has taken over, the first beat that reaches it finds all settings, and writes what the replica lacks. Meanwhile what is known
+// stays in force.
+func TestFailover(t *testing.T) {
+	server := redistest.Start(t)
+	replica := server.StartReplica(t)
+	sentinels := server.StartSentinels(t, "limits", 3, 500, 1)
+	g := newGroup(t, func() redis.UniversalClient {
+		c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "limits", SentinelAddrs: sentinels.Addrs(), ReadTimeout: time.Second})
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	})
+	soon := override("soon", "", 7)
+	soon.Until = g.tool.Now().Add(time.Hour)
+	set(t, g.tool, "kim", override("r", "", 5), soon)
+	g.beat(1)
+	limits := map[string]int64{"r": 5, "soon": 7}
+	g.require(map[string]int{`{"limit":0}`: 1, `{"limit":1}`: 2}, limits)
+	replica.WaitFor("HLEN p.fleet:{p}:settings", "2")
+	server.Stop()
+	g.beat(1)
+	for _, f := range g.processes {
+		if limit(f, "r", "") != 5 || limit(f, "soon", "") != 7 {
+			t.Errorf("while the server is away: got %d, %d", limit(f, "r", ""), limit(f, "soon", ""))
+		}
+	}
+	replica.WaitFor("ROLE", "master")
+	replica.Do("DEL p.seen:{p}:rules p.seen:{p}:sets p.seen:{p}:processes") // as if they had not been copied yet
+	g.reach()
+	g.require(map[string]int{`{"limit":0}`: 1, `{"limit":1}`: 2}, limits)
+	set(t, g.tool, "kim", override("r", "", 6))
+	g.beat(1)
+	g.require(map[string]int{`{"limit":0}`: 1, `{"limit":1}`: 2}, map[string]int64{"r": 6, "soon": 7})
+	for _, f := range g.processes {
+		if f.Status().Lost != 0 {
+			t.Errorf("got %+v", f.Status())
+		}
+	}
+}
+
+// A server that is restored from a copy some seconds old has older words of the processes. The first beat that reaches it writes the new ones, and
+// their rules. Settings that came after the copy stay in force.
+func TestRestoredCopy(t *testing.T) {
+	server := redistest.Start(t)
+	g := newGroup(t, func() redis.UniversalClient { c, _ := client(t, server.Addr, 0); return c })
+	set(t, g.tool, "kim", override("r", "", 5))
+	g.beat(1)
+	server.Do("SAVE")
+	g.processes[0].Register(fleet.Rule{Name: "new", Tag: "1m", Text: `{"limit":9}`})
+	set(t, g.tool, "kim", override("r", "", 6), override("new", "", 7))
+	for deadline := time.Now().Add(time.Minute); server.Do("HLEN p.seen:{p}:rules") != "3" && time.Now().Before(deadline); {
+		g.beat(1) // new rules are written some time after those before
+	}
+	g.beat(5)
+	rules, limits := map[string]int{`{"limit":0}`: 1, `{"limit":1}`: 2, `{"limit":9}`: 1}, map[string]int64{"r": 6, "new": 7}
+	g.require(rules, limits)
+	server.Stop()
+	server.Restart()
+	if n := server.Do("HLEN p.seen:{p}:rules"); n != "2" {
+		t.Fatalf("the copy has %s rules", n)
+	}
+	g.reach()
+	g.require(rules, limits)
+	for _, f := range g.processes {
+		if f.Status().Lost != 2 {
+			t.Errorf("got %+v", f.Status())
+		}
+	}
+}
+
+// failing is a hook that fails commands on a key.
+type failing struct{ key atomic.Pointer[string] }
+
+func (*failing) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (*failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (h *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			if key := h.key.Load(); key != nil && cmd.Name() == "hset" && cmd.Args()[1] == *key {
+				return errors.New("connection reset")
+			}
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// If the server fails after a process has written which rules it has, and before it has written them, it writes them later.
+func TestRulesThatFailToBeWritten(t *testing.T) {
+	server := redistest.Start(t)
+	c, _ := client(t, server.Addr, 0)
+	h := new(failing)
+	c.AddHook(h)
+	f := of(c, "p")
+	f.Hide()
+	h.key.Store(new("p.seen:{p}:rules"))
+	f.Register(fleet.Rule{Name: "r", Tag: "1m", Text: "{}"})
+	for range 3 {
+		f.Beat()
+	}
+	if sets, rules := server.Do("HLEN p.seen:{p}:sets"), server.Do("HLEN p.seen:{p}:rules"); sets != "1" || rules != "0" {
+		t.Fatalf("%s sets, %s rules", sets, rules)
+	}
+	h.key.Store(nil)
+	f.Beat()
+	if rules, err := f.Rules(t.Context()); err != nil || len(rules) != 1 {
+		t.Errorf("got %+v, %v", rules, err)
+	}
+}
+
 // Rules and processes are known again at the beat after a server lost them.
 func TestSeenAgain(t *testing.T) {
 	server := redistest.Start(t)

@@ -41,6 +41,8 @@ type self struct {
 	rules    map[[2]string]Rule
 	news     bool   // some of the rules have not been written
 	declared string // identifies the set that was written last
+	partly   string // identifies a set whose rules may be missing, because writing them failed
+	said     string // the last word of this process
 	failure  string // the last error of a decision
 	beating  bool
 	beats    int       // how many beats there were
@@ -114,15 +116,19 @@ func (f *Fleet) declare(ctx context.Context) error {
 	f.mu.Lock()
 	f.self.declared = id
 	f.mu.Unlock()
-	if replies[0] == int64(1) {
+	if replies[0] == int64(1) && f.self.partly != id {
 		return nil
 	}
+	f.self.partly = id
 	others, err := f.sets(ctx, true)
 	if err != nil {
 		return err
 	}
 	f.warnOf(own, others)
-	return f.writeRules(ctx, texts, others)
+	if err = f.writeRules(ctx, texts, others); err == nil {
+		f.self.partly = ""
+	}
+	return err
 }
 
 // writeRules writes the texts of rules, after it removed those that no set has.
