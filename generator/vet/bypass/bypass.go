@@ -7,7 +7,8 @@
 //     assignment, by a conversion or on a channel;
 //   - a limited method of an annotated struct of another package that is called on the bare struct, taken from it as a func, or
 //     made a method of an interface value;
-//   - a wrapper that is wrapped again, which takes two permits for each call.
+//   - a wrapper that is wrapped again, which takes two permits for each call;
+//   - in the package of a guarded type, a limited method that does not begin with a call of its guard, or drops what it returns.
 //
 // It does not report
 //
@@ -49,17 +50,17 @@ func run(pass *analysis.Pass) (any, error) {
 		constructors: map[*types.Func]*limited{}, wrappers: map[*types.TypeName]*types.TypeName{},
 	}
 	c.excused = source.Excused(c.Fset, c.Files)
+	c.checkGuards()
 	c.declareConstructors()
-	if c.importFacts(); len(c.limited) == 0 {
-		return nil, nil
+	if c.importFacts(); len(c.limited) > 0 {
+		root := inspector.New(c.sources()).Root()
+		c.origins = c.originsIn(root)
+		c.exempt = c.findWrapped()
+		if pass.Pkg.Name() == "main" || c.composes(root) {
+			c.check(root)
+		}
 	}
-	root := inspector.New(c.sources()).Root()
-	c.origins = c.originsIn(root)
-	c.exempt = c.findWrapped()
-	if pass.Pkg.Name() == "main" || c.composes(root) {
-		c.check(root)
-		c.report()
-	}
+	c.report()
 	return nil, nil
 }
 

@@ -1,4 +1,4 @@
-// Package forgotten finds generated wrappers that no program uses, so their types are never limited.
+// Package forgotten finds generated wrappers and guards that no program uses, so their types are never limited.
 //
 // [Find] looks at whole programs: each main package with the packages that it imports, directly or not. A program uses a wrapper if
 // its code mentions the wrapper's constructor, whether that code ever runs or not. Tests do not count, nor does the code of a wrapper

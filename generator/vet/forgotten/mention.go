@@ -5,15 +5,22 @@ import (
 	"go/ast"
 	"strconv"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// declare adds the wrappers that the generated files of a package declare.
+// declare adds the wrappers that the generated files of a package declare, and the guards of its types.
 func (p *programs) declare(pkg *listed) {
 	types, bare, excused := map[string]*ast.Ident{}, map[*ast.Ident]bool{}, source.Excused(p.fset, pkg.files)
 	for _, f := range pkg.files {
-		for _, spec := range source.Types(f) {
+		for doc, spec := range source.Types(f) {
 			types[spec.Name.Name], bare[spec.Name] = spec.Name, excused[source.LineOf(p.fset, spec.Name.Pos())]
+			if source.Begins(doc, "//ratelimit:guard") {
+				g, _ := annotations.Parse(doc)
+				constructor := object{pkg.ImportPath, names.Prefixed("new", source.GuardOf(spec.Name.Name, g.Guard))}
+				p.wrappers[constructor] = &wrapper{constructor, spec.Name, bare[spec.Name], false}
+			}
 		}
 	}
 	for _, f := range pkg.files {
