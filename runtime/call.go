@@ -36,9 +36,9 @@ type status struct {
 	never         bool          // a rule of limit 0 refuses the call
 	isBlocked     bool          // one of its subjects is blocked
 
-	spot   *waiter   // its position in its line, or nil
-	began  time.Time // when it began to wait
-	asksAt time.Time // when it asks again if it is the first call that a pause holds
+	spot   *fleet.Waiter // its position in its line, or nil
+	began  time.Time     // when it began to wait
+	asksAt time.Time     // when it asks again if it is the first call that a pause holds
 
 	verdict   engine.Verdict
 	waited    time.Duration // how long the call waited until it was admitted

@@ -34,7 +34,7 @@ type Limiter struct {
 	requested ruleCache
 	own       ownSettings
 	used      used
-	waiting   lines // the calls that wait for their places, or for the end of a pause
+	waiting   fleet.Lines // the calls that wait for their places, or for the end of a pause
 }
 
 // New returns a limiter that counts in store. Make the store with memstore.New, redisstore.New or plain.New. New panics if store is nil. Any

@@ -117,7 +117,11 @@ func (l *Limiter) changeStates(ctx context.Context, what string, call *engine.Ca
 func (l *Limiter) wakeAll(requests []Request) {
 	for i := range requests {
 		if rule, subject, err := l.ruleFor(&requests[i]); err == nil {
-			l.waiting.wake(lineName{rule.Name, rule.tag, subject})
+			claim := rule.claim
+			claim.Subject = subject
+			lines, count := l.lineOf(&claim)
+			lines.Wake(count)
+			l.waiting.Wake(count)
 		}
 	}
 }

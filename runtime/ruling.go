@@ -69,11 +69,14 @@ func (r *ruling) never() bool { return !r.isAsked() && r.blockLeft == 0 || r.nev
 
 // retry returns how long it takes until the rule would admit the call. It is 0 if the rule admits the call now, never will, or cannot know when.
 func (c *call) retry(r *ruling) time.Duration {
-	if !r.isAsked() || r.neverFits || r.rule.countsRunning() || c.lacksRate(r) {
+	if !r.isAsked() || r.neverFits || c.isFull(r) || c.lacksRate(r) {
 		return r.blockLeft
 	}
 	return max(0, time.Duration(c.claim(r).Earliest-c.verdict.Now)*time.Microsecond)
 }
+
+// isFull reports whether a rule that is asked refuses a call because of others that run. Nobody knows when these end.
+func (c *call) isFull(r *ruling) bool { return r.rule.countsRunning() && c.claim(r).Paused == 0 }
 
 // outcome returns the answer of one rule.
 func (c *call) outcome(r *ruling) Outcome {
@@ -89,7 +92,7 @@ func (c *call) outcome(r *ruling) Outcome {
 			return o
 		}
 		o.Remaining = claim.Room
-		if r.rule.countsRunning() {
+		if c.isFull(r) {
 			o.Remaining, o.Running = max(0, min(claim.Room, r.cost-1)), claim.Limit-claim.Room
 		}
 	}

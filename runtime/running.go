@@ -73,7 +73,7 @@ func (c *charged) Release(ctx context.Context) {
 func (h *held) over(l *Limiter) {
 	h.stage, h.claim.Charged, h.claim.Delta = refunded, 0, 0
 	lines, count := l.lineOf(&h.claim)
-	lines.Wake(count)
+	lines.WakeFirst(count)
 }
 
 // lineOf returns the line of the calls that wait for a claim's count.
@@ -103,18 +103,17 @@ func (c *call) keepRunning() {
 // line with the other calls of this process. The first is woken when permits come back in this process, and asks every engine.AskEvery for what
 // came back elsewhere. A call that finds a line asks only what the other rules say.
 func (c *call) decideInLine(ctx context.Context) error {
-	var place *fleet.Place
-	defer func() { place.Leave() }()
+	var own *fleet.Waiter
+	defer func() { own.Leave() }()
 	c.began = c.limiter.store.Time()
 	for {
-		turn := place.Turn(ctx)
-		before := c.othersBefore(place)
+		before := c.othersBefore(own)
 		if err := c.askInLine(ctx, before != nil); err != nil {
 			return storeError(ctx, c.method, err)
 		}
 		if c.verdict.Admitted {
-			place.Leave()
-			place = nil
+			own.Leave()
+			own = nil
 			if c.verdict.At <= c.verdict.Now {
 				return nil
 			}
@@ -126,19 +125,20 @@ func (c *call) decideInLine(ctx context.Context) error {
 		}
 		until, d := c.nextAsk(before)
 		if c.asked.Peek || d == 0 {
+			c.noteHold()
 			return nil
 		}
 		if until == nil { // another rule makes the call wait
-			place.Leave()
-			place = nil
-		} else if lines, count := c.limiter.lineOf(c.claim(until)); !place.Is(lines, count) {
-			place.Leave()
-			place = lines.Enter(count)
-			if turn = place.Turn(ctx); lines.IsFree(count, place) { // permits may have come back before the call entered
+			own.Leave()
+			own = nil
+		} else if lines, count := c.limiter.lineOf(c.claim(until)); !own.IsIn(lines, count) {
+			own.Leave()
+			own = lines.EnterHolding(count)
+			if lines.IsFree(count, own) { // permits may have come back before the call entered
 				d = shortestSleep * time.Microsecond
 			}
 		}
-		if err := c.sleepUntil(ctx, turn, d); err != nil {
+		if _, err := c.sleep(ctx, own, d.Microseconds(), false); err != nil {
 			return err
 		}
 		c.claimAgain()
@@ -158,6 +158,9 @@ func (c *call) nextAsk(before *ruling) (until *ruling, d time.Duration) {
 		return nil, 0
 	}
 	d = time.Duration(max(c.verdict.At-c.verdict.Now, shortestSleep)) * time.Microsecond
+	if c.asked.PausedUntil() > 0 {
+		d = min(d, pollPause)
+	}
 	if until = c.firstFull(); until != nil {
 		d = max(min(d, until.wait-c.waited), shortestSleep*time.Microsecond)
 	}
@@ -178,7 +181,7 @@ func (c *call) askInLine(ctx context.Context, others bool) (err error) {
 }
 
 // othersBefore returns the first rule for which other calls of this process wait before this one, or nil.
-func (c *call) othersBefore(own *fleet.Place) *ruling {
+func (c *call) othersBefore(own *fleet.Waiter) *ruling {
 	for i := range c.rulings {
 		r := &c.rulings[i]
 		if !r.isAsked() || !r.rule.countsRunning() || r.rule.Mode != ModeEnforce {
@@ -216,15 +219,4 @@ func (c *call) mayStay(before *ruling) bool {
 		c.claim(before).Refused = true
 	}
 	return false
-}
-
-// sleepUntil sleeps for d, or until turn ends. It returns an error if ctx ends first.
-func (c *call) sleepUntil(ctx, turn context.Context, d time.Duration) error {
-	until := c.limiter.store.Time().Add(d)
-	c.limiter.store.Sleep(turn, d, false)
-	if ctx.Err() == nil || !c.limiter.store.Time().Before(until) { // a sleep that ends right at the deadline counts
-		return nil
-	}
-	c.abandoned = true
-	return contextError(ctx, c.method)
 }

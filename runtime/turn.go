@@ -5,45 +5,51 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // pollPause is how often the first call that a pause holds asks whether the pause is over: another process may have ended it.
 const pollPause = time.Second
 
-// lineName returns the line of the call: that of its first rule with pauses, or else that of its first rule in enforce mode.
-func (c *call) lineName() (name lineName) {
+// line returns the line of the call: that of its first rule with pauses, or else that of its first rule in enforce mode.
+func (c *call) line() (line fleet.Count) {
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if r.rule.Mode != ModeEnforce || name != (lineName{}) && !r.rule.Pausable {
+		if r.rule.Mode != ModeEnforce || line != (fleet.Count{}) && !r.rule.Pausable {
 			continue
 		}
-		name = lineName{r.rule.Name, r.rule.tag, r.subject}
+		line = fleet.Count{Name: r.rule.Name, Tag: r.rule.tag, Subject: r.subject}
 		if r.rule.Pausable {
 			break
 		}
 	}
-	return name
+	return line
 }
 
 // awaitTurn holds the call while a pause holds earlier calls of its line. If the call is the first of these, awaitTurn sleeps until it asks.
 func (c *call) awaitTurn(ctx context.Context) error {
-	if c.spot == nil && !c.asked.Peek {
-		if c.spot = c.limiter.waiting.enterHolding(c.lineName(), true); c.spot == nil {
+	if lines := &c.limiter.waiting; c.spot == nil && !c.asked.Peek {
+		if line := c.line(); lines.IsFree(line, nil) {
 			return nil
+		} else {
+			c.spot, c.began = lines.EnterHolding(line), c.limiter.store.Time()
 		}
-		c.began = c.limiter.store.Time()
 	}
-	for c.spot.isHolding() {
+	for {
+		holds, first := c.spot.Holds()
+		if !holds {
+			break
+		}
 		until := c.began.Add(c.longestWait())
-		if c.spot.isFirst() && c.asksAt.Before(until) {
+		if first && c.asksAt.Before(until) {
 			until = c.asksAt
 		}
 		left := until.Sub(c.limiter.store.Time())
 		if left <= 0 {
 			break
 		}
-		if _, err := c.sleep(ctx, left.Microseconds()+1, false); err != nil {
+		if _, err := c.sleep(ctx, c.spot, left.Microseconds()+1, false); err != nil {
 			return err
 		}
 		if c.limiter.store.Time().Before(until) {
@@ -60,8 +66,8 @@ func (c *call) awaitOrder(ctx context.Context) error {
 	if !c.isPausable() {
 		return nil
 	}
-	for c.spot.isBehind() {
-		if _, err := c.sleep(ctx, pollPause.Microseconds(), true); err != nil {
+	for c.spot.IsBehind() {
+		if _, err := c.sleep(ctx, c.spot, pollPause.Microseconds(), true); err != nil {
 			return joinErrors(err, c.giveBack(ctx))
 		}
 	}
@@ -84,25 +90,19 @@ func (c *call) longestWait() (longest time.Duration) {
 // hold notes that a pause holds the call.
 func (c *call) hold() {
 	if c.spot == nil {
-		c.spot = c.limiter.waiting.enterHolding(c.lineName(), false)
+		c.spot = c.limiter.waiting.EnterHolding(c.line())
 		return
 	}
-	c.spot.pause()
+	c.spot.Hold()
 }
 
 // stand notes that the call sleeps until a place, or until it asks again.
 func (c *call) stand() {
 	if c.spot == nil {
-		c.spot = c.limiter.waiting.enter(c.lineName(), c.verdict.At)
+		c.spot = c.limiter.waiting.Enter(c.line(), c.verdict.At)
 		return
 	}
-	c.spot.stand(c.verdict.At)
-}
-
-func (c *call) leaveLine() {
-	if c.spot != nil {
-		c.spot.leave()
-	}
+	c.spot.Stand(c.verdict.At)
 }
 
 // isPaused reports whether a subject of the call is paused by now. Only the store knows the pauses of rules that are Pausable. A call whose

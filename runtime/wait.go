@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 )
 
 // decideInTime asks the stores, and sleeps until the call's place. If no place can be kept for the call, decideInTime sleeps until the call
 // would be admitted, or until its pause ends, and asks again.
 func (c *call) decideInTime(ctx context.Context) error {
 	mayWait := c.waits && c.limitWaits(ctx)
-	defer c.leaveLine()
+	defer func() { c.spot.Leave() }()
 	switch {
 	case c.countsRunning:
 		return c.decideInLine(ctx)
@@ -66,7 +68,7 @@ func (c *call) rest(ctx context.Context) (goes bool, err error) {
 		return false, nil
 	}
 	c.stand()
-	_, err = c.sleep(ctx, max(v.At-v.Now, shortestSleep), false)
+	_, err = c.sleep(ctx, c.spot, max(v.At-v.Now, shortestSleep), false)
 	return false, err
 }
 
@@ -119,7 +121,7 @@ func (c *call) awaitPlace(ctx context.Context) (goes bool, err error) {
 	c.stand()
 	for due := c.limiter.store.Time().Add(wait); ; {
 		left := due.Sub(c.limiter.store.Time()) + time.Microsecond - 1
-		woken, err := c.sleep(ctx, left.Microseconds(), true)
+		woken, err := c.sleep(ctx, c.spot, left.Microseconds(), true)
 		if err != nil {
 			return false, joinErrors(err, c.giveBack(ctx))
 		}
@@ -155,14 +157,14 @@ func (c *call) giveBack(ctx context.Context) error {
 	return failed
 }
 
-// sleep waits for us microseconds, or until the call is woken. It reports whether it was. It returns an error if ctx ends first.
-func (c *call) sleep(ctx context.Context, us int64, placed bool) (woken bool, err error) {
+// sleep waits for us microseconds, or until the call is woken in its line. It reports whether it was. It returns an error if ctx ends first.
+func (c *call) sleep(ctx context.Context, own *fleet.Waiter, us int64, placed bool) (woken bool, err error) {
 	if us <= 0 {
 		return false, nil
 	}
 	d := time.Duration(us) * time.Microsecond
 	until := c.limiter.store.Time().Add(d)
-	nap, awake := c.spot.nap(ctx)
+	nap, awake := own.Nap(ctx)
 	c.limiter.store.Sleep(nap, d, placed)
 	woken = awake()
 	if ctx.Err() == nil || !c.limiter.store.Time().Before(until) { // a sleep that ends right at the deadline counts

@@ -71,7 +71,7 @@ type Fleet struct {
 	status   atomic.Pointer[Status]
 	stats    *Statistics // or nil
 
-	Lines  Lines       // the calls of this process that wait until others end
+	Lines  Lines       // the calls of this process that wait for others to end
 	lost   atomic.Bool // the server lost what this process said of itself, so perhaps also permits
 	closed atomic.Bool // the client is closed
 

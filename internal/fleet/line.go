@@ -2,98 +2,221 @@ package fleet
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 )
 
-// Lines are the calls of this process that wait until others end, a line for each count. Only the first of a line asks the store. Who comes
-// later asks after it. So calls are admitted in the order in which they came. The zero Lines have no calls.
+// Lines are calls of this process that wait, a line for each count. The calls of a line are in the order of their places. Calls that hold have no
+// place: they wait for others to end, or for the end of a pause. They are behind calls with places, in the order in which they came. Only the first
+// call that holds asks the store. A call that gives its place back and holds keeps its position in the line. The zero Lines have no calls.
 type Lines struct {
-	mu     sync.Mutex
-	places map[Count][]*Place // the first comes first
+	mu  sync.Mutex
+	all map[Count][]*Waiter
 }
 
 // Count identifies what one rule counts for one subject.
 type Count struct{ Name, Tag, Subject string }
 
-// Place is the place of a call in a line.
-type Place struct {
+// Waiter is a call in a line.
+type Waiter struct {
 	lines *Lines
 	count Count
-	wake  context.CancelFunc // ends the context of Turn; nil before the first
+	at    int64 // its first place
+	place int64 // its place now
+	holds bool
+	due   bool // its place has come, and it waits for calls with earlier places to go
+
+	wake   context.CancelFunc // ends its nap; nil while it is awake
+	called bool               // it was woken while it was awake
 }
 
-// Enter adds a call to the end of a line.
-func (l *Lines) Enter(count Count) *Place {
+// Enter adds a call with a place to its line.
+func (l *Lines) Enter(count Count, place int64) *Waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.places == nil {
-		l.places = map[Count][]*Place{}
+	return l.add(&Waiter{lines: l, count: count, at: place, place: place})
+}
+
+// EnterHolding adds a call that holds to its line.
+func (l *Lines) EnterHolding(count Count) *Waiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.add(&Waiter{lines: l, count: count, at: math.MaxInt64})
+	w.hold()
+	return w
+}
+
+// add adds a waiter. The caller of this and of the other unexported functions holds the lock.
+func (l *Lines) add(w *Waiter) *Waiter {
+	if l.all == nil {
+		l.all = map[Count][]*Waiter{}
 	}
-	p := &Place{lines: l, count: count}
-	l.places[count] = append(l.places[count], p)
-	return p
+	line := l.all[w.count]
+	i := len(line)
+	for i > 0 && line[i-1].at > w.at {
+		i--
+	}
+	l.all[w.count] = slices.Insert(line, i, w)
+	return w
 }
 
-// IsFree reports whether a call may ask: nobody is in the line before its place. Without a place, nobody must be in the line at all.
-func (l *Lines) IsFree(count Count, own *Place) bool {
+// first returns the first call in a line that holds, or nil.
+func (l *Lines) first(count Count) *Waiter {
+	line := l.all[count]
+	if i := slices.IndexFunc(line, func(w *Waiter) bool { return w.holds }); i >= 0 {
+		return line[i]
+	}
+	return nil
+}
+
+// IsFree reports whether a call may ask: no other call holds in the line before it. A call that is not in the line is behind all others.
+func (l *Lines) IsFree(count Count, own *Waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	line := l.places[count]
-	return len(line) == 0 || line[0] == own
+	first := l.first(count)
+	return first == nil || first == own
 }
 
-// Wake wakes the first call of a line, because permits came back.
+// Wake wakes all calls of a line.
 func (l *Lines) Wake(count Count) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if line := l.places[count]; len(line) > 0 {
-		line[0].next()
+	for _, w := range l.all[count] {
+		w.call()
 	}
 }
 
-// Is reports whether the place is in the line of a count. It may be nil.
-func (p *Place) Is(l *Lines, count Count) bool { return p != nil && p.lines == l && p.count == count }
-
-// Turn returns a context that ends when the call is to ask: since Turn, permits came back, or the place became the first. The place may be nil.
-func (p *Place) Turn(ctx context.Context) context.Context {
-	if p == nil {
-		return ctx
-	}
-	p.lines.mu.Lock()
-	defer p.lines.mu.Unlock()
-	p.next()
-	ctx, p.wake = context.WithCancel(ctx)
-	return ctx
-}
-
-// next ends the context of Turn. The lines must be locked.
-func (p *Place) next() {
-	if p.wake != nil {
-		p.wake()
-	}
-}
-
-// Leave gives up the place. If it was the first, the next call asks. The place may be nil, or given up before.
-func (p *Place) Leave() {
-	if p == nil {
-		return
-	}
-	l := p.lines
+// WakeFirst wakes the first call of a line that holds.
+func (l *Lines) WakeFirst(count Count) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.next()
-	line := l.places[p.count]
-	i := slices.Index(line, p)
-	if i < 0 {
+	l.first(count).call()
+}
+
+// call wakes the waiter, or keeps it from falling asleep. The waiter may be nil.
+func (w *Waiter) call() {
+	if w == nil {
 		return
 	}
-	line = slices.Delete(line, i, i+1)
-	l.places[p.count] = line
-	switch {
-	case len(line) == 0:
-		delete(l.places, p.count)
-	case i == 0:
-		line[0].next()
+	if w.called = true; w.wake != nil {
+		w.wake()
+	}
+}
+
+// hold notes that the call holds. The first such call wakes the others of the line, so that they give their places back if a pause has begun.
+func (w *Waiter) hold() {
+	known := w.lines.first(w.count) != nil
+	w.holds = true
+	w.letGo()
+	if known {
+		return
+	}
+	for _, other := range w.lines.all[w.count] {
+		if other != w {
+			other.call()
+		}
+	}
+}
+
+// letGo wakes the calls whose places have come, so that they see whether this one is still before them.
+func (w *Waiter) letGo() {
+	for _, other := range w.lines.all[w.count] {
+		if other.due {
+			other.call()
+		}
+	}
+}
+
+// goOn notes that the call does not hold any more, so the next one can ask.
+func (w *Waiter) goOn() {
+	wasFirst := w.lines.first(w.count) == w
+	if w.holds = false; wasFirst {
+		w.lines.first(w.count).call()
+	}
+}
+
+// IsIn reports whether the call is in the line of a count. The waiter may be nil.
+func (w *Waiter) IsIn(l *Lines, count Count) bool {
+	return w != nil && w.lines == l && w.count == count
+}
+
+// IsBehind notes that the place of the call has come. It reports whether calls of the line with earlier places have not gone yet.
+func (w *Waiter) IsBehind() bool {
+	w.lines.mu.Lock()
+	defer w.lines.mu.Unlock()
+	w.due = true
+	for _, other := range w.lines.all[w.count] {
+		if other == w {
+			break
+		}
+		if !other.holds && other.place <= w.place {
+			return true
+		}
+	}
+	return false
+}
+
+// Hold notes that the call has no place any more, and holds.
+func (w *Waiter) Hold() {
+	w.lines.mu.Lock()
+	defer w.lines.mu.Unlock()
+	w.due = false
+	w.hold()
+}
+
+// Stand notes that the call has a place, or asks again at that time.
+func (w *Waiter) Stand(place int64) {
+	w.lines.mu.Lock()
+	defer w.lines.mu.Unlock()
+	w.place = place
+	w.goOn()
+}
+
+// Holds reports whether the call holds, and whether it is the first that does. The waiter may be nil.
+func (w *Waiter) Holds() (holds, first bool) {
+	if w == nil {
+		return false, false
+	}
+	w.lines.mu.Lock()
+	defer w.lines.mu.Unlock()
+	return w.holds, w.lines.first(w.count) == w
+}
+
+// Leave removes the call from its line. The waiter may be nil.
+func (w *Waiter) Leave() {
+	if w == nil {
+		return
+	}
+	w.lines.mu.Lock()
+	defer w.lines.mu.Unlock()
+	w.goOn()
+	line := w.lines.all[w.count]
+	line = slices.Delete(line, slices.Index(line, w), slices.Index(line, w)+1)
+	if w.lines.all[w.count] = line; len(line) == 0 {
+		delete(w.lines.all, w.count)
+	}
+	w.letGo()
+}
+
+// Nap returns a context that also ends when the waiter is woken. Call awake after the sleep: it reports whether the waiter was woken. The waiter may
+// be nil.
+func (w *Waiter) Nap(ctx context.Context) (nap context.Context, awake func() bool) {
+	if w == nil {
+		return ctx, func() bool { return false }
+	}
+	nap, cancel := context.WithCancel(ctx)
+	w.lines.mu.Lock()
+	defer w.lines.mu.Unlock()
+	if w.wake = cancel; w.called {
+		cancel()
+	}
+	return nap, func() bool {
+		w.lines.mu.Lock()
+		defer w.lines.mu.Unlock()
+		called := w.called
+		w.wake, w.called = nil, false
+		cancel()
+		return called
 	}
 }

@@ -31,16 +31,17 @@ func fleets(t *testing.T, programs int, scenario func(t *testing.T, limiters []*
 	})
 }
 
-// both are a rule that has a marker of pauses, and one that settings pause.
-var both = map[string]ratelimit.Rule{
+// pausable are a rule that has a marker of pauses, and rules that settings pause.
+var pausable = map[string]ratelimit.Rule{
 	"marker":  {Name: "marked", Algorithm: ratelimit.TokenBucket, Limit: 1000, Per: time.Second, Burst: 5, Pausable: true},
 	"setting": {Name: "set", Algorithm: ratelimit.TokenBucket, Limit: 1000, Per: time.Second, Burst: 5},
+	"running": {Name: "run", Algorithm: ratelimit.Concurrency, Limit: 5},
 }
 
 // During a pause calls that may wait hold, and others are refused until its end. Other keys go on. Resume ends it at once.
 func TestPause(t *testing.T) {
 	fleets(t, 1, func(t *testing.T, limiters []*ratelimit.Limiter) {
-		for kind, rule := range both {
+		for kind, rule := range pausable {
 			l, ctx, q := limiters[0], t.Context(), ratelimit.Request{Rule: rule, Key: "ann"}
 			if err := l.Pause(ctx, time.Hour, q); err != nil {
 				t.Fatal(err)
@@ -86,7 +87,7 @@ func TestPause(t *testing.T) {
 // A pause by hand replaces another one. It ends by itself.
 func TestPauseIsReplaced(t *testing.T) {
 	fleets(t, 1, func(t *testing.T, limiters []*ratelimit.Limiter) {
-		for kind, rule := range both {
+		for kind, rule := range pausable {
 			q, l := ratelimit.Request{Rule: rule, Key: "ann"}, limiters[0]
 			for _, d := range []time.Duration{time.Hour, 100 * time.Millisecond} {
 				if err := l.Pause(t.Context(), d, q); err != nil {
