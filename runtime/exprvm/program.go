@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,8 @@ import (
 	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
 // Program is an expression. It is compiled when it is first used, and safe for use by many goroutines.
@@ -116,8 +119,35 @@ func (p *Program) Value(values ...any) (any, error) {
 	return evaluate(p, values, func(v any) (any, error) { return v, nil })
 }
 
-// evaluate runs p, and converts the result by as. It turns panics of both into errors: as may call methods of the result.
+// evaluate runs p, and converts the result by as. The error is a bridge.Missing if an identity that the context lacks would have avoided it.
 func evaluate[T any](p *Program, values []any, as func(any) (T, error)) (result T, err error) {
+	missing := ""
+	result, err = run(p, bound(values, func(what string) any { missing = what; return nil }), as)
+	if err == nil || missing == "" {
+		return result, err
+	}
+	if _, other := run(p, bound(values, func(string) any { return "0" }), as); other == nil {
+		err = bridge.Missing(missing)
+	}
+	return result, err
+}
+
+// bound returns values with identities that call absent if a context carries none.
+func bound(values []any, absent func(what string) any) []any {
+	own := values
+	for i, v := range values {
+		if id, ok := v.(identity); ok {
+			if &own[0] == &values[0] {
+				own = slices.Clone(values)
+			}
+			own[i] = id(absent)
+		}
+	}
+	return own
+}
+
+// run runs p, and converts the result by as. It turns panics of both into errors: as may call methods of the result.
+func run[T any](p *Program, values []any, as func(any) (T, error)) (result T, err error) {
 	if err := p.Err(); err != nil {
 		return result, fmt.Errorf("the expression does not compile with the expr of this program: %w", err)
 	}
@@ -157,12 +187,18 @@ func cause(err error) error {
 	return errors.New(at.Message)
 }
 
-// OrNil returns a function that calls find, such as wrap.ClientIP, and returns nil instead of "".
-func OrNil[C any](find func(C) string) func(C) any {
-	return func(c C) any {
-		if s := find(c); s != "" {
-			return s
+// identity returns the function of expressions that finds who calls. It returns what absent returns if a context does not say.
+type identity func(absent func(what string) any) any
+
+// Identity returns the value for clientIP or userID. The function find is wrap.ClientIP or wrap.UserID, and what is "client IP" or "user ID". In
+// an expression, they return nil instead of "".
+func Identity[C any](what string, find func(C) string) any {
+	return identity(func(absent func(string) any) any {
+		return func(c C) any {
+			if s := find(c); s != "" {
+				return s
+			}
+			return absent(what)
 		}
-		return nil
-	}
+	})
 }

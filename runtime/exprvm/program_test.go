@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
 type role string
@@ -55,7 +57,7 @@ func given() ([]string, []any) {
 	values := []any{
 		&item{Price: 4, Roles: []role{"admin", "user"}, Next: last, cents: 7}, none, role("admin"), level(3), "text", 5, uint64(1) << 63, 1.5, true,
 		map[role]int{"admin": 1}, token{}, token{"t"}, func(...level) int { return 8 }, func(r role) role { return r + "!" }, []any{1, "x"},
-		time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), context.Background(), OrNil(func(context.Context) string { return "" }), [3]int{1, 2, 3},
+		time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), context.Background(), Identity("user ID", func(context.Context) string { return "" }), [3]int{1, 2, 3},
 		func() {}, func([]string) string { return "listed" }, new(int), math.MaxInt, names(nil), net.IP(nil), func(p *int) int { return *p },
 		map[any]string{role("admin"): "role", "admin": "s"},
 	}
@@ -68,6 +70,23 @@ func TestShadowed(t *testing.T) {
 		if got, err := New(expr, "len").Text("a"); err != nil || got != want {
 			t.Errorf("%s: got %q, %v", expr, got, err)
 		}
+	}
+}
+
+// If an expression fails, and would not if the context carried an identity, the error says so. Another error stays as it is.
+func TestMissingIdentity(t *testing.T) {
+	for expr, want := range map[string]bool{
+		`ip(ctx) + "x"`: true, `upper(ip(ctx))`: true, `ip(ctx)`: true, `filter([ip(ctx)], # != nil)[0]`: true,
+		`ip(ctx) == nil ? list[9] : "x"`: true, `(ip(ctx) ?? "x") + list[9]`: false, `list[9] + ip(ctx)`: false,
+	} {
+		find := Identity("client IP", func(context.Context) string { return "" })
+		got, err := New(expr, "ctx", "ip", "list").Text(t.Context(), find, []string{"a"})
+		if missing, ok := errors.AsType[bridge.Missing](err); err == nil || ok != want || ok && missing != "client IP" {
+			t.Errorf("%s: got %q, %v", expr, got, err)
+		}
+	}
+	if got, err := New(`ip(ctx) ?? "nobody"`, "ctx", "ip").Text(t.Context(), Identity("client IP", func(context.Context) string { return "" })); err != nil || got != "nobody" {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 
@@ -161,7 +180,7 @@ func TestText(t *testing.T) {
 		{`it?.Next?.Next?.Price ?? it?.Price`, "4", ""},
 		{`none`, "", "the value is nil"},
 		{`most > 0 ? nowhere : s`, "", "the value is nil"},
-		{`ip(ctx)`, "", "the value is nil"},
+		{`ip(ctx)`, "", "the context carries no user ID"},
 		{`ip(ctx) ?? s`, "text", ""},
 		{`it.cents + it?.Next.cents`, "106", ""},
 

@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
 // Value returns the value of an island: an expression of a rule, as Go code. A panic of the island becomes a *ratelimit.KeyError that names the
@@ -33,9 +35,6 @@ type reason string
 // failure is the panic of an island in which a function returned an error.
 type failure struct{ error }
 
-// missing is the panic of an island for which the context carries nothing: a "client IP" or a "user ID".
-type missing string
-
 const isNil reason = "a part of it is nil"
 
 // NotNil returns v, and panics if it is nil. An island calls it for the receiver of a method: a getter that accepts nil would give all nil
@@ -58,7 +57,7 @@ func Must[T any](v T, err error) T {
 // Carried returns what [ClientIP] or [UserID] has returned, and panics if that is "". what is "client IP" or "user ID".
 func Carried(identity, what string) string {
 	if identity == "" {
-		panic(missing(what))
+		panic(failure{bridge.Missing(what)})
 	}
 	return identity
 }
@@ -69,13 +68,12 @@ func Copy[T any](v T) *T { return &v }
 // failed returns the error for an island that panicked.
 func (r *Rules) failed(expr string, cause any) error {
 	switch cause := cause.(type) {
-	case missing:
-		return &ratelimit.KeyError{
-			Method: r.method, Rule: r.about(expr), Expr: expr, Reason: "the context carries no " + string(cause), Missing: true,
-		}
 	case reason:
 		return r.missing(expr, string(cause))
 	case failure:
+		if missing, ok := errors.AsType[bridge.Missing](cause.error); ok {
+			return &ratelimit.KeyError{Method: r.method, Rule: r.about(expr), Expr: expr, Reason: missing.Error(), Missing: true}
+		}
 		return r.KeyError(expr, cause.error)
 	case runtime.Error:
 		if strings.Contains(cause.Error(), "nil pointer dereference") && inIsland() {

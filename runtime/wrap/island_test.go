@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
@@ -40,6 +41,7 @@ func TestPanicsOfIslands(t *testing.T) {
 		"an interface":  {func() string { return wrap.NotNil(error(nil)).Error() }, "a part of it is nil", false},
 		"an error":      {func() string { return wrap.Must("", io.ErrUnexpectedEOF) }, "unexpected EOF", false},
 		"an identity":   {func() string { return wrap.Carried("", "user ID") }, "the context carries no user ID", false},
+		"in a machine":  {func() string { return wrap.Must("", bridge.Missing("user ID")) }, "the context carries no user ID", false},
 		"an index":      {func() string { return string(rune(numbers[3])) }, "panic: runtime error: index out of range [3] with length 0", true},
 		"a division":    {func() string { return string(rune(1 / zero)) }, "panic: runtime error: integer divide by zero", true},
 		"a function":    {func() string { return fault() }, "panic: runtime error: invalid memory address or nil pointer dereference", true},
@@ -54,7 +56,7 @@ func TestPanicsOfIslands(t *testing.T) {
 			for range 2 {
 				v, err := wrap.Value(rules, "x", c.island)
 				e, ok := errors.AsType[*ratelimit.KeyError](err)
-				if !ok || v != "" || e.Expr != "x" || !strings.HasSuffix(err.Error(), "x: "+c.reason) {
+				if !ok || v != "" || e.Expr != "x" || e.Missing != strings.Contains(c.reason, "carries no") || !strings.HasSuffix(err.Error(), "x: "+c.reason) {
 					t.Errorf("got %q, %v", v, err)
 				}
 			}

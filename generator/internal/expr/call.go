@@ -220,7 +220,7 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 	}
 	id := identities[name]
 	c.named(name, func(w *writer) operand {
-		return primary(w.std(machinePath, "OrNil") + "(" + w.std(wrapPath, id.fn) + ")")
+		return w.callOf(w.std(machinePath, "Identity"), primary(strconv.Quote(id.what)), primary(w.std(wrapPath, id.fn)))
 	})
 	write := func(w *writer) (o operand, given bool) {
 		ctx := w.term(args[0])

@@ -131,7 +131,7 @@ func (*Program) Duration(...any) (time.Duration, error) { return 0, nil }
 func (*Program) Text(...any) (string, error) { return "", nil }
 func (*Program) Bool(...any) (bool, error) { return false, nil }
 func (*Program) Int(...any) (int64, error) { return 0, nil }
-func OrNil(func(context.Context) string) func(context.Context) any { return nil }`
+func Identity(string, func(context.Context) string) any { return nil }`
 
 const checkedStub = `package checked
 type Integer interface { ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr }

@@ -152,8 +152,8 @@ func WithLimits[T, L any](result T, l *ratelimit.Limiter, limit func(T, *ratelim
 import "time"
 type Program struct{}
 func Hidden[T any](p *Program, name string, see func(T) any) *Program
+func Identity[C any](what string, find func(C) string) any
 func New(source string, names ...string) *Program
-func OrNil[C any](find func(C) string) func(C) any
 func (p *Program) Bool(values ...any) (bool, error)
 func (p *Program) Duration(values ...any) (time.Duration, error)
 func (p *Program) Int(values ...any) (int64, error)

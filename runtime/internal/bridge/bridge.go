@@ -75,6 +75,11 @@ var (
 	View func(limiter any) (view any, prefix string, known *fleet.Fleet)
 )
 
+// Missing is the error of an expression that needs what the context does not carry: a "client IP" or a "user ID".
+type Missing string
+
+func (m Missing) Error() string { return "the context carries no " + string(m) }
+
 // identity is a key of a value in a context.
 type identity string
 
