@@ -26,7 +26,7 @@ var _ Arena = (*LimitedArena)(nil)
 
 // NewLimitedArena wraps next with the limits declared on [Arena]. Use the wrapper in its place:
 //
-//	limiter := ratelimit.New(redisstore.New(client))
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedArena(next, limiter)
 func NewLimitedArena(next Arena, limiter *ratelimit.Limiter) *LimitedArena {
 	return &LimitedArena{

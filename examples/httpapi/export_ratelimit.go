@@ -22,7 +22,7 @@ type limitedExport struct {
 
 // newLimitedExport wraps next with the limits declared on export. Use the wrapper in its place:
 //
-//	limiter := ratelimit.New(redisstore.New(client))
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := newLimitedExport(next, limiter)
 func newLimitedExport(next *export, limiter *ratelimit.Limiter) *limitedExport {
 	return &limitedExport{

@@ -27,7 +27,7 @@ var _ Library = (*LimitedLibrary)(nil)
 
 // NewLimitedLibrary wraps next with the limits declared on [Library]. Use the wrapper in its place:
 //
-//	limiter := ratelimit.New(redisstore.New(client))
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedLibrary(next, limiter)
 func NewLimitedLibrary(next Library, limiter *ratelimit.Limiter) *LimitedLibrary {
 	return &LimitedLibrary{

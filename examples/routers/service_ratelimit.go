@@ -24,7 +24,7 @@ var _ Greeter = (*LimitedGreeter)(nil)
 
 // NewLimitedGreeter wraps next with the limits declared on [Greeter]. Use the wrapper in its place:
 //
-//	limiter := ratelimit.New(redisstore.New(client))
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedGreeter(next, limiter)
 func NewLimitedGreeter(next Greeter, limiter *ratelimit.Limiter) *LimitedGreeter {
 	return &LimitedGreeter{

@@ -26,7 +26,7 @@ var _ Shop = (*LimitedShop)(nil)
 
 // NewLimitedShop wraps next with the limits declared on [Shop]. Use the wrapper in its place:
 //
-//	limiter := ratelimit.New(redisstore.New(client))
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedShop(next, limiter)
 func NewLimitedShop(next Shop, limiter *ratelimit.Limiter) *LimitedShop {
 	return &LimitedShop{
@@ -127,7 +127,7 @@ var _ Carrier = (*LimitedCarrier)(nil)
 
 // NewLimitedCarrier wraps next with the limits declared on [Carrier]. Use the wrapper in its place:
 //
-//	limiter := ratelimit.New(redisstore.New(client))
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedCarrier(next, limiter)
 func NewLimitedCarrier(next Carrier, limiter *ratelimit.Limiter) *LimitedCarrier {
 	return &LimitedCarrier{

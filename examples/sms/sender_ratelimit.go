@@ -25,7 +25,7 @@ var _ Sender = (*LimitedSender)(nil)
 
 // NewLimitedSender wraps next with the limits declared on [Sender]. Use the wrapper in its place:
 //
-//	limiter := ratelimit.New(redisstore.New(client))
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedSender(next, limiter)
 func NewLimitedSender(next Sender, limiter *ratelimit.Limiter) *LimitedSender {
 	return &LimitedSender{

@@ -24,7 +24,7 @@ var _ Model = (*LimitedModel)(nil)
 
 // NewLimitedModel wraps next with the limits declared on [Model]. Use the wrapper in its place:
 //
-//	limiter := ratelimit.New(redisstore.New(client))
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedModel(next, limiter)
 func NewLimitedModel(next Model, limiter *ratelimit.Limiter) *LimitedModel {
 	return &LimitedModel{

@@ -24,7 +24,7 @@ var _ seller = (*limitedSeller)(nil)
 
 // newLimitedSeller wraps next with the limits declared on seller. Use the wrapper in its place:
 //
-//	limiter := ratelimit.New(redisstore.New(client))
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := newLimitedSeller(next, limiter)
 func newLimitedSeller(next seller, limiter *ratelimit.Limiter) *limitedSeller {
 	return &limitedSeller{

@@ -31,7 +31,7 @@ var _ CatalogServer = (*LimitedCatalogServer)(nil)
 // NewLimitedCatalogServer wraps next with the limits declared on [CatalogServer]. Use the wrapper in
 // its place:
 //
-//	limiter := ratelimit.New(redisstore.New(client))
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedCatalogServer(next, limiter)
 func NewLimitedCatalogServer(next CatalogServer, limiter *ratelimit.Limiter) *LimitedCatalogServer {
 	return &LimitedCatalogServer{
@@ -102,7 +102,7 @@ var _ CatalogClient = (*LimitedCatalogClient)(nil)
 // NewLimitedCatalogClient wraps next with the limits declared on [CatalogClient]. Use the wrapper in
 // its place:
 //
-//	limiter := ratelimit.New(redisstore.New(client))
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedCatalogClient(next, limiter)
 func NewLimitedCatalogClient(next CatalogClient, limiter *ratelimit.Limiter) *LimitedCatalogClient {
 	return &LimitedCatalogClient{
@@ -172,7 +172,7 @@ var _ Lister = (*LimitedLister)(nil)
 
 // NewLimitedLister wraps next with the limits declared on [Lister]. Use the wrapper in its place:
 //
-//	limiter := ratelimit.New(redisstore.New(client))
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedLister(next, limiter)
 func NewLimitedLister(next Lister, limiter *ratelimit.Limiter) *LimitedLister {
 	return &LimitedLister{
@@ -221,7 +221,7 @@ type LimitedServer struct {
 
 // NewLimitedServer wraps next with the limits declared on [Server]. Use the wrapper in its place:
 //
-//	limiter := ratelimit.New(redisstore.New(client))
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedServer(next, limiter)
 func NewLimitedServer(next *Server, limiter *ratelimit.Limiter) *LimitedServer {
 	return &LimitedServer{

@@ -71,7 +71,7 @@ func link(name string) string {
 
 // example returns the lines of a doc comment that show how to use the wrapper. The parameter with the wrapped value is called next.
 func example(w *model.Wrapper, next string) string {
-	return fmt.Sprintf("\n\n\tlimiter := ratelimit.New(redisstore.New(client))\n\tlimited := %s(%s, limiter)", w.New, next)
+	return fmt.Sprintf("\n\n\tlimiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix(\"myapp\"))\n\tlimited := %s(%s, limiter)", w.New, next)
 }
 
 // methodDoc returns the user's doc comment with a paragraph about the limits.

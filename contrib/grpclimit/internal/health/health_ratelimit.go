@@ -30,7 +30,7 @@ var _ HealthServer = (*LimitedHealthServer)(nil)
 // NewLimitedHealthServer wraps next with the limits declared on [HealthServer]. Use the wrapper in its
 // place:
 //
-//	limiter := ratelimit.New(redisstore.New(client))
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedHealthServer(next, limiter)
 func NewLimitedHealthServer(next HealthServer, limiter *ratelimit.Limiter) *LimitedHealthServer {
 	return &LimitedHealthServer{

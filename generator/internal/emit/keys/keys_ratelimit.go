@@ -28,7 +28,7 @@ var _ Service = (*LimitedService)(nil)
 
 // NewLimitedService wraps next with the limits declared on [Service]. Use the wrapper in its place:
 //
-//	limiter := ratelimit.New(redisstore.New(client))
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedService(next, limiter)
 func NewLimitedService(next Service, limiter *ratelimit.Limiter) *LimitedService {
 	return &LimitedService{
