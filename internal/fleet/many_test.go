@@ -355,3 +355,32 @@ func TestHistory(t *testing.T) {
 		t.Errorf("of the future: %v, %v", some, err)
 	}
 }
+
+// A change is in force in every process within two seconds after it was made. The time is virtual: it stands still while a
+// process or the server works.
+func TestInForceEverywhereWithinTwoSeconds(t *testing.T) {
+	server := redistest.Start(t)
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := client(t, server.Addr, 0)
+		tool := of(c, "p")
+		var processes []*fleet.Fleet
+		for range 3 {
+			c, _ := client(t, server.Addr, 0)
+			f := of(c, "p")
+			register(f, "program", 1)
+			processes = append(processes, f)
+			time.Sleep(300 * time.Millisecond)
+		}
+		time.Sleep(5 * time.Second)
+		for n := range int64(20) {
+			set(t, tool, "kim", override("r", "", n))
+			time.Sleep(2 * time.Second)
+			for i, f := range processes {
+				if got := limit(f, "r", ""); got != n {
+					t.Errorf("process %d: got the limit %d, want %d", i, got, n)
+				}
+			}
+			time.Sleep(time.Duration(n) * 37 * time.Millisecond)
+		}
+	})
+}
