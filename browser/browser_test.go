@@ -2,9 +2,11 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +24,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/console"
@@ -42,13 +46,33 @@ type shop struct {
 	url     string
 	limiter *ratelimit.Limiter
 	redis   *redistest.Server
+	delay   *slow
+}
+
+// slow is a hook that delays the commands of a client.
+type slow struct{ atomic.Int64 }
+
+func (s *slow) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *slow) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		time.Sleep(time.Duration(s.Load()))
+		return next(ctx, cmd)
+	}
+}
+
+func (s *slow) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		time.Sleep(time.Duration(s.Load()))
+		return next(ctx, cmds)
+	}
 }
 
 var (
 	sms    = ratelimit.Rule{Name: "sms", Key: "{phone}", Limit: 10, Per: time.Hour}
 	login  = ratelimit.Rule{Name: "login", Key: "{clientIP(ctx)}", Limit: 100, Per: time.Hour}
 	export = ratelimit.Rule{Name: "export", Algorithm: ratelimit.LeakyBucket, Limit: 3, Per: time.Minute}
-	upload = ratelimit.Rule{Name: "upload", Key: "{tenant}", Limit: 1000, Per: 24 * time.Hour, Mode: ratelimit.ModeShadow}
+	upload = ratelimit.Rule{Name: "upload", Key: "{tenant}", Limit: 40, Per: time.Minute, Mode: ratelimit.ModeShadow}
 )
 
 func open(t *testing.T) *shop {
@@ -56,6 +80,8 @@ func open(t *testing.T) *shop {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
+	delay := new(slow)
+	client.AddHook(delay)
 	l := ratelimit.New(redisstore.New(client, redisstore.WithStats()), ratelimit.WithPrefix("shop"))
 	rules := []ratelimit.Rule{sms, login, export, upload}
 	if err := l.Check(rules...); err != nil {
@@ -70,12 +96,43 @@ func open(t *testing.T) *shop {
 			t.Fatal(err)
 		}
 	}
+	fillFleet(t, client, rules)
 	keepBusy(t, l, rules)
 	h := console.New(l, console.WithWrites(func(*http.Request) (string, error) { return "kim", nil }))
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	waitFor(t, s.URL+"/rule?name=login", "Heaviest keys")
-	return &shop{s.URL + "/", l, server}
+	return &shop{s.URL + "/", l, server, delay}
+}
+
+// fillFleet writes what other processes have said of themselves, and counted in the last ten minutes.
+func fillFleet(t *testing.T, client *redis.Client, rules []ratelimit.Rule) {
+	t.Helper()
+	now := time.Now().UTC()
+	slot := now.Unix() / 5
+	_, err := client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+		for i, host := range []string{"shop-1", "shop-2", "worker-1"} {
+			word, err := json.Marshal(fleet.Process{
+				Host: host, PID: 7 + i, Program: "example.com/shop/cmd/shop", Build: "v1.4.2", Start: now.Add(-50 * time.Hour), At: now.Add(time.Hour), Stats: true, Version: 2,
+			})
+			if err != nil {
+				return err
+			}
+			p.HSet(t.Context(), "shop.seen:{shop}:processes", host, word)
+		}
+		for n := slot - 121; n < slot; n++ {
+			for i, r := range rules {
+				calls := 50 + 4*float64(i) + 14*math.Sin(float64(n)/float64(9+i)) + float64(n*7%6)
+				refused := max(0, calls-60)
+				p.HSet(t.Context(), fmt.Sprint("shop.seen:{shop}:history:", n/24),
+					fmt.Sprintf("%d calls %s 1h", n, r.Name), int(calls), fmt.Sprintf("%d refused %s 1h", n, r.Name), int(refused))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // keepBusy calls the limiter until the test ends.
@@ -200,10 +257,10 @@ var screens = []struct {
 	do         chromedp.Action
 	texts      []string
 }{
-	{"now", "", nil, []string{"All is well", "Decisions a second", "block", "ada: ticket 7", "upload (shadow)"}},
+	{"now", "", nil, []string{"All is well", "Traffic a second", "Failures", "block", "ada: ticket 7", "upload (shadow)"}},
 	{"rules", "rules", nil, []string{"login", "500", "per hour"}},
 	{"rule", "rule?name=login", nil, []string{"Heaviest keys", "limit 500", "Override"}},
-	{"subject", "subject", look("+8613800000007"), []string{"blocked for", "ticket 7", "Reset the count"}},
+	{"subject", "subject", look("+8613800000007"), []string{"blocked for", "ticket 7", "permits taken", "Reset the count"}},
 	{"live", "live", nil, []string{"Decisions/s", "Hold the picture"}},
 	{"changes", "changes", nil, []string{"ada", "limit 500", "Undo the last change"}},
 }
@@ -275,12 +332,15 @@ func TestForms(t *testing.T) {
 	press("block", `{reason: "ticket 8", for: "2h"}`, "Blocked for 2 h")
 	requireText(t, ctx, "blocked by kim, ticket 8")
 	press("unblock", `{reason: "ticket 8"}`, "Not blocked any more")
-	press("set", `{reason: "ticket 9", for: "1d", limit: "70"}`, "Set, in force everywhere")
+	press("pause", `{reason: "ticket 8", for: "1h"}`, "Paused for 1 h")
+	press("resume", `{reason: "ticket 8"}`, "Not paused any more")
+	press("give", `{reason: "ticket 8", permits: "2"}`, "Up to 2 permits given back")
+	press("set", `{reason: "ticket 9", for: "1d", limit: "70"}`, "Set, everywhere")
 	press("clear", `{reason: "ticket 9"}`, "As declared again")
 	press("reset", `{reason: "ticket 9"}`, "forgotten.")
 	press("block", `{reason: "ticket 9"}`, "Nothing changed: write how long it holds")
 	run(t, ctx, chromedp.Navigate(s.url+"rule?name=login"))
-	press("set", `{reason: "ticket 10", for: "forever", factor: "2"}`, "Set, in force everywhere")
+	press("set", `{reason: "ticket 10", for: "forever", factor: "2"}`, "Set, everywhere")
 	run(t, ctx, chromedp.Navigate(s.url+"changes"))
 	requireText(t, ctx, "kim", "factor 2", "ticket 10")
 	press("undo", `{reason: "wrong rule"}`, "Undone")
@@ -343,6 +403,21 @@ func TestFollows(t *testing.T) {
 	requireText(t, ctx, "eve: later")
 	run(t, ctx, chromedp.Click(".hold"))
 	requireText(t, ctx, "Go on")
+}
+
+// While the store is slow, pages show how slow it is, and everything else.
+func TestSlowStore(t *testing.T) {
+	s, ctx := open(t), tab(t)
+	s.delay.Store(int64(150 * time.Millisecond))
+	run(t, ctx, chromedp.Navigate(s.url))
+	requireText(t, ctx, "All is well", "Round trip", "ada: ticket 7")
+	var trip string
+	run(t, ctx, chromedp.Text(".tiles div:nth-child(2) dd", &trip))
+	if d, err := time.ParseDuration(strings.ReplaceAll(trip, " ", "")); err != nil || d < 150*time.Millisecond {
+		t.Errorf("the round trip is %s", trip)
+	}
+	run(t, ctx, chromedp.Navigate(s.url+"subject"), look("+8613800000007"))
+	requireText(t, ctx, "blocked for")
 }
 
 // If the store hangs or is lost, pages say so, and keep what they have shown.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
@@ -85,7 +86,17 @@ func (l *Limiter) elapsed() time.Duration { return l.store.Since(processStart) }
 // Store.
 type Store = engine.Store
 
-func init() { bridge.View = view }
+func init() { bridge.View, bridge.Charges = view, charges }
+
+// charges returns when the permits of a request's count were taken. Under Prepay and Warmup the state does not say for whom permits are.
+func charges(ctx context.Context, limiter, request any) ([]engine.Charge, error) {
+	l, r := limiter.(*Limiter), request.(Request)
+	rule, subject, err := l.ruleFor(&r)
+	if err != nil || rule.Prepay || rule.Warmup > 0 {
+		return nil, err
+	}
+	return l.store.Charges(ctx, key.State(l.prefix, rule.Name, subject, rule.tag), rule.Per, rule.Burst, l.fleet.Now())
+}
 
 // view returns a limiter for a console: it decides by the same store, prefix and secret, takes keys also in the form in which they are shown, and
 // declares no rules.

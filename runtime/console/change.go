@@ -30,8 +30,11 @@ var orders = map[string]struct {
 	do   func(*console, context.Context, order) (string, error)
 }{
 	"reset":   {false, (*console).reset},
+	"give":    {false, (*console).give},
 	"block":   {true, (*console).block},
 	"unblock": {false, (*console).unblock},
+	"pause":   {true, (*console).pause},
+	"resume":  {false, (*console).resume},
 	"set":     {true, (*console).set},
 	"clear":   {false, (*console).clear},
 	"undo":    {false, (*console).undo},
@@ -121,16 +124,46 @@ func (c *console) reset(ctx context.Context, o order) (string, error) {
 	return count(n, "count") + " forgotten.", err
 }
 
-func (c *console) block(ctx context.Context, o order) (string, error) {
-	if o.length == 0 {
-		return "", wrong{"a block needs an end of at most 30d"}
+func (c *console) give(ctx context.Context, o order) (string, error) {
+	n, err := strconv.ParseInt(o.PostForm.Get("permits"), 10, 64)
+	if err != nil || n <= 0 {
+		return "", wrong{fmt.Sprintf("write how many permits to give; found %.20q", o.PostForm.Get("permits"))}
 	}
-	return "Blocked for " + span(o.length) + ", everywhere within 2 s.", o.of.Block(ctx, o.length, o.request())
+	return "Up to " + count(int(n), "permit") + " given back.", o.of.Give(ctx, n, o.request())
+}
+
+// bounded returns an error unless what an order sets has an end.
+func (o order) bounded(what string) error {
+	if o.length == 0 {
+		return wrong{"a " + what + " needs an end of at most 30d"}
+	}
+	return nil
+}
+
+func (c *console) block(ctx context.Context, o order) (string, error) {
+	if err := o.bounded("block"); err != nil {
+		return "", err
+	}
+	return "Blocked for " + span(o.length) + everywhere, o.of.Block(ctx, o.length, o.request())
 }
 
 func (c *console) unblock(ctx context.Context, o order) (string, error) {
-	return "Not blocked any more, everywhere within 2 s.", o.of.Unblock(ctx, o.request())
+	return "Not blocked any more" + everywhere, o.of.Unblock(ctx, o.request())
 }
+
+func (c *console) pause(ctx context.Context, o order) (string, error) {
+	if err := o.bounded("pause"); err != nil {
+		return "", err
+	}
+	return "Paused for " + span(o.length) + everywhere, o.of.Pause(ctx, o.length, o.request())
+}
+
+func (c *console) resume(ctx context.Context, o order) (string, error) {
+	return "Not paused any more" + everywhere, o.of.Resume(ctx, o.request())
+}
+
+// everywhere says how soon other processes follow.
+const everywhere = ", everywhere within 2 s."
 
 // set overrides a rule for all keys, or for one.
 func (c *console) set(ctx context.Context, o order) (string, error) {
@@ -161,11 +194,11 @@ func (c *console) set(ctx context.Context, o order) (string, error) {
 	if o.length > 0 {
 		v.Until = time.Now().Add(o.length)
 	}
-	return "Set, in force everywhere within 2 s.", o.of.Overrides().Set(ctx, o.rule.Name, v)
+	return "Set" + everywhere, o.of.Overrides().Set(ctx, o.rule.Name, v)
 }
 
 func (c *console) clear(ctx context.Context, o order) (string, error) {
-	return "As declared again, everywhere within 2 s.", o.of.Overrides().Clear(ctx, o.rule.Name, o.key)
+	return "As declared again" + everywhere, o.of.Overrides().Clear(ctx, o.rule.Name, o.key)
 }
 
 // undo brings back what was in force before the last change.
@@ -185,5 +218,5 @@ func (c *console) undo(ctx context.Context, o order) (string, error) {
 	}
 	s.Kind, s.Rule, s.Key, s.AllKeys = kindOf(last), last.Rule, last.Key, change{last}.AllKeys()
 	_, err := c.fleet.Change(ctx, fleet.Edit{Actor: o.actor, What: "undo", Settings: []*fleet.Setting{s}})
-	return "Undone, everywhere within 2 s.", err
+	return "Undone" + everywhere, err
 }

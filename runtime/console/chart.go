@@ -15,16 +15,20 @@ type chart struct {
 	Now    float64
 	Peak   float64
 	Enough bool // there is something to draw
+	Bad    bool // it must be 0
 }
 
 // charts draws the counts of the rules that are wanted.
 func charts(slots []fleet.Slot, wanted func(fleet.RuleCounts) bool) []chart {
-	return []chart{
+	all := []chart{
 		drawn("Decisions", slots, func(r fleet.RuleCounts) int64 { return r.Calls }, wanted),
 		drawn("Refusals", slots, func(r fleet.RuleCounts) int64 { return r.Refused }, wanted),
 		drawn("Shadow refusals", slots, func(r fleet.RuleCounts) int64 { return r.Shadow }, wanted),
 		drawn("Failures", slots, func(r fleet.RuleCounts) int64 { return r.Failed }, wanted),
 	}
+	failures := &all[len(all)-1]
+	failures.Bad = failures.Peak > 0
+	return all
 }
 
 // drawn draws the rates of a counter.

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -113,6 +114,7 @@ func TestScreens(t *testing.T) {
 			requireText(t, h, "/rule?name=sms", nil, "per hour {phone} 10 500 enforce", "limit 500")
 			requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "3 of 500", "override of all keys: limit 500")
 			requireText(t, h, "/subject", url.Values{"key": {"eve"}}, "blocked for 59 min", "blocked by ada, ticket 7, until")
+			requireText(t, h, "/subject", url.Values{"key": {"zoe"}}, "paused by ada, ticket 7, until")
 			requireText(t, h, "/subject", url.Values{"key": {"bob"}}, "0 of 500")
 			requireText(t, h, "/subject", url.Values{"all": {"1"}}, "Everybody", "0 of 5")
 			requireText(t, h, "/changes", nil, "ada block sms eve nothing → refused until", "ada set sms all keys nothing → limit 500 until", "ada pause sms zoe nothing → paused until")
@@ -122,6 +124,41 @@ func TestScreens(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A subject's page shows when its permits were taken, how many calls wait and until when, and how many run.
+func TestSubjectInTime(t *testing.T) {
+	l, h := open(t, stores["redis"](t))
+	queue := ratelimit.Rule{Name: "queue", Key: "{user}", Algorithm: ratelimit.LeakyBucket, Limit: 2, Per: time.Hour, Wait: 2 * time.Hour}
+	report := ratelimit.Rule{Name: "report", Key: "{user}", Algorithm: ratelimit.Concurrency, Limit: 4}
+	if err := l.Check(queue, report); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	defer func() { stop(); waiting.Wait() }()
+	for _, rule := range []ratelimit.Rule{sms, sms, sms, queue, report, report} {
+		if _, err := l.Allow(ctx, ratelimit.Request{Rule: rule, Key: "ann"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waiting.Go(func() { _, _ = l.Wait(ctx, ratelimit.Request{Rule: queue, Key: "ann"}) })
+	page := requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "3 permits taken", "calls wait for 1 permit, the first in 29 min", "2 of 4 running")
+	requireClean(t, page)
+	if strips := strings.Count(page, `class="strip"`); strips != 2 {
+		t.Errorf("%d strips", strips)
+	}
+}
+
+// A subject's page works for a user of the server who may not read the times of permits, and says so.
+func TestTimesAreDenied(t *testing.T) {
+	client := startRedis(t)
+	client.Do(t.Context(), "ACL", "SETUSER", "default", "-lrange")
+	l, h := open(t, redisstore.New(client))
+	if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: sms, Key: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "1 of 10", "When permits were taken cannot be read: ")
 }
 
 // Traffic is that of all processes that publish statistics.
@@ -134,7 +171,7 @@ func TestTraffic(t *testing.T) {
 	}
 	requireText(t, h, "/live", nil, "sms per hour", "ann sms", "Sums of 1 process")
 	requireText(t, h, "/live?q=none", nil, "No rule matches", "No key matches")
-	requireText(t, h, "/rule?name=sms", nil, "Heaviest keys Key Decisions/s Refused/s ann")
+	requireText(t, h, "/rule?name=sms", nil, "Heaviest keys Read", "Key Decisions/s Refused/s ann")
 }
 
 // Without statistics, pages say how to turn them on.
@@ -155,8 +192,8 @@ func TestReadOnly(t *testing.T) {
 	_, _ = l.Allow(t.Context(), ratelimit.Request{Rule: sms, Key: "ann"})
 	for _, path := range []string{"/", "/rules", "/rule?name=sms", "/subject", "/live", "/changes", "/change", "/asset/style.css", "/none"} {
 		for _, method := range methods {
-			for _, do := range []string{"reset", "block", "unblock", "set", "clear", "undo"} {
-				form := url.Values{"do": {do}, "rule": {"sms 1h {phone}"}, "key": {"ann"}, "for": {"1h"}, "reason": {"r"}, "limit": {"1"}}
+			for _, do := range []string{"reset", "give", "block", "unblock", "pause", "resume", "set", "clear", "undo"} {
+				form := url.Values{"do": {do}, "rule": {"sms 1h {phone}"}, "key": {"ann"}, "for": {"1h"}, "reason": {"r"}, "limit": {"1"}, "permits": {"1"}}
 				code, _ := send(h, method, path, form)
 				reads := method == http.MethodGet || method == http.MethodHead || method == http.MethodPost && path == "/subject"
 				if known := path != "/change" && path != "/none"; code == http.StatusOK != (reads && known) {
@@ -231,6 +268,15 @@ func TestWrites(t *testing.T) {
 			require(200, "1 count forgotten.", "do", "reset")
 			require(200, "blocked for", "do", "block", "for", "2h")
 			require(200, "0 of 10", "do", "unblock")
+			require(200, "paused by kim, ticket 8", "do", "pause", "for", "1h")
+			require(200, "Not paused any more", "do", "resume")
+			if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: sms, Key: "ann"}, ratelimit.Request{Rule: sms, Key: "ann"}); err != nil {
+				t.Fatal(err)
+			}
+			require(200, "1 of 10", "do", "give", "permits", "1")
+			require(200, "0 of 10", "do", "give", "permits", "5")
+			require(422, "write how many permits to give", "do", "give", "permits", "0")
+			require(422, "a pause needs an end", "do", "pause", "for", "forever")
 			require(200, "0 of 50", "do", "set", "limit", "50", "for", "1d")
 			require(200, "0 of 20", "do", "set", "factor", "2", "for", "forever")
 			require(200, "0 of 10", "do", "clear")
@@ -325,10 +371,10 @@ func nasty() (all []string) {
 }
 
 var (
-	element   = regexp.MustCompile(`^</?([a-z0-9]+)((?: [a-zA-Z-]+(?:="[^"<>]*")?)*)>$`)
+	element   = regexp.MustCompile(`^</?([a-z0-9]+)((?: [a-zA-Z-]+(?:="[^"<>]*")?)*)/?>$`)
 	attribute = regexp.MustCompile(` ([a-zA-Z-]+)(?:="[^"<>]*")?`)
-	elements  = strings.Fields("a body br button code dd details div dl dt figcaption figure footer form h1 h2 head header html input label li link main meta meter nav noscript " +
-		"option p polygon polyline script section select span strong summary svg table tbody td th thead time title tr ul")
+	elements  = strings.Fields("a body br button code dd details div dl dt fieldset figcaption figure footer form h1 h2 head header html input label legend li link main meta meter nav noscript " +
+		"option p path polygon polyline script section select span strong summary svg table tbody td th thead time title tr ul")
 )
 
 // No key, reason or actor becomes part of a page's markup.

@@ -114,6 +114,8 @@ func (l list[T]) Many() bool { return l.Total > l.size }
 // ago puts an age into words.
 func ago(d time.Duration) string {
 	switch d = max(0, d); {
+	case d < time.Second:
+		return "just now"
 	case d < 10*time.Second:
 		return fmt.Sprintf("%.1f s ago", d.Seconds())
 	default:

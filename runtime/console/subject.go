@@ -22,10 +22,15 @@ type use struct {
 	Never    bool           // the limit is 0
 	Override *fleet.Setting // of the key, or else of the rule; nil if neither is set
 	Block    *fleet.Setting // set by hand; or nil
+	Pause    *fleet.Setting // set by hand; or nil
 	Left     time.Duration  // of the block
 	Unknown  bool           // a block or a limit of 0 hides the count
+	Strip    *strip         // or nil
 	Err      error
 }
+
+// Runs reports whether the rule counts calls that run.
+func (u use) Runs() bool { return u.Algorithm == ratelimit.Concurrency }
 
 // Used is how many permits are used.
 func (u use) Used() int64 { return u.Quota.Limit - u.Quota.Remaining }
@@ -55,6 +60,8 @@ type subjectPage struct {
 	More  int // rules that are left out
 	Seen  seen
 	Fresh bool // nothing is counted, and nothing set, for this subject
+
+	NoStrips error // why strips are missing
 }
 
 // subject shows one subject under all rules. The form has the field key, or all for the rules without a key.
@@ -107,13 +114,16 @@ func (p *subjectPage) look(ctx context.Context, c *console, l *ratelimit.Limiter
 		}
 		p.Uses = append(p.Uses, c.use(l, rule, p.Key))
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	if err := peek(ctx, l, p.Uses, p.Key); err != nil {
 		p.Seen = seen{Err: err}
 		return
 	}
+	p.NoStrips = c.addStrips(ctx, l, p.Uses, p.Key)
 	p.Seen = seen{At: time.Now()}
 	p.Fresh = !slices.ContainsFunc(p.Uses, func(u use) bool {
-		return u.Used() > 0 || u.Block != nil || u.Override != nil || u.Unknown || u.Err != nil
+		return u.Used() > 0 || u.Block != nil || u.Pause != nil || u.Override != nil || u.Unknown || u.Err != nil
 	})
 }
 
@@ -134,7 +144,7 @@ func (c *console) use(l *ratelimit.Limiter, rule ratelimit.UsedRule, text string
 		of := in.Of(rule.Name)
 		u.Override = of.All
 		if k := of.OfKey(parts.Subject); k != nil {
-			u.Override, u.Block = cmp.Or(k.Override, of.All), k.Block
+			u.Override, u.Block, u.Pause = cmp.Or(k.Override, of.All), k.Block, k.Pause
 		}
 	}
 	if u.Block != nil {
@@ -147,8 +157,6 @@ func (c *console) use(l *ratelimit.Limiter, rule ratelimit.UsedRule, text string
 
 // peek asks for the quotas of all rules that a store has to be asked for.
 func peek(ctx context.Context, l *ratelimit.Limiter, uses []use, text string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	var requests []ratelimit.Request
 	var of []*use
 	states := map[string]bool{}

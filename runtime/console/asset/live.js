@@ -1,16 +1,17 @@
 // Keeps the figures of a page current, and shows times in the reader's zone. Every page works without it.
 "use strict";
 
-const zone = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
-const short = Intl.DateTimeFormat(undefined, { timeZoneName: "short" });
+const clock = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium" }); // 2026-11-23 14:19:47
+const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: "short" });
 
-// localize writes the times in an element in the reader's zone.
+// localize writes the times in an element in the reader's zone: those of today without the date, others without seconds.
 function localize(element) {
+  const today = clock.format(new Date()).slice(0, 10);
   for (const time of element.querySelectorAll("time")) {
-    const at = new Date(time.dateTime);
-    const name = short.formatToParts(at).find((part) => part.type === "timeZoneName");
+    const at = new Date(time.dateTime), text = clock.format(at);
+    const name = zone.formatToParts(at).find((part) => part.type === "timeZoneName");
     time.title = time.textContent;
-    time.textContent = `${zone.format(at)} ${name.value}`;
+    time.textContent = `${text.startsWith(today) ? text.slice(11) : text.slice(0, 16)} ${name.value}`;
   }
 }
 

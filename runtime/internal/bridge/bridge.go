@@ -73,6 +73,9 @@ var (
 	Numbers func(rule any) (*engine.Rule, error)
 	// View returns a *ratelimit.Limiter through which a console looks at the store of another, and the prefix and the fleet of both.
 	View func(limiter any) (view any, prefix string, known *fleet.Fleet)
+	// Charges returns when the permits of a ratelimit.Request's count were taken, and for when calls wait, as far as the store of a
+	// *ratelimit.Limiter knows.
+	Charges func(ctx context.Context, limiter, request any) ([]engine.Charge, error)
 )
 
 // Missing is the error of an expression that needs what the context does not carry: a "client IP" or a "user ID".

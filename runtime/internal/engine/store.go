@@ -27,6 +27,10 @@ type Backend interface {
 	// what is wrong with it. Both are empty if the store can decide the rule.
 	Unsupported(r *Rule, wait int64) (argument, reason string)
 
+	// Charges returns when permits of the count at a key were taken, and for when calls wait, as far as the state says. The count's rule has the
+	// given period and burst. now is the store's time. It is for people who look: it asks for one state by one command.
+	Charges(ctx context.Context, key string, period time.Duration, burst int64, now time.Time) ([]Charge, error)
+
 	// Ping returns nil if calls under a prefix can be decided. Otherwise the error says in one sentence why not, and what to do. Ping tries
 	// what every rule needs, and what the given rules need.
 	Ping(ctx context.Context, prefix string, rules []*Rule) error
@@ -44,6 +48,12 @@ type Backend interface {
 	Sleep(ctx context.Context, d time.Duration, placed bool)
 }
 
+// Charge is a number of permits that were taken at a time. Calls wait for a time to come.
+type Charge struct {
+	At      time.Time
+	Permits int64
+}
+
 // Defaults are the methods of a Backend, without Fleet, for a store that is elsewhere, decides every rule, is always ready, and has no notices.
 // Its calls wait by the clock of this machine.
 type Defaults struct{}
@@ -53,6 +63,11 @@ func (Defaults) Local() Decider { return nil }
 
 // Unsupported implements Backend.
 func (Defaults) Unsupported(*Rule, int64) (argument, reason string) { return "", "" }
+
+// Charges implements Backend.
+func (Defaults) Charges(context.Context, string, time.Duration, int64, time.Time) ([]Charge, error) {
+	return nil, nil
+}
 
 // Ping implements Backend.
 func (Defaults) Ping(context.Context, string, []*Rule) error { return nil }

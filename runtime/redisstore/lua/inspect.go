@@ -30,9 +30,18 @@ type count struct {
 	now    int64
 }
 
-// due maps each Lua file to the function that reads its pending permits.
-var due = map[string]func(*count, context.Context) ([]Due, error){
-	"sliding_window": (*count).ofPermits, "window": (*count).ofWindows, "bucket": (*count).ofBucket, "amounts": (*count).ofAmounts,
+// due maps each Lua file to the function that reads its pending permits. Some read those of the past, too.
+var due = map[string]func(*count, context.Context) ([]Charge, error){
+	"sliding_window": (*count).permits, "window": (*count).windows, "bucket": (*count).bucket, "amounts": (*count).amounts,
+}
+
+// counted returns the count at a key. A leaky bucket has a burst of 1.
+func counted(client redis.Cmdable, state string, period time.Duration, burst int64, now time.Time) *count {
+	parts, _ := key.Split(state)
+	if kind, _ := engine.AlgorithmOf(parts.Tag); kind == engine.LeakyBucket {
+		burst = 1
+	}
+	return &count{client, state, period.Microseconds(), burst, now.UnixMicro()}
 }
 
 // Places returns the permits that calls wait for in the count at a key, and the free places in it: permits that calls gave up while others
@@ -48,12 +57,13 @@ func Places(ctx context.Context, client redis.Cmdable, state string, period time
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &count{client, state, period.Microseconds(), burst, clock.UnixMicro()}
-	if kind == engine.LeakyBucket {
-		c.burst = 1
-	}
-	if waiting, err = read(c, ctx); err != nil {
+	c := counted(client, state, period, burst, clock)
+	charges, err := read(c, ctx)
+	if err != nil {
 		return nil, nil, err
+	}
+	for _, charge := range charges {
+		waiting = append(waiting, c.until(charge.At.UnixMicro(), charge.Permits)...)
 	}
 	free, err = c.free(ctx, kind)
 	return waiting, free, err
@@ -113,33 +123,22 @@ func (c *count) until(at, permits int64) []Due {
 // maxDue bounds how many permits are returned.
 const maxDue = 10_000
 
-func (c *count) ofPermits(ctx context.Context) (found []Due, err error) {
-	permits, err := c.client.LRange(ctx, c.key, -maxDue, -1).Result()
-	for _, p := range permits {
-		if n := numbers(p, 1); n != nil {
-			found = append(found, c.until(n[0], 1)...)
-		}
-	}
-	return found, err
-}
-
-func (c *count) ofWindows(ctx context.Context) ([]Due, error) { return c.ofGroups(ctx, 3) }
-
-// ofGroups reads a state that consists of groups of size numbers. The first number of a group is the time at which calls are admitted, and the
-// last is how many permits they take.
-func (c *count) ofGroups(ctx context.Context, size int) (found []Due, err error) {
+// windows reads the groups of three numbers that a window consists of. The first is the time at which calls are admitted, and the last is how many
+// permits they take.
+func (c *count) windows(ctx context.Context) (found []Charge, err error) {
+	const size = 3
 	state, err := c.state(ctx, 8*size, layout)
 	for ; len(state) >= 8*size; state = state[8*size:] {
 		n := numbers(state, size)
 		if n == nil {
 			return nil, err // the whole state counts as none
 		}
-		found = append(found, c.until(n[0], n[size-1])...)
+		found = c.pending(found, n[0], n[size-1])
 	}
 	return found, err
 }
 
-func (c *count) ofBucket(ctx context.Context) (found []Due, err error) {
+func (c *count) bucket(ctx context.Context) (found []Charge, err error) {
 	state, err := c.state(ctx, 32, bucketLayout)
 	n := numbers(state, 4)
 	if n == nil || n[3] == 0 {
@@ -149,9 +148,17 @@ func (c *count) ofBucket(ctx context.Context) (found []Due, err error) {
 	last := float64(n[1]-c.now) + float64(n[2])/float64(n[3]) - float64(cmp.Or(c.burst, n[3]))*each // from now
 	permits := min(math.Ceil(last/each), maxDue)
 	for i := permits - 1; i >= 0; i-- {
-		found = append(found, c.until(c.now+int64(math.Ceil(last-i*each)), 1)...)
+		found = c.pending(found, c.now+int64(math.Ceil(last-i*each)), 1)
 	}
 	return found, nil
+}
+
+// pending adds permits for a time to come. Those of the past are not the times of calls.
+func (c *count) pending(all []Charge, at, permits int64) []Charge {
+	if at <= c.now || permits == 0 {
+		return all
+	}
+	return append(all, Charge{At: time.UnixMicro(at), Permits: permits})
 }
 
 // state returns the value of the key, which consists of groups of the given number of bytes, and has a layout up to the newest one.

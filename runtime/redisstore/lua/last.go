@@ -3,20 +3,20 @@ package lua
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Charge is a number of permits, or a member, that was admitted at a time.
-type Charge struct {
-	At      time.Time
-	Permits int64
-}
+// Charge is a number of permits, or of members, that were admitted at a time. Calls wait for a time to come.
+type Charge = engine.Charge
 
-// last maps each Lua file to the function that reads the times of its newest permits, if its state has them.
-var last = map[string]func(*count, context.Context, int64) ([]Charge, error){
-	"sliding_window": (*count).lastPermits, "amounts": (*count).lastAmounts, "distinct": (*count).lastMembers,
+// last maps each Lua file to the function that reads when the newest permits were and will be taken, if its state has those times.
+var last = map[string]func(*count, context.Context) ([]Charge, error){
+	"sliding_window": (*count).permits, "amounts": (*count).amounts, "distinct": (*count).members,
 }
 
 // Last returns the newest n charges of the count at a key that are not for a future time, the newest last. It returns nothing for an algorithm
@@ -26,37 +26,42 @@ func Last(ctx context.Context, client redis.Cmdable, state string, n int64) ([]C
 	if read == nil {
 		return nil, nil
 	}
-	clock, err := client.Time(ctx).Result()
+	now, err := client.Time(ctx).Result()
 	if err != nil {
 		return nil, err
 	}
-	c := &count{client: client, key: state, now: clock.UnixMicro()}
-	found, err := read(c, ctx, n)
+	found, err := read(&count{client: client, key: state}, ctx)
+	found = slices.DeleteFunc(found, func(c Charge) bool { return c.At.After(now) })
 	return found[max(0, int64(len(found))-n):], err
 }
 
-// past adds a charge unless its time is to come.
-func (c *count) past(all []Charge, at, permits int64) []Charge {
-	if at > c.now || permits == 0 {
-		return all
+// Charges returns when the newest permits of the count at a key were taken, and for when calls wait, by one command. now is the server's time. The
+// rest is as for Places.
+func Charges(ctx context.Context, client redis.Cmdable, state string, period time.Duration, burst int64, now time.Time) ([]Charge, error) {
+	read := last[fileOf(state)]
+	if read == nil {
+		read = due[fileOf(state)]
 	}
-	return append(all, Charge{time.UnixMicro(at), permits})
+	if read == nil {
+		return nil, nil
+	}
+	return read(counted(client, state, period, burst, now), ctx)
 }
 
-func (c *count) lastPermits(ctx context.Context, _ int64) (found []Charge, err error) {
-	permits, err := c.client.LRange(ctx, c.key, -maxDue, -1).Result() // those for future times are the last
+func (c *count) permits(ctx context.Context) (found []Charge, err error) {
+	permits, err := c.client.LRange(ctx, c.key, -maxDue, -1).Result()
 	for _, p := range permits {
 		if n := numbers(p, 1); n != nil {
-			found = c.past(found, n[0], 1)
+			found = append(found, Charge{At: time.UnixMicro(n[0]), Permits: 1})
 		}
 	}
 	return found, err
 }
 
-func (c *count) lastMembers(ctx context.Context, n int64) (found []Charge, err error) {
-	members, err := c.client.ZRangeWithScores(ctx, c.key, -n, -1).Result()
+func (c *count) members(ctx context.Context) (found []Charge, err error) {
+	members, err := c.client.ZRangeWithScores(ctx, c.key, -maxDue, -1).Result()
 	for _, m := range members {
-		found = c.past(found, int64(m.Score), 1)
+		found = append(found, Charge{At: time.UnixMicro(int64(m.Score)), Permits: 1})
 	}
 	return found, err
 }
@@ -67,23 +72,6 @@ const (
 	amountsBlock = 64
 	amountsEntry = 12
 )
-
-func (c *count) lastAmounts(ctx context.Context, _ int64) (found []Charge, err error) {
-	entries, err := c.amounts(ctx)
-	for _, e := range entries {
-		found = c.past(found, e.At.UnixMicro(), e.Permits)
-	}
-	return found, err
-}
-
-// ofAmounts returns the permits of a sliding window of amounts that calls wait for.
-func (c *count) ofAmounts(ctx context.Context) (found []Due, err error) {
-	entries, err := c.amounts(ctx)
-	for _, e := range entries {
-		found = append(found, c.until(e.At.UnixMicro(), e.Permits)...)
-	}
-	return found, err
-}
 
 // amounts returns the entries of a sliding window of amounts, or nothing if the state is damaged.
 func (c *count) amounts(ctx context.Context) (found []Charge, err error) {
@@ -99,8 +87,9 @@ func (c *count) amounts(ctx context.Context) (found []Charge, err error) {
 	}
 	for i := oldest; i < stop; i++ {
 		entry := text[size-amountsEntry*(fit-i):]
-		if n := numbers(entry, 1); n != nil {
-			found = append(found, Charge{time.UnixMicro(n[0]), int64(binary.LittleEndian.Uint32([]byte(entry[8:])))})
+		n, permits := numbers(entry, 1), int64(binary.LittleEndian.Uint32([]byte(entry[8:])))
+		if n != nil && permits > 0 {
+			found = append(found, Charge{At: time.UnixMicro(n[0]), Permits: permits})
 		}
 	}
 	return found, nil

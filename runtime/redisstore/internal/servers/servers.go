@@ -19,6 +19,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
 // Servers are the servers of a client.
@@ -92,6 +93,11 @@ func (s *Servers) Guard(do func()) error {
 		s.Tell("the client of the rate limit store panicked; calls on its way fail", err)
 	}
 	return err
+}
+
+// Charges implements engine.Backend.
+func (s *Servers) Charges(ctx context.Context, state string, period time.Duration, burst int64, now time.Time) ([]engine.Charge, error) {
+	return Await(ctx, s, func() ([]engine.Charge, error) { return lua.Charges(ctx, s.Client, state, period, burst, now) })
 }
 
 // Await returns what do returns, or the cause of ctx's end if that comes first. Then do goes on: a client waits for a reply as long as its own
