@@ -97,7 +97,7 @@ func open(t *testing.T) *shop {
 		}
 	}
 	fillFleet(t, client, rules)
-	keepBusy(t, l, rules)
+	keepBusy(t, l, client, rules)
 	h := console.New(l, console.WithWrites(func(*http.Request) (string, error) { return "kim", nil }))
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
@@ -105,21 +105,11 @@ func open(t *testing.T) *shop {
 	return &shop{s.URL + "/", l, server, delay}
 }
 
-// fillFleet writes what other processes have said of themselves, and counted in the last ten minutes.
+// fillFleet writes what processes have counted in the last ten minutes.
 func fillFleet(t *testing.T, client *redis.Client, rules []ratelimit.Rule) {
 	t.Helper()
-	now := time.Now().UTC()
-	slot := now.Unix() / 5
+	slot := time.Now().Unix() / 5
 	_, err := client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
-		for i, host := range []string{"shop-1", "shop-2", "worker-1"} {
-			word, err := json.Marshal(fleet.Process{
-				Host: host, PID: 7 + i, Program: "example.com/shop/cmd/shop", Build: "v1.4.2", Start: now.Add(-50 * time.Hour), At: now.Add(time.Hour), Stats: true, Version: 2,
-			})
-			if err != nil {
-				return err
-			}
-			p.HSet(t.Context(), "shop.seen:{shop}:processes", host, word)
-		}
 		for n := slot - 121; n < slot; n++ {
 			for i, r := range rules {
 				calls := 50 + 4*float64(i) + 14*math.Sin(float64(n)/float64(9+i)) + float64(n*7%6)
@@ -135,8 +125,9 @@ func fillFleet(t *testing.T, client *redis.Client, rules []ratelimit.Rule) {
 	}
 }
 
-// keepBusy calls the limiter until the test ends.
-func keepBusy(t *testing.T, l *ratelimit.Limiter, rules []ratelimit.Rule) {
+// keepBusy calls the limiter, and writes what other processes say of themselves, until the test ends.
+func keepBusy(t *testing.T, l *ratelimit.Limiter, client *redis.Client, rules []ratelimit.Rule) {
+	started := time.Now().UTC().Add(-50 * time.Hour)
 	ctx, stop := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	t.Cleanup(func() { stop(); done.Wait() })
@@ -147,6 +138,13 @@ func keepBusy(t *testing.T, l *ratelimit.Limiter, rules []ratelimit.Rule) {
 				r.Key = fmt.Sprintf("+86138000000%02d", i%20)
 			}
 			_, _ = l.Allow(ctx, r) // the store may be paused
+			if host := i % 100; host < 3 {
+				word, _ := json.Marshal(fleet.Process{ // texts and numbers: it never fails
+					Host: []string{"shop-1", "shop-2", "worker-1"}[host], PID: 7 + host, Program: "example.com/shop", Build: "v1.4.2", Start: started,
+					At: time.Now().UTC(), Version: 2, Stats: true,
+				})
+				client.HSet(ctx, "shop.seen:{shop}:processes", fmt.Sprint("other", host), word)
+			}
 			select {
 			case <-ctx.Done():
 			case <-time.After(20 * time.Millisecond):

@@ -133,13 +133,7 @@ func fillFleet(t *testing.T, addr string) (rules []ratelimit.Rule) {
 	}
 	_, err = client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
 		for i := range 300 {
-			id := fmt.Sprintf("process%d", i)
-			word, err := json.Marshal(fleet.Process{Host: "host" + id, PID: i, Program: "example.com/shop", At: now.Add(time.Hour), Stats: true})
-			if err != nil {
-				return err
-			}
-			p.HSet(t.Context(), "shop.seen:{shop}:processes", id, word)
-			p.Set(t.Context(), "shop.seen:{shop}:report:"+id, text, time.Hour)
+			p.Set(t.Context(), fmt.Sprint("shop.seen:{shop}:report:process", i), text, time.Hour)
 		}
 		for field, n := range slot {
 			var at int64
@@ -151,8 +145,36 @@ func fillFleet(t *testing.T, addr string) (rules []ratelimit.Rule) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	keepAlive(t, addr)
 	waitForRules(t, l, len(rules))
 	return rules
+}
+
+// keepAlive writes the words of 300 processes once a second until the test ends.
+func keepAlive(t *testing.T, addr string) {
+	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+	ctx, stop := context.WithCancel(context.Background())
+	var beats sync.WaitGroup
+	t.Cleanup(func() { stop(); beats.Wait(); _ = client.Close() })
+	beats.Go(func() {
+		for ctx.Err() == nil {
+			_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error {
+				for i := range 300 {
+					id := fmt.Sprintf("process%d", i)
+					word, err := json.Marshal(fleet.Process{Host: "host" + id, PID: i, Program: "example.com/shop", At: time.Now(), Stats: true})
+					if err != nil {
+						return err
+					}
+					p.HSet(ctx, "shop.seen:{shop}:processes", id, word)
+				}
+				return nil
+			})
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+		}
+	})
 }
 
 // waitForRules waits until the limiter's beat has declared its rules.
