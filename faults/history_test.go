@@ -49,7 +49,7 @@ func modelOf(rule ratelimit.Rule, operations []Operation) Model {
 }
 
 // lawOf returns the law of a rule. The rule has another limit in each phase. A limit comes into force with the first call of its phase. It stays
-// in force until all calls of the phase have had their places and a call of a later phase has been decided.
+// in force until all calls of the phase have had their places and a call of another phase has been decided.
 func lawOf(rule ratelimit.Rule, entries []Entry, operations []Operation) Law {
 	var laws []inForce
 	for _, o := range operations {
@@ -66,7 +66,7 @@ func lawOf(rule ratelimit.Rule, entries []Entry, operations []Operation) Law {
 	for i := range laws {
 		next := int64(ever)
 		for _, o := range operations {
-			if o.Phase > i && o.Outcome != Unknown && !o.Remembered && !o.Change {
+			if o.Phase != i && o.Received >= laws[i].to && o.Outcome != Unknown && !o.Remembered && !o.Change {
 				next = min(next, o.Received)
 			}
 		}
@@ -130,7 +130,10 @@ type crowd struct {
 	kinds     int           // of calls: one permit; two; up to three; with a wait
 	impatient bool          // half of the calls end within a millisecond
 	failures  int           // calls of a client that may fail in a history; each makes more refusals possible. 0 is 2
+	patience  time.Duration // how long calls wait; 0 is 30 ms
 	phases    []int64       // by how much the limit of each phase is above that of the rule; none is one phase with the rule's limit
+	together  bool          // the phases are made at the same time, by different clients, as by programs of two builds
+	overrides bool          // the limits change by overrides
 	leavers   int           // calls that wait after each phase, and all give up
 }
 
@@ -140,23 +143,28 @@ const allKinds = 4
 // record makes a history under a rule.
 func (c *crowd) record(rule ratelimit.Rule, key string) history {
 	var ids atomic.Int64
-	var group sync.WaitGroup
+	h := history{Rule: rule}
+	phases := c.phases
+	if len(phases) == 0 {
+		phases = []int64{0}
+	}
 	clients := make([]client, c.clients)
 	for i := range clients {
 		clients[i] = client{crowd: c, key: key, ids: &ids}
+		clients[i].enter(rule, i%len(phases), phases[i%len(phases)])
 	}
-	h := history{Rule: rule}
-	for phase := range max(1, len(c.phases)) {
-		more := int64(0)
-		if len(c.phases) > 0 {
-			more = c.phases[phase]
+	for phase, more := range phases {
+		if !c.together {
+			for i := range clients {
+				clients[i].enter(rule, phase, more)
+			}
 		}
+		var group sync.WaitGroup
 		for i := range clients {
-			clients[i].rule, clients[i].phase, clients[i].more = higher(rule, more), phase, more
 			group.Go(clients[i].run)
 		}
 		group.Wait()
-		if len(c.phases) > 0 {
+		if len(phases) > 1 {
 			h.Operations = append(h.Operations, clients[0].leave()...)
 			time.Sleep(rand.N([]time.Duration{time.Millisecond, 2 * rule.Per, 4 * rule.Per}[rand.IntN(3)] + 1))
 		}
@@ -165,6 +173,19 @@ func (c *crowd) record(rule ratelimit.Rule, key string) history {
 		h.Operations = append(h.Operations, client.done...)
 	}
 	return h
+}
+
+// enter begins a phase, in which the limit of the rule is higher by so much.
+func (c *client) enter(rule ratelimit.Rule, phase int, more int64) {
+	changed := higher(rule, more)
+	c.phase, c.more, c.rule = phase, more, changed
+	if !c.overrides {
+		return
+	}
+	c.rule = rule
+	if err := c.limiter.Overrides().SetLocal(rule.Name, ratelimit.Override{Limit: &changed.Limit, Burst: changed.Burst}); err != nil {
+		panic(err)
+	}
 }
 
 // leave takes what there is. Then it makes calls that wait at the same time and give up in any order. It returns nothing if they all gave up
@@ -176,6 +197,7 @@ func (c *client) leave() (all []Operation) {
 	q := ratelimit.Request{Rule: c.rule, Key: c.key, Cost: 1}
 	d, _ := c.decide(context.Background(), Operation{ID: int(c.ids.Add(1))}, q)
 	for n := 0; d.Allowed && n < 100; n++ {
+		time.Sleep(time.Microsecond) // or all were at the same time, and could have been in any order
 		d, _ = c.decide(context.Background(), Operation{ID: int(c.ids.Add(1))}, q)
 	}
 	place := d.At.Add(d.RetryAfter).UnixMicro()
@@ -245,7 +267,7 @@ func (c *client) call() bool {
 		q.UpTo, q.Cost = true, 3
 	case kind == 3 && c.rule.Algorithm != ratelimit.SlidingCounter && c.rule.Block == 0:
 		o.Waits = true
-		deadline := time.Now().Add(30 * time.Millisecond)
+		deadline := time.Now().Add(cmp.Or(c.patience, 30*time.Millisecond))
 		o.Until = deadline.UnixMicro()
 		patient, stop := context.WithDeadline(ctx, deadline)
 		defer stop()

@@ -10,7 +10,7 @@ import (
 )
 
 // checkTime bounds the search for an order of operations, which takes milliseconds.
-const checkTime = 2 * time.Minute
+const checkTime = 20 * time.Second
 
 // memory is for how long a refusal may be remembered, in microseconds: it is right if the store refused the call at some instant of
 // that time.
@@ -58,7 +58,7 @@ type Model struct {
 	Block    int64 // microseconds
 	Keeps    int64 // how many permits are left after a charge beyond the limit; the oldest ones are forgotten. 0 is all
 	Bucket   bool  // what is given back late may have refilled already
-	Waits    bool  // some calls wait; what is charged beyond the limit moves none of their places
+	Waits    bool  // some calls wait; what is charged beyond the limit, or given back, moves none of their places
 }
 
 // Linearizable compares operations with the model.
@@ -184,7 +184,7 @@ func (m Model) mayRefuse(s state, o Operation, at int64) bool {
 }
 
 // change makes the charge of a call what it really cost. What is added counts as of now. What is given back to a bucket may have
-// refilled before.
+// refilled before. While calls have places after it, it may count until then.
 func (m Model) change(s state, o Operation) state {
 	i := slices.IndexFunc(s.held, func(h held) bool { return h.id == int64(o.ID) })
 	if i < 0 {
@@ -199,7 +199,7 @@ func (m Model) change(s state, o Operation) state {
 		return m.keep(s.with(held{-1, more, o.Sent - clockSlack, ever, true, ""}))
 	case more > 0:
 		return m.keep(s.with(held{-1, more, s.now, o.Received + clockSlack, m.Waits, ""}))
-	case o.Outcome == Unknown || m.Bucket:
+	case o.Outcome == Unknown || m.Bucket || m.Waits:
 		h.maybe = true
 	default:
 		h.cost = o.Cost

@@ -108,3 +108,21 @@ func TestFreePlaceOfAnotherLimit(t *testing.T) {
 		t.Errorf("a call uses the free place at %d, before its time %d", free.At, v.At)
 	}
 }
+
+// Two calls wait at different limits for the debt of a third to be paid. After both gave up, the debt is what it was.
+func TestPlacesInDebtsOfTwoLimits(t *testing.T) {
+	for _, kind := range []Kind{Prepaid, Warmup} {
+		s := newSubject(t, Rule{Kind: kind, Per: 60_000, Warmup: 2})
+		ask := func(cost, limit, wait int64) (Call, Verdict) {
+			return s.ask(Claim{Cost: cost, Limit: limit, Wait: wait})
+		}
+		_, debt := ask(20, 6, 0)
+		fast, v := ask(1, 6, 9*second)
+		slow, _ := ask(1, 3, 9*second)
+		s.giveBack(fast)
+		s.giveBack(slow)
+		if _, next := ask(1, 6, 9*second); next.At < v.At {
+			t.Errorf("%s: a debt of %d us is paid after %d us", kind, v.At-debt.At, next.At-debt.At)
+		}
+	}
+}

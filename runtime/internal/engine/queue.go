@@ -86,9 +86,12 @@ func (b *bucket) isLast(c *Claim, n, _ int64) bool {
 }
 
 // interval counts back from the latest place, and so finds the exact time of the claim's place. It does not find that if the limit has
-// changed since. Then it goes by the time that the claim has, which is rounded up.
+// changed since. Then it goes by the time that the claim has, which is rounded up. A debt kept its time then, so its place is not free.
 func (b *bucket) interval(c *Claim, n, _ int64) interval {
 	own := b.own(c)
+	if own.Limit != c.Limit && c.Rule.Kind.isPrepaid() {
+		return interval{}
+	}
 	full, parts := b.full, int64(b.parts)
 	x, y := own.gain(full, parts, c.needed(n)-n)
 	k := own.steps(x, y, c.At)

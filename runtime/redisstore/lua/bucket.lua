@@ -225,8 +225,9 @@ function bucket.last(c, n, now, at)
 end
 
 -- Counts back from the latest place, and so finds the exact time of the claim's place. It does not find that if the limit has changed
--- since. Then it goes by the time that the claim has, which is rounded up.
+-- since. Then it goes by the time that the claim has, which is rounded up. A debt kept its time then, so its place is not free.
 function bucket.interval(c, n, now, at)
+  if c.faster and c.prepaid then return { at = at, permits = 0 } end
   local x, y = gain(c, c.x, c.y, needed(c, n) - n)
   local k = steps(c, x, y, at)
   local full, parts = gain(c, at, 0, n - needed(c, n))
