@@ -261,7 +261,7 @@ func (r Rule) checkPause() error {
 	case !r.Pausable:
 	case r.Cron != "":
 		return r.wrong("pause", "found cron as well; expected per=, as calendar windows end at their own times")
-	case r.Algorithm == Concurrency:
+	case r.countsRunning():
 		return r.wrong("pause", "found algorithm=concurrency as well; expected a rule that limits how often calls begin")
 	case r.Lease > 0:
 		return r.wrong("pause", "found lease as well; a process hands out what it has taken ahead, whatever pauses")

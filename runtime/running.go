@@ -18,7 +18,7 @@ const (
 )
 
 // countsRunning reports whether the rule counts calls that run.
-func (r *Rule) countsRunning() bool { return r.Algorithm == Concurrency && r.Cron == "" }
+func (r *Rule) countsRunning() bool { return r.algorithm().CountsRunning() }
 
 // length returns how long the rule's window is.
 func (r *Rule) length() time.Duration {

@@ -20,9 +20,6 @@ const AskEvery = 50_000
 
 func newConcurrency(*Rule) State { return new(concurrency) }
 
-// CountsRunning reports whether the kind counts calls that run. A call under such a rule has an ID.
-func (k Kind) CountsRunning() bool { return k == Concurrency }
-
 func concurrencyTerms(c *Claim, _, _ int64) Terms {
 	return Terms{A: c.Rule.Per, Text: fmt.Appendf(nil, "%016x", c.ID)}
 }

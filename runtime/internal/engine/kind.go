@@ -31,6 +31,7 @@ type Row struct {
 	MaxLimit int64
 	Takes    string // the arguments of a rule that this kind accepts and some others do not; and up-to, if requests may have UpTo
 	IsBucket bool   // it gains permits all the time, and its claims have a Burst
+	Running  bool   // calls hold its permits until they end: its claims have an ID, and nobody knows when permits come back
 	Lua      string // the Lua file with the same functions
 	Commands string // the Redis commands of these functions, except DEL and TIME, which every rule needs
 
@@ -85,7 +86,7 @@ var table = [...]Row{
 	},
 	Concurrency: {
 		Name: "concurrency", Tag: "concurrency:", MaxLimit: MaxRunning, Takes: "wait",
-		Lua: "concurrency", state: newConcurrency, terms: concurrencyTerms, most: mostByLimit,
+		Running: true, Lua: "concurrency", state: newConcurrency, terms: concurrencyTerms, most: mostByLimit,
 		Commands: "GET SET",
 	},
 
@@ -129,6 +130,9 @@ func (k Kind) Row() *Row { return &table[k] }
 
 // Takes reports whether the kind accepts an argument of a rule. The argument must be one that only some kinds accept.
 func (k Kind) Takes(argument string) bool { return strings.Contains(table[k].Takes, argument) }
+
+// CountsRunning reports whether the kind counts calls that run.
+func (k Kind) CountsRunning() bool { return table[k].Running }
 
 // String returns the name of the kind.
 func (k Kind) String() string { return table[k].Name }
