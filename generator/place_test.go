@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -298,6 +299,23 @@ type Job struct{}
 	if err == nil || err.Error() != expected {
 		t.Errorf("without the workspace: %v, expected %s", err, expected)
 	}
+}
+
+// TestWorkspaceRoot generates in a folder with a workspace and no module: for the modules of the workspace, and not for others.
+func TestWorkspaceRoot(t *testing.T) {
+	const mod = "module example.com/%s\n\ngo 1.26\n"
+	files := map[string]string{"go.work": "go 1.26.0\n\nuse (\n\t./a\n\t./a/in\n)\n"}
+	for _, module := range []string{"a", "a/in", "b"} {
+		files[module+"/go.mod"], files[module+"/x.go"] = fmt.Sprintf(mod, module), plain
+	}
+	dir := testmodule.Dir(t)
+	for name, text := range files {
+		testmodule.Write(t, filepath.Join(dir, name), []byte(text))
+	}
+	expectWritten(t, generator.Config{Dir: dir, Patterns: []string{"./..."}}, "a/in/x_ratelimit.go", "a/x_ratelimit.go")
+	expectWritten(t, generator.Config{Dir: filepath.Join(dir, "a"), Patterns: []string{"../..."}})
+	t.Setenv("GOWORK", "off")
+	expectWritten(t, generator.Config{Dir: filepath.Join(dir, "b"), Patterns: []string{"./..."}}, "x_ratelimit.go")
 }
 
 // TestNestedModule generates for the module of the folder, and not for modules nested in it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -122,6 +123,8 @@ func local(dir, pattern string) (folders []*folder, ok bool, err error) {
 	switch {
 	case !isPath || strings.Contains(root, "..."):
 		return nil, false, nil
+	case all && isWorkspace(root):
+		folders, err = walkModules(root)
 	case all:
 		folders, err = walk(root)
 		if len(folders) > 0 && ignores(root) {
@@ -166,6 +169,36 @@ func ignores(dir string) bool {
 		}
 		dir = parent
 	}
+}
+
+// isWorkspace reports whether root has a go.work file, and no module of its own.
+func isWorkspace(root string) bool {
+	_, noWork := os.Stat(filepath.Join(root, "go.work"))
+	_, noModule := os.Stat(filepath.Join(root, "go.mod"))
+	return noWork == nil && noModule != nil && os.Getenv("GOWORK") == ""
+}
+
+// walkModules walks the modules of the workspace that are below root. The go command would not find them by root/... .
+func walkModules(root string) (folders []*folder, err error) {
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}")
+	var said strings.Builder
+	list.Dir, list.Stderr = root, &said
+	out, err := list.Output()
+	if err != nil {
+		return nil, goError(fmt.Errorf("%w: stderr: %s", err, said.String()))
+	}
+	for module := range strings.Lines(string(out)) {
+		module = strings.TrimSpace(module)
+		if rel, err := filepath.Rel(root, module); err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		found, err := walk(module)
+		if err != nil {
+			return nil, err
+		}
+		folders = append(folders, found...)
+	}
+	return folders, nil
 }
 
 // wrong returns an error of the file system with the pattern in front, or with the path of the file if the error is about a file
