@@ -34,6 +34,10 @@ func TestMain(m *testing.M) {
 		runCalls(addr)
 		return
 	}
+	if addr := os.Getenv(heldBy); addr != "" {
+		holdCalls(addr)
+		return
+	}
 	os.Exit(m.Run())
 }
 
