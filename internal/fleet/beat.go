@@ -61,10 +61,10 @@ func (f *Fleet) exchange(ctx context.Context) error {
 		}
 	}
 	replies, err := f.do(ctx, Command{"MGET", f.keys.epoch, f.keys.version}, Command{"HMGET", f.keys.processes, s.id})
-	version, declared := f.changed.version, s.declared
+	epoch, version, declared := f.changed.epoch, f.changed.version, s.declared
 	if err == nil {
-		epoch, newest := looked(replies[0])
-		err = f.followLater(ctx, epoch, newest)
+		newEpoch, newest := looked(replies[0])
+		err = f.followLater(ctx, newEpoch, newest)
 	}
 	if f.noteRead(err) != nil {
 		return err
@@ -76,7 +76,7 @@ func (f *Fleet) exchange(ctx context.Context) error {
 	if missing {
 		f.lost.Store(true)
 	}
-	if err = f.declareNews(ctx, missing); err == nil && (missing || due || version != f.changed.version || declared != s.declared) {
+	if err = f.declareNews(ctx, missing); err == nil && (missing || due || epoch != f.changed.epoch || version != f.changed.version || declared != s.declared) {
 		err = f.say(ctx, missing)
 	}
 	if err == nil && due && f.stats != nil {

@@ -431,6 +431,41 @@ func TestRestoredCopy(t *testing.T) {
 	}
 }
 
+// After the store has lost its settings, a process says that it follows only after it has read the new ones, whatever their versions.
+func TestBehindAfterALoss(t *testing.T) {
+	server := redistest.Start(t)
+	g := newGroup(t, func() redis.UniversalClient { c, _ := client(t, server.Addr, 0); return c })
+	require := func(when string, want int) {
+		t.Helper()
+		if all, behind, err := g.tool.Behind(t.Context()); len(all) != 3 || len(behind) != want || err != nil {
+			t.Errorf("%s: %d of %d processes are behind, %v; want %d", when, len(behind), len(all), err, want)
+		}
+	}
+	set(t, g.tool, "kim", override("r", "", 5), override("s", "", 5))
+	require("set", 3)
+	g.beat(1)
+	require("followed", 0)
+	server.Do("FLUSHALL")
+	g.beat(1)
+	for when, change := range map[string]func() error{
+		"imported": func() error { return g.tool.Import(t.Context(), fleet.Actor{By: "kim"}, nil) },
+		"set anew": func() error {
+			server.Do("DEL p.fleet:{p}:epoch p.fleet:{p}:version p.fleet:{p}:settings p.fleet:{p}:versions")
+			c, _ := client(t, server.Addr, 0)
+			g.tool = of(c, "p")
+			_, err := g.tool.Change(t.Context(), fleet.Edit{Actor: fleet.Actor{By: "kim"}, What: "set", Settings: []*fleet.Setting{override("r", "", 6)}})
+			return err
+		},
+	} {
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		require(when, 3)
+		g.beat(1)
+		require(when+" and followed", 0)
+	}
+}
+
 // failing is a hook that fails commands on a key.
 type failing struct{ key atomic.Pointer[string] }
 

@@ -26,6 +26,7 @@ type Process struct {
 	Ahead   time.Duration `json:"ahead,omitzero"`    // how far its clock is ahead of the store's, in nanoseconds
 	Rules   string        `json:"rules,omitempty"`   // identifies the rules that it declares
 	Version int64         `json:"version,omitzero"`  // of the settings that it follows
+	Epoch   string        `json:"epoch,omitempty"`   // of that version; another one after the store lost its settings
 	Lost    int           `json:"lost,omitempty"`    // settings that it keeps in force and the store has lost
 	Stats   bool          `json:"stats,omitempty"`   // it publishes statistics
 	Store   string        `json:"store,omitempty"`   // the last error of a decision, until the store has worked for some seconds
@@ -61,7 +62,7 @@ var program = func() (p Process) {
 func (f *Fleet) word() string {
 	p, now := program, f.Now()
 	p.Start, p.At, p.Ahead = now.Add(-time.Since(began)).UTC().Truncate(time.Millisecond), now.UTC().Truncate(time.Millisecond), time.Since(now)
-	p.Version, p.Lost, p.Stats = f.changed.version, f.Status().Lost, f.stats != nil
+	p.Version, p.Epoch, p.Lost, p.Stats = f.changed.version, f.changed.epoch, f.Status().Lost, f.stats != nil
 	if err := f.changed.err; err != nil {
 		p.Setting = printable.Text(err.Error(), 200)
 	}

@@ -38,12 +38,14 @@ func (f *Fleet) Behind(ctx context.Context) (all, behind []Process, err error) {
 	if all, err = f.Processes(ctx); err != nil {
 		return nil, nil, err
 	}
-	version, err := alone(ctx, f, func() (int64, error) { return f.changed.version, nil })
-	for _, p := range all {
-		if p.Version < version {
-			behind = append(behind, p)
+	behind, err = alone(ctx, f, func() (behind []Process, _ error) {
+		for _, p := range all {
+			if p.Epoch != f.changed.epoch || p.Version < f.changed.version {
+				behind = append(behind, p)
+			}
 		}
-	}
+		return behind, nil
+	})
 	return all, behind, err
 }
 
