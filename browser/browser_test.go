@@ -110,7 +110,7 @@ func fillFleet(t *testing.T, client *redis.Client, rules []ratelimit.Rule) {
 	t.Helper()
 	slot := time.Now().Unix() / 5
 	_, err := client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
-		for n := slot - 121; n < slot; n++ {
+		for n := slot - 121; n <= slot+1; n++ {
 			for i, r := range rules {
 				calls := 50 + 4*float64(i) + 14*math.Sin(float64(n)/float64(9+i)) + float64(n*7%6)
 				refused := max(0, calls-60)
