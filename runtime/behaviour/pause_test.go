@@ -3,6 +3,8 @@ package behaviour_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -178,4 +180,29 @@ func TestPauseOfSleepingCalls(t *testing.T) {
 func peekable(l *ratelimit.Limiter, q ratelimit.Request) error {
 	_, err := l.Peek(context.Background(), q)
 	return err
+}
+
+// A rule without pauses reads no marker. One with pauses reads one for each decision, in the same run.
+func TestOnlyRulesWithPausesReadAMarker(t *testing.T) {
+	server := redistest.Start(t)
+	client := connect(t, server.Addr)
+	load(t, client)
+	limiter := ratelimit.New(scripted(client))
+	ran := func(command string) (n int) {
+		_, after, _ := strings.Cut(server.Do("INFO commandstats"), "cmdstat_"+command+":calls=")
+		_, _ = fmt.Sscan(strings.SplitN(after, ",", 2)[0], &n) // 0 if it never ran
+		return n
+	}
+	for want, rule := range []ratelimit.Rule{{Name: "plain", Limit: 100, Per: time.Hour}, {Name: "far", Limit: 100, Per: time.Hour, Pausable: true}} {
+		const decisions = 10
+		reads, runs := ran("get"), ran("fcall")
+		for range decisions {
+			if d, err := limiter.Allow(t.Context(), ratelimit.Request{Rule: rule, Key: "ann"}); err != nil || !d.Allowed {
+				t.Fatalf("got %+v, %v", d, err)
+			}
+		}
+		if reads, runs = ran("get")-reads, ran("fcall")-runs; reads != want*decisions || runs != decisions {
+			t.Errorf("%s: %d decisions run %d times, and read %d markers", rule.Name, decisions, runs, reads)
+		}
+	}
 }
