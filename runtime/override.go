@@ -66,7 +66,7 @@ func (v Override) check(name string) error {
 }
 
 // or returns v with the fields of all where v has none. It takes the errors of overrideOf as well.
-func (v parsed) or(all parsed) (Override, error) {
+func (v storedOverride) or(all storedOverride) (Override, error) {
 	merged := all.Override
 	if v.Limit != nil {
 		merged.Limit, merged.Factor = v.Limit, 0
@@ -129,14 +129,14 @@ func (p *prepared) limitFor(given int64) int64 {
 	return min(times(given, p.factor), max(given, p.mostLimit()))
 }
 
-// parsed is an override that was read from the store. If it cannot be read, err says why.
-type parsed struct {
+// storedOverride is an override that was read from the store. If it cannot be read, err says why.
+type storedOverride struct {
 	Override
 	err error
 }
 
 // overrideOf returns the override of a setting. That of nil is empty.
-func overrideOf(s *fleet.Setting) (v parsed) {
+func overrideOf(s *fleet.Setting) (v storedOverride) {
 	if s == nil {
 		return v
 	}

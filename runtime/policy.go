@@ -53,16 +53,16 @@ func (p FailurePolicy) String() string {
 	return s
 }
 
-// policed decides by the store of a limiter. While the store fails, it decides by the failure policies of the rules instead.
-type policed struct {
+// policyDecider decides by the store of a limiter. While the store fails, it decides by the failure policies of the rules instead.
+type policyDecider struct {
 	limiter  *Limiter
 	fallback engine.Decider // counts under FailLocal
-	charged  parts.Split    // adjusts each charge where it was made
+	charges  parts.Split    // adjusts each charge where it was made
 }
 
-func newPoliced(l *Limiter) *policed {
+func newPolicyDecider(l *Limiter) *policyDecider {
 	fallback := l.inProcess()
-	return &policed{l, fallback, func(c *engine.Claim) (string, engine.Decider) {
+	return &policyDecider{l, fallback, func(c *engine.Claim) (string, engine.Decider) {
 		if c.By == engine.ByFallback {
 			return "fallback", fallback
 		}
@@ -71,7 +71,7 @@ func newPoliced(l *Limiter) *policed {
 }
 
 // Decide implements engine.Decider.
-func (p *policed) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+func (p *policyDecider) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	v, err := p.limiter.store.Decide(ctx, call)
 	switch {
 	case err == nil:
@@ -96,7 +96,7 @@ func answers(err error) bool {
 }
 
 // decideInstead decides a call that the store failed to decide, by the strictest of the rules' policies.
-func (p *policed) decideInstead(ctx context.Context, call *engine.Call, failure error) (v engine.Verdict, err error) {
+func (p *policyDecider) decideInstead(ctx context.Context, call *engine.Call, failure error) (v engine.Verdict, err error) {
 	policy, by := FailOpen, engine.ByNobody
 	v.Source, call.Failure = engine.SourcePolicy, failure
 	for i := range call.Claims {
@@ -125,7 +125,7 @@ func (p *policed) decideInstead(ctx context.Context, call *engine.Call, failure 
 }
 
 // of returns the policy of a rule. FailLocal without a number of processes has the number of the limiter's policy.
-func (p *policed) of(rule *engine.Rule) FailurePolicy {
+func (p *policyDecider) of(rule *engine.Rule) FailurePolicy {
 	own := FailurePolicy(rule.OnError)
 	if own == DefaultPolicy || own == FailLocal && p.limiter.policy.base() == FailLocal {
 		return p.limiter.policy
@@ -161,18 +161,18 @@ func pass(call *engine.Call) engine.Verdict {
 }
 
 // Adjust implements engine.Decider.
-func (p *policed) Adjust(ctx context.Context, call *engine.Call) error {
-	return p.charged.Adjust(ctx, call)
+func (p *policyDecider) Adjust(ctx context.Context, call *engine.Call) error {
+	return p.charges.Adjust(ctx, call)
 }
 
 // Reset implements engine.Decider.
-func (p *policed) Reset(ctx context.Context, call *engine.Call) (int, error) {
+func (p *policyDecider) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	return p.limiter.store.Reset(ctx, call)
 }
 
 // byScope returns who decides the calls of the limiter: this process the rules of instance scope, and the limiter's store the others.
 func (l *Limiter) byScope() engine.Decider {
-	instance, store := l.inProcess(), newPoliced(l)
+	instance, store := l.inProcess(), newPolicyDecider(l)
 	return parts.Split(func(c *engine.Claim) (string, engine.Decider) {
 		if c.Rule.Instance {
 			return "instance", instance // first in order: a refusal of this process spares the store a charge that goes back

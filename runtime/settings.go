@@ -93,11 +93,11 @@ func (p *prepared) settingsIn(in *fleet.InForce) *fleet.OfRule {
 type ownSettings struct {
 	mu       sync.Mutex
 	settings map[string]*fleet.Setting // by name
-	merged   atomic.Pointer[merged]    // nil if there are none
+	merged   atomic.Pointer[union]     // nil if there are none
 }
 
-// merged are the settings of a store with those of one limiter.
-type merged struct{ store, all *fleet.InForce }
+// union has the settings of a store, and all: these and the overrides of one limiter.
+type union struct{ store, all *fleet.InForce }
 
 // over returns all settings that are in force for the limiter.
 func (o *ownSettings) over(f *fleet.Fleet) *fleet.InForce {
@@ -108,7 +108,7 @@ func (o *ownSettings) over(f *fleet.Fleet) *fleet.InForce {
 	return o.mergedWith(in, m, f)
 }
 
-func (o *ownSettings) mergedWith(in *fleet.InForce, m *merged, f *fleet.Fleet) *fleet.InForce {
+func (o *ownSettings) mergedWith(in *fleet.InForce, m *union, f *fleet.Fleet) *fleet.InForce {
 	if m.store == in {
 		return m.all
 	}
@@ -124,7 +124,7 @@ func (o *ownSettings) merge(f *fleet.Fleet) *fleet.InForce {
 		return f.InForce()
 	}
 	in := f.InForce()
-	m := &merged{in, in.With(o.settings, f.Now())}
+	m := &union{in, in.With(o.settings, f.Now())}
 	o.merged.Store(m)
 	return m.all
 }

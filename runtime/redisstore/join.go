@@ -7,15 +7,15 @@ import (
 )
 
 // join returns the calls of the requests. It joins equal plain calls into one, which asks for "up to n of this".
-func join(requests []*request) []joined {
-	calls := make([]joined, 0, len(requests))
+func join(requests []*request) []runCall {
+	calls := make([]runCall, 0, len(requests))
 	if len(requests) == 1 {
-		return append(calls, joined{requests[0].call, requests})
+		return append(calls, runCall{requests[0].call, requests})
 	}
 	first := make(map[uint64]int, len(requests)) // the index of the first call with a hash
 	for i, r := range requests {
 		if !r.joins() {
-			calls = append(calls, joined{r.call, requests[i : i+1]})
+			calls = append(calls, runCall{r.call, requests[i : i+1]})
 			continue
 		}
 		id := hash(r.call)
@@ -27,7 +27,7 @@ func join(requests []*request) []joined {
 		if !ok {
 			first[id] = len(calls)
 		}
-		calls = append(calls, joined{r.call, requests[i : i+1 : i+1]})
+		calls = append(calls, runCall{r.call, requests[i : i+1 : i+1]})
 	}
 	for i := range calls {
 		if j := &calls[i]; len(j.requests) > 1 {
@@ -54,7 +54,7 @@ func (r *request) joins() bool {
 
 // share gives each of the joined requests its part of the answer. The first ones to arrive are admitted. The others ask again, because the
 // answer does not say why they are refused.
-func (j *joined) share(v engine.Verdict) {
+func (j *runCall) share(v engine.Verdict) {
 	for i, r := range j.requests {
 		n := int64(i) + 1
 		if v.Admitted && n > v.Taken {

@@ -8,13 +8,13 @@ import (
 // run holds the calls that one execution of the script decides. On a cluster, all are in one slot.
 type run struct {
 	lua.Run
-	calls []joined
+	calls []runCall
 	reply any
 	err   error
 }
 
-// joined is a call in a run: that of one request, or one that stands for several equal requests.
-type joined struct {
+// runCall is a call in a run: that of one request, or one that stands for several equal requests.
+type runCall struct {
 	call     *engine.Call
 	requests []*request
 }
@@ -39,7 +39,7 @@ func (n *node) pack(requests []*request) []*run {
 	return runs
 }
 
-func (r *run) add(j joined, now int64) {
+func (r *run) add(j runCall, now int64) {
 	if j.requests[0].adjust {
 		r.AddAdjustment(j.call, now)
 	} else {
@@ -67,7 +67,7 @@ func (r *run) unpack() {
 }
 
 // read reads the script's reply into the requests of a call.
-func (j *joined) read(reply any) {
+func (j *runCall) read(reply any) {
 	r := j.requests[0]
 	if len(j.requests) == 1 {
 		r.err = nil
@@ -82,7 +82,7 @@ func (j *joined) read(reply any) {
 	j.share(v)
 }
 
-func (j *joined) fail(err error) {
+func (j *runCall) fail(err error) {
 	for _, r := range j.requests {
 		r.err = err
 	}

@@ -192,7 +192,7 @@ func TestStrangeReply(t *testing.T) {
 		run := &run{reply: reply}
 		for range 2 {
 			call := of(rule, 1, "k")
-			run.calls = append(run.calls, joined{call: &call, requests: []*request{{call: &call}, {call: &call}}})
+			run.calls = append(run.calls, runCall{call: &call, requests: []*request{{call: &call}, {call: &call}}})
 		}
 		run.unpack()
 		for _, j := range run.calls {
