@@ -4,12 +4,12 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
-	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // workers is how many requests a program makes at the same time.
@@ -60,7 +60,8 @@ func get(ctx context.Context, client *http.Client, url string) time.Duration {
 	}
 	_, _ = io.Copy(io.Discard, response.Body)
 	_ = response.Body.Close()
-	return wrap.RetryAfter(response)
+	seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // 0 if it asks for nothing
+	return time.Duration(seconds) * time.Second
 }
 
 // runLimited makes requests until ctx ends. Transport waits, so that nothing else is to do.
