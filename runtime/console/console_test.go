@@ -373,7 +373,7 @@ func nasty() (all []string) {
 var (
 	element   = regexp.MustCompile(`^</?([a-z0-9]+)((?: [a-zA-Z-]+(?:="[^"<>]*")?)*)/?>$`)
 	attribute = regexp.MustCompile(` ([a-zA-Z-]+)(?:="[^"<>]*")?`)
-	elements  = strings.Fields("a body br button code dd details div dl dt fieldset figcaption figure footer form h1 h2 head header html input label legend li link main meta meter nav noscript " +
+	elements  = strings.Fields("a body br button code dd details div dl dt fieldset figcaption figure footer form h1 h2 head header html input label legend li link main meta nav noscript " +
 		"option p path polygon polyline script section select span strong summary svg table tbody td th thead time title tr ul")
 )
 
