@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"go/token"
 	"go/types"
 )
 
@@ -34,26 +33,6 @@ func (c *methods) ofConcrete() {
 	}
 	if len(found) == 0 && !c.faulty {
 		c.errorf(c.of.Pos, "%s has no exported methods, so there is nothing to limit", c.object.Name())
-	}
-}
-
-// ofGuard collects the methods that a type declares itself. A guard has a method for each that has rules.
-func (c *methods) ofGuard() {
-	var order []string
-	own := map[token.Pos]declaration{}
-	for _, d := range c.methods {
-		if !c.onlyInTests(d) {
-			order, own[d.name.Pos()] = append(order, d.name.Name), d
-		} else if g := c.group(d.doc); len(g.All) > 0 {
-			c.errorf(first(g), "%s is declared in a test, but the guard is not", d.name.Name)
-		}
-	}
-	found := append(methodsOf(c.self(), true), methodsOf(c.self(), false)...)
-	sortAsWritten(found, order)
-	for _, f := range found {
-		if d, ok := own[f.Pos()]; ok {
-			c.add(f.Name(), f.Signature(), []declaration{d})
-		}
 	}
 }
 

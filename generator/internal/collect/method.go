@@ -79,6 +79,7 @@ func (c *methods) add(name string, sig *types.Signature, declared []declaration)
 	c.warnOfMessages(m)
 	c.sameLease(m)
 	c.hold(m)
+	c.warnOfUnnamed(m)
 	if c.of.Kind != model.Guard || len(m.Rules) > 0 {
 		c.of.Methods = append(c.of.Methods, m)
 	}

@@ -28,6 +28,8 @@ func (c *collector) wrapper(s *typeSource) *model.Wrapper {
 			return nil
 		}
 		w.Kind = model.Guard
+	} else if w.Kind == model.Concrete && c.missesGuard(s) {
+		return nil
 	}
 	if w.Kind != model.Interface && onFields != nil && onMethods != nil {
 		c.errorf(first(c.group(onFields.doc)), "%s has directives on its methods, so they cannot go on its fields, too", w.Object.Name())
