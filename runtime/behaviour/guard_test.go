@@ -23,7 +23,7 @@ type shop struct {
 //ratelimit:rule name=used key="{user}" limit=100000 per=3000h cost=50 settle="usage?.Total ?? 7"
 //ratelimit:rule name=sold key="{user}" limit=100000 per=3000h cost=40 settle="usage.Total" refund=error
 //ratelimit:rule name=tries key="{user}" limit=10000 per=3000h
-//ratelimit:rule name=running key="{user}" algorithm=concurrency limit=1
+//ratelimit:rule name=sells key="{user}" algorithm=concurrency limit=1
 func (s *shop) sell(ctx context.Context, user string) (usage *usage, err error) {
 	done, err := s.guard.sell(ctx, user)
 	defer done(&usage, &err)
@@ -91,7 +91,7 @@ func TestGuardReleases(t *testing.T) {
 		end := rapid.SampledFrom([]string{"return", "panic", "Goexit", "refusal"}).Draw(t, "end")
 		inside := int64(0)
 		s.sells = func() (*usage, error) {
-			inside = charged("running")
+			inside = charged("sells")
 			switch end {
 			case "panic":
 				panic(end)
@@ -113,7 +113,7 @@ func TestGuardReleases(t *testing.T) {
 		if cause := <-ended; (cause == end) != (end == "panic") {
 			t.Fatalf("%s: the call ended with the panic %v", end, cause)
 		}
-		if after := charged("running"); inside != 1 || after != 0 {
+		if after := charged("sells"); inside != 1 || after != 0 {
 			t.Fatalf("%s: %d permits were held in the call, and %d after it", end, inside, after)
 		}
 		want := [3]int64{before[0] + 3, before[1] + 3, before[2] + 1}
