@@ -111,7 +111,7 @@ func TestPauseIsReplaced(t *testing.T) {
 func TestPauseOfSleepingCalls(t *testing.T) {
 	const programs, waiters = 3, 40
 	fleets(t, programs, func(t *testing.T, limiters []*ratelimit.Limiter) {
-		rule := ratelimit.Rule{Name: "far", Algorithm: ratelimit.LeakyBucket, Limit: 100, Per: time.Second, Pausable: true}
+		rule := ratelimit.Rule{Name: "far", Algorithm: ratelimit.LeakyBucket, Limit: 50, Per: time.Second, Pausable: true}
 		q, ctx := ratelimit.Request{Rule: rule, Key: "account"}, t.Context()
 		var mu sync.Mutex
 		var admitted [programs]map[int]time.Time
@@ -122,9 +122,7 @@ func TestPauseOfSleepingCalls(t *testing.T) {
 		}
 		for n := range waiters {
 			for p, l := range limiters {
-				if err := peekable(l, q); err != nil {
-					t.Fatal(err)
-				}
+				free := nextPlace(t, l, q)
 				all.Go(func() {
 					of := ctx
 					if n == waiters-1 {
@@ -144,8 +142,10 @@ func TestPauseOfSleepingCalls(t *testing.T) {
 						admitted[p][n] = d.At
 					}
 				})
+				for nextPlace(t, l, q).Before(free.Add(rule.Per / time.Duration(rule.Limit))) { // so that the calls come one after the other
+					time.Sleep(100 * time.Microsecond)
+				}
 			}
-			time.Sleep(2 * time.Millisecond) // so that the calls of a program come one after the other
 		}
 		began := time.Now()
 		if err := limiters[0].Pause(ctx, 700*time.Millisecond, q); err != nil {
@@ -177,9 +177,14 @@ func TestPauseOfSleepingCalls(t *testing.T) {
 	})
 }
 
-func peekable(l *ratelimit.Limiter, q ratelimit.Request) error {
-	_, err := l.Peek(context.Background(), q)
-	return err
+// nextPlace returns when the next call would be admitted, by the clock of the store.
+func nextPlace(t *testing.T, l *ratelimit.Limiter, q ratelimit.Request) time.Time {
+	t.Helper()
+	d, err := l.Peek(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.At.Add(d.RetryAfter)
 }
 
 // A rule without pauses reads no marker. One with pauses reads one for each decision, in the same run.
