@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -107,6 +108,37 @@ type closed struct {
 }
 
 func (c *closed) Close() error { c.isClosed = true; return nil }
+
+// A request whose context ends while it waits is not sent. Its body is closed, and its place goes to others.
+func TestTransportOfAContextThatEnds(t *testing.T) {
+	limiter, clock := limittest.New(t)
+	rules := []ratelimit.Rule{{Name: "api", Limit: 1, Per: time.Hour, Wait: 2 * time.Hour}}
+	side := &far{status: 200}
+	transport := Transport(limiter, nil, rules, side)
+	if _, err := get(t, transport); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	body := &closed{Reader: strings.NewReader("x")}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://far.example/", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := transport.RoundTrip(r)
+		done <- err
+	}()
+	clock.AwaitSleepers(1)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) || side.seen != 1 || !body.isClosed {
+		t.Errorf("got %v, %d requests, body closed: %t", err, side.seen, body.isClosed)
+	}
+	clock.Advance(time.Hour)
+	if _, err := get(t, transport); err != nil || side.seen != 2 {
+		t.Errorf("after an hour: %v, %d requests", err, side.seen)
+	}
+}
 
 // Only 429 and 503 with a Retry-After that can be read pause.
 func TestTransportGoesOn(t *testing.T) {
