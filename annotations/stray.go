@@ -45,7 +45,7 @@ func whyStray(fset *token.FileSet, file *ast.File, cg *ast.CommentGroup, verb st
 		return "inside a function; it goes above a type of the package, or above a method"
 	case below == nil || cg.Pos() < file.Package:
 	case isFunc && f.Recv == nil:
-		return "above a function; it goes above a method, or above a func type"
+		return "above a function; it goes " + LookUp(verb).On
 	case isGroup && group.Tok == token.TYPE && group.Lparen.IsValid():
 		return "above a group of types; it goes inside the group, above the name of a type"
 	case line(below.Pos()) > line(cg.End())+1:

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/period"
 	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
 )
 
@@ -22,7 +24,7 @@ func checkGrowth(_ context.Context, p *patient) finding {
 	seconds := p.observed.Seconds()
 	memory := float64(redisinfo.Number(p.later, "used_memory_dataset")-redisinfo.Number(p.info, "used_memory_dataset")) / seconds
 	keys := float64(keyCount(p.later)-keyCount(p.info)) / seconds
-	f := finding{Status: fine, Check: "growth", Found: fmt.Sprintf("%.0f keys and %s a second, over %s", keys, bytesInWords(int64(memory)), words(p.observed.Round(100*time.Millisecond)))}
+	f := finding{Status: fine, Check: "growth", Found: fmt.Sprintf("%s and %s a second, over %s", period.Count(int64(math.Round(keys)), "key"), bytesInWords(int64(memory)), words(p.observed.Round(100*time.Millisecond)))}
 	most, used := redisinfo.Number(p.later, "maxmemory"), redisinfo.Number(p.later, "used_memory")
 	if left := float64(most - used); most > 0 && memory > 0 && keys > 0 && left > 0 {
 		if full := left / memory; full < recent.Seconds() {

@@ -125,7 +125,7 @@ func TestDoctorOfMeasurements(t *testing.T) {
 	}{
 		{info(1_000_000, 10, 0), fine, "0 keys and 0.0 kB a second, over 2s"},
 		{info(1_020_000, 210, 0), warn, "100 keys and 9.8 kB a second, over 2s: at this rate the memory is full in 15 minutes"},
-		{info(1_000_200, 12, 0), fine, "1 keys and 0.1 kB a second"},
+		{info(1_000_200, 12, 0), fine, "1 key and 0.1 kB a second"},
 		{info(1_000_000, 10, 3), warn, "3 keys were removed meanwhile"},
 		{nil, hides, "+info"},
 	} {

@@ -141,7 +141,7 @@ var varying = []struct {
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d(\.\d+)?( UTC)?\b`), "TIME"},
 	{regexp.MustCompile(regexp.QuoteMeta(hostname()) + ` +\d+ `), "HOST  PID "},
 	{regexp.MustCompile(`\d+s ago`), "AGO"},
-	{regexp.MustCompile(`-?\d+ keys and -?[0-9.]+ .B`), "GROWTH"},
+	{regexp.MustCompile(`-?\d+ keys? and -?[0-9.]+ .B`), "GROWTH"},
 	{regexp.MustCompile(`median \S+, 99% \S+, longest \S+ of \d+`), "TRIPS"},
 	{regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?(ms|s)\b`), "DURATION"},
 	{regexp.MustCompile(`\broot\b|\b` + regexp.QuoteMeta(username()) + `\b`), "WHO"},

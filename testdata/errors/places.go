@@ -26,7 +26,7 @@ type X interface {
 type Y interface{ M() error }
 
 //ratelimit:rule limit=1 per=1m
-//1: rule has no effect above a function; it goes above a method, or above a func type
+//1: rule has no effect above a function; it goes above a method or func field of a package-level type, or above a package-level type (inside a type group, above its name)
 func f() {}
 
 //ratelimit:wrap
