@@ -427,3 +427,37 @@ func TestRunningCallsWhileTheStoreFails(t *testing.T) {
 		}
 	}
 }
+
+// asker may be asked by one caller at a time. The others are answered at once.
+type asker interface {
+	//ratelimit:rule name=asks key=all algorithm=concurrency limit=1 per=3s
+	//ratelimit:fallback answerAtOnce
+	ask(ctx context.Context) (string, error)
+}
+
+func answerAtOnce(context.Context) (string, error) { return "at once", nil }
+
+type askerFunc func(context.Context) (string, error)
+
+func (f askerFunc) ask(ctx context.Context) (string, error) { return f(ctx) }
+
+// A refused call runs its fallback without a permit, and takes none from the call that runs.
+func TestFallbackOfARunningCall(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		var limited asker
+		limited = newLimitedAsker(askerFunc(func(ctx context.Context) (string, error) { return limited.ask(ctx) }), s.limiter)
+		q := ratelimit.Request{Rule: askerRules()[0], Key: "all"}
+		for range 2 {
+			if answer, err := limited.ask(t.Context()); answer != "at once" || err != nil {
+				t.Errorf("got %q, %v", answer, err)
+			}
+			if d := s.peek(t, q); d.Quotas[0].Remaining != 1 {
+				t.Errorf("%d permits are left after the call", d.Quotas[0].Remaining)
+			}
+		}
+		direct := newLimitedAsker(askerFunc(func(context.Context) (string, error) { return "asked", nil }), s.limiter)
+		if answer, err := direct.ask(t.Context()); answer != "asked" || err != nil {
+			t.Errorf("got %q, %v", answer, err)
+		}
+	})
+}

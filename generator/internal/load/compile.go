@@ -49,7 +49,6 @@ func (i allOf) compile(others, outputs []*source.File, standIns []string) (errs 
 		files = append(files, withoutFunctions(f.Syntax))
 	}
 	for _, o := range outputs {
-		c.need(o.Syntax)
 		for _, name := range source.Names(o.Syntax) {
 			generated[name.Name] = true
 		}
@@ -57,7 +56,7 @@ func (i allOf) compile(others, outputs []*source.File, standIns []string) (errs 
 	}
 	standIns = slices.DeleteFunc(slices.Clone(standIns), func(name string) bool { return generated[name] })
 	files = append(files, c.standIns(i.by.Name, standIns))
-	c.settle()
+	c.needAll(outputs)
 	_, _ = conf.Check(i.by.PkgPath, c.set.Fset, files, nil)
 	return errs
 }
@@ -90,6 +89,20 @@ func (c *compilation) inUse(path string) *dependency {
 		return s
 	}
 	return nil
+}
+
+// needAll asks for the names that generated files use. What they use may bring further packages into use, so it asks until there is nothing
+// new.
+func (c *compilation) needAll(outputs []*source.File) {
+	for {
+		for _, o := range outputs {
+			c.need(o.Syntax)
+		}
+		if len(c.pending) == 0 {
+			return
+		}
+		c.settle()
+	}
 }
 
 // need asks for the names that a generated file uses, if their packages are in use.
