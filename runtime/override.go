@@ -88,15 +88,17 @@ func (v storedOverride) or(all storedOverride) (Override, error) {
 
 // apply returns r with the values of v.
 func (v Override) apply(r Rule) Rule {
+	counts := r.counting() // an override does not change that
 	if v.Limit != nil {
-		counts := r.counting() // an override does not change that
 		r.Limit, r.Computed = *v.Limit, false
-		r.Amounts, r.raised = counts == engine.Amounts, counts == engine.SlidingWindow && *v.Limit > maxTimes
 	}
 	if v.Burst != 0 {
 		r.Burst = v.Burst
 	}
 	r.Limit, r.Burst = times(r.Limit, v.Factor), times(r.Burst, v.Factor)
+	if v.Limit != nil || v.Factor != 0 {
+		r.Amounts, r.raised = counts == engine.Amounts, counts == engine.SlidingWindow && r.Limit > maxTimes
+	}
 	if v.Per != 0 {
 		r.Per = v.Per
 	}

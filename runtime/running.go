@@ -128,6 +128,10 @@ func (c *call) decideInLine(ctx context.Context) error {
 			c.noteHold()
 			return nil
 		}
+		if until != nil { // no pause holds the call
+			c.spot.Leave()
+			c.spot = nil
+		}
 		if until == nil { // another rule makes the call wait
 			own.Leave()
 			own = nil
@@ -170,11 +174,12 @@ func (c *call) nextAsk(before *ruling) (until *ruling, d time.Duration) {
 // askInLine asks the stores. If others are before the call, it charges nothing.
 func (c *call) askInLine(ctx context.Context, others bool) (err error) {
 	reports := c.asked.Report
+	c.asked.Refused = others
 	if c.paused {
 		c.pauseHere()
 		return nil
 	}
-	c.asked.Refused, c.asked.Report = others, reports || others
+	c.asked.Report = reports || others
 	c.verdict, err = c.limiter.decider.Decide(ctx, &c.asked)
 	c.asked.Report = reports
 	return err

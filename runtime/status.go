@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -49,9 +50,17 @@ func (l *Limiter) ruleStatus() []RuleStatus {
 		all = append(all, RuleStatus{rule.shown, now.Limit, now.Computed})
 	}
 	slices.SortFunc(all, func(a, b RuleStatus) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Limit, b.Limit))
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.least(), b.least()))
 	})
 	return slices.CompactFunc(all, func(a, b RuleStatus) bool { return a.Name == b.Name })
+}
+
+// least returns the limit for a comparison, in which a computed one is the greatest.
+func (r RuleStatus) least() int64 {
+	if r.Computed {
+		return math.MaxInt64
+	}
+	return r.Limit
 }
 
 // ruleIn returns what a rule is for keys without settings of their own. in may be nil.
@@ -66,8 +75,8 @@ func (l *Limiter) ruleIn(in *fleet.InForce, rule *prepared) *prepared {
 
 // Ping returns nil if the limiter is ready to decide: its store answers and grants all permissions that decisions need, and the overrides and
 // blocks in it have been read. Use Ping when a program starts, not in its /readyz: while the store fails, failure policies decide, and a
-// readiness check that fails in all programs leaves a balancer with none. Decisions do not need Ping. Some seconds after a wrapper is made or a rule is first used, the limiter itself checks the
-// permissions that the rule needs, and logs one line if some are missing.
+// readiness check that fails in all programs leaves a balancer with none. Decisions do not need Ping. Some seconds after a wrapper is made or a
+// rule is first used, the limiter itself checks the permissions that the rule needs, and logs one line if some are missing.
 //
 // The permissions that decisions need depend on their rules. Ping checks those of the rules that limiters of the prefix used within the last
 // day, and of the rules that were given to [Limiter.Check].

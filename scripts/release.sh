@@ -8,7 +8,7 @@ version=${1-}
 fail() { echo "make release: $*" >&2; exit 1; }
 echo "$version" | grep -Eq '^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$' || fail "VERSION is \"$version\"; expected one such as v0.9.0"
 [ -z "$(git status --porcelain)" ] || fail 'commit your changes first'
-grep -q '^\* ' CHANGELOG.md || fail 'CHANGELOG.md says nothing new'
+awk '/^## / { new = $0 == "## Unreleased" } new && /^\* / { found = 1 } END { exit !found }' CHANGELOG.md || fail 'CHANGELOG.md says nothing new'
 if git rev-parse -q --verify "refs/tags/$version" >/dev/null; then fail "the tag $version exists"; fi
 
 repo=$(pwd)
@@ -22,6 +22,8 @@ clean() {
 	rm -rf "$work"
 }
 trap clean EXIT
+trap 'exit 130' INT
+trap 'exit 143' HUP TERM
 tag() { git tag "$1" && tags="$tags $1"; }
 
 git worktree add -q --detach "$work/tree"

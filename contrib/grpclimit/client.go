@@ -112,19 +112,20 @@ func StreamClientInterceptor(opts ...ClientOption) grpc.StreamClientInterceptor 
 			limits.giveBack(ctx, taken)
 			return nil, FromError(err)
 		}
-		return &clientStream{ClientStream: stream, limits: limits, taken: taken}, nil
+		return &clientStream{ClientStream: stream, ctx: ctx, limits: limits, taken: taken}, nil
 	}
 }
 
 type clientStream struct {
 	grpc.ClientStream
+	ctx    context.Context // of the call; the stream's Context would end gRPC's own retries
 	limits *limits
 	taken  wrap.Taken
 }
 
 // seen returns an error of the stream as an error of the runtime. It pauses the key if the error asks for that.
 func (s *clientStream) seen(err error) error {
-	s.limits.pause(s.Context(), s.taken, err)
+	s.limits.pause(s.ctx, s.taken, err)
 	return FromError(err)
 }
 

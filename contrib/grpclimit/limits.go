@@ -32,7 +32,7 @@ type limits struct {
 // calls that may wait longer hold, and others are refused. For that, rules become Pausable, except those with Cron, Lease, or a mode that
 // refuses nothing. If gRPC could not send a call, its permits go back.
 //
-// WithLimits panics if there is no rule, if a rule is not valid, has Distinct or is a Concurrency, or if the limiter is nil.
+// WithLimits panics if there is no rule, if a rule is not valid, has Distinct or Computed, or is a Concurrency, or if the limiter is nil.
 func WithLimits(
 	limiter *ratelimit.Limiter, key func(ctx context.Context, method string) (string, error), rules []ratelimit.Rule,
 ) ClientOption {
@@ -45,6 +45,9 @@ func WithLimits(
 		r := &rules[i]
 		if r.Distinct != "" || r.Algorithm == ratelimit.Concurrency && r.Cron == "" {
 			panic(name + ": rule " + strconv.Quote(r.Name) + " counts members or calls that run; expected one that counts calls")
+		}
+		if r.Computed {
+			panic(name + ": rule " + strconv.Quote(r.Name) + " has Computed, and a call brings no limit; give the rule a Limit")
 		}
 		r.Pausable = r.Cron == "" && r.Lease == 0 && r.Mode == ratelimit.ModeEnforce
 	}

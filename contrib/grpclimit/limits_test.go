@@ -178,6 +178,7 @@ func TestLimitsAreMisused(t *testing.T) {
 		"there is no rule":       nil,
 		`rule "d" counts member`: {{Name: "d", Limit: 1, Per: time.Minute, Distinct: "{x}"}},
 		`rule "c" counts member`: {{Name: "c", Limit: 1, Algorithm: ratelimit.Concurrency}},
+		`rule "l" has Computed`:  {{Name: "l", Computed: true, Per: time.Minute}},
 	} {
 		func() {
 			defer func() {
@@ -193,6 +194,36 @@ func TestLimitsAreMisused(t *testing.T) {
 	err := check(t, client)
 	if _, ok := errors.AsType[*ratelimit.KeyError](err); !ok || status.Code(err) != codes.InvalidArgument {
 		t.Errorf("got %v", err)
+	}
+}
+
+// untouched is a stream whose Context nobody may call: gRPC does not try a call again afterwards.
+type untouched struct {
+	grpc.ClientStream
+	t *testing.T
+}
+
+func (u untouched) Context() context.Context {
+	u.t.Error("the context of the stream is used")
+	return u.t.Context()
+}
+
+func (u untouched) SendMsg(any) error { return status.Error(codes.ResourceExhausted, "quota") }
+
+// The interceptor leaves gRPC's own retries of a stream alone.
+func TestStreamsAreTriedAgain(t *testing.T) {
+	limiter, _ := limittest.New(t)
+	for _, option := range [][]grpclimit.ClientOption{nil, {grpclimit.WithLimits(limiter, nil, []ratelimit.Rule{outbound})}} {
+		open := func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+			return untouched{t: t}, nil
+		}
+		stream, err := grpclimit.StreamClientInterceptor(option...)(t.Context(), nil, nil, "/far/Call", open)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stream.SendMsg(nil); status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

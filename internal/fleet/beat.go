@@ -135,7 +135,8 @@ func (f *Fleet) say(ctx context.Context, missing bool) error {
 		if err != nil {
 			return err
 		}
-		if len(all) >= MaxProcesses {
+		isListed := slices.ContainsFunc(all, func(p Process) bool { return p.ID == f.self.id })
+		if len(all) >= MaxProcesses && !isListed {
 			return nil
 		}
 		err = each(gone, func(some []string) error {

@@ -65,7 +65,7 @@ type Fleet struct {
 	keys     keys
 	logger   atomic.Pointer[slog.Logger]
 	offset   atomic.Int64 // nanoseconds from this process's clock to the server's
-	synced   atomic.Bool  // the offset is known
+	synced   atomic.Int64 // when the offset was read, in milliseconds by this process's clock; 0 if it is unknown
 	lastRead atomic.Int64 // when the settings were last read, in nanoseconds since began; 0 if never
 	inForce  atomic.Pointer[InForce]
 	status   atomic.Pointer[Status]
@@ -183,13 +183,17 @@ func (f *Fleet) instant(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Millisecond)
 }
 
-// Clock returns the time by the store's clock. It reads that clock if nobody has read it before.
+// staleClock is after how many milliseconds the store's clock is read again: this process may have been suspended, or another server may have
+// taken over.
+const staleClock = 10_000
+
+// Clock returns the time by the store's clock. It reads that clock if nobody has read it lately.
 func (f *Fleet) Clock(ctx context.Context) (time.Time, error) {
 	return alone(ctx, f, func() (time.Time, error) { return f.clock(ctx) })
 }
 
 func (f *Fleet) clock(ctx context.Context) (time.Time, error) {
-	if f.server == nil || f.synced.Load() {
+	if since := time.Now().UnixMilli() - f.synced.Load(); f.server == nil || 0 <= since && since < staleClock {
 		return f.Now(), nil
 	}
 	err := f.readClock(ctx)
@@ -205,7 +209,7 @@ func (f *Fleet) readClock(ctx context.Context) error {
 	}
 	between := (sent + time.Since(began)) / 2
 	f.offset.Store(int64(at.Sub(began.Round(0).Add(between))))
-	f.synced.Store(true)
+	f.synced.Store(time.Now().UnixMilli())
 	return nil
 }
 

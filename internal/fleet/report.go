@@ -119,13 +119,13 @@ func (f *Fleet) publishReport(ctx context.Context) error {
 
 // addHistory adds a report to the sums of the fleet.
 func (f *Fleet) addHistory(ctx context.Context, p *Report) error {
-	n := slotAt(f.Now())
-	key := f.historyKey(n)
+	at := slotAt(f.Now())
+	key := f.historyKey(at)
 	replies, err := f.do(ctx, Command{"HLEN", key})
 	if err != nil {
 		return err
 	}
-	if n, _ := replies[0].(int64); n >= maxSums {
+	if n, _ := replies[0].(int64); n >= maxSums/perHash*(at%perHash+1) { // so that no slot takes the room of later ones
 		return nil
 	}
 	commands := []Command{{"PEXPIRE", key, hashLife.Milliseconds()}}
@@ -133,7 +133,7 @@ func (f *Fleet) addHistory(ctx context.Context, p *Report) error {
 		r := &p.Rules[i]
 		for kind, of := range kinds {
 			if count := *of(&r.Counts); count > 0 {
-				commands = append(commands, Command{"HINCRBY", key, fmt.Sprintf("%d %s %s %s", n, kind, r.Name, r.Tag), count})
+				commands = append(commands, Command{"HINCRBY", key, fmt.Sprintf("%d %s %s %s", at, kind, r.Name, r.Tag), count})
 			}
 		}
 	}

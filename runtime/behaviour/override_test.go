@@ -63,6 +63,30 @@ func TestOverrideCountsTheHistory(t *testing.T) {
 	})
 }
 
+// A factor that carries a limit across 10,000 changes nothing of how the rule counts, so usage so far still counts.
+func TestFactorAcrossAmounts(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		for name, test := range map[string]struct {
+			limit, left int64
+			factor      float64
+		}{
+			"times":   {limit: 8_000, factor: 2, left: 16_000 - 100},
+			"amounts": {limit: 20_000, factor: 0.4, left: 8_000 - 100},
+		} {
+			q := ratelimit.Request{Rule: ratelimit.Rule{Name: name, Limit: test.limit, Per: time.Hour}, Key: "k", Cost: 100}
+			s.admit(t, q)
+			override(t, s.limiter, name, ratelimit.Override{Factor: test.factor})
+			if left := s.peek(t, q).Quotas[0].Remaining; left != test.left {
+				t.Errorf("%s: %d permits are left; want %d", name, left, test.left)
+			}
+			s.limiter.Overrides().ClearLocal(name, "")
+			if left := s.peek(t, q).Quotas[0].Remaining; left != test.limit-100 {
+				t.Errorf("%s: %d permits are left without the override; want %d", name, left, test.limit-100)
+			}
+		}
+	})
+}
+
 // Under a lowered limit, permits that are still in the window count, however the limit was raised and lowered before.
 func TestOverrideLosesNoPermit(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {

@@ -304,6 +304,47 @@ func TestWaiterNoticesOtherProcesses(t *testing.T) {
 	})
 }
 
+// A pause holds a call that stood behind another one. It is not refused when that one gives up.
+func TestPauseBehindAnotherCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &subject{limiter: ratelimit.New(memstore.New())}
+		rule := atATime(1)
+		rule.Wait = time.Minute
+		rules := wrap.NewRules("p.T.M", rule)
+		taken, err := s.begin(t, t.Context(), rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gaveUp, cancel := context.WithCancel(t.Context())
+		first, second := make(chan error), make(chan error)
+		go func() {
+			_, err := s.begin(t, gaveUp, rules)
+			first <- err
+		}()
+		synctest.Wait()
+		go func() {
+			taken, err := s.begin(t, t.Context(), rules)
+			if err == nil {
+				taken.Release(t.Context())
+			}
+			second <- err
+		}()
+		synctest.Wait()
+		if err := s.limiter.Pause(t.Context(), 3*time.Second, ratelimit.Request{Rule: rule, Key: "k"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		cancel()
+		if err := <-first; !errors.Is(err, context.Canceled) {
+			t.Errorf("the call that gave up: %v", err)
+		}
+		taken.Release(t.Context())
+		if err := <-second; err != nil {
+			t.Errorf("the call behind it: %v", err)
+		}
+	})
+}
+
 // behindProxy returns a limiter that reaches the server through a proxy, and one that reaches it directly.
 func behindProxy(t *testing.T) (s, direct *subject, proxy *redistest.Proxy) {
 	server := redistest.Start(t)

@@ -33,10 +33,11 @@ func Answer(w http.ResponseWriter, r *http.Request, err error) {
 
 // Middleware limits handlers by rules. All rules count for the key of the request, which the function key returns: ClientIP(…).Of for the
 // client's address, or a function of yours. An error of the function, or an empty key, is answered as a *ratelimit.KeyError. If key is nil, all
-// requests share the permits. Rules may have Wait. A rule with Concurrency gets its permit back when the handler returns. Responses say what the rules have left, as with [Report].
+// requests share the permits. Rules may have Wait. A rule with Concurrency gets its permit back when the handler returns. Responses say what the
+// rules have left, as with [Report].
 //
 // Give each rule a Name: rules of one name and window share their counts, even in different middlewares. Middleware panics if there is no rule,
-// if a rule is not valid or has Distinct, because a request has no member, or if the limiter is nil. The function that it returns panics if
+// if a rule is not valid, if it has Distinct or Computed, because a request has no member and no limit, or if the limiter is nil. The function that it returns panics if
 // the handler is nil.
 func Middleware(
 	limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule, opts ...Option,
@@ -72,6 +73,9 @@ func newLimits(name string, limiter *ratelimit.Limiter, key func(*http.Request) 
 	for _, r := range rules {
 		if r.Distinct != "" {
 			panic(name + ": rule " + strconv.Quote(r.Name) + " has Distinct, and a request has no member to count")
+		}
+		if r.Computed {
+			panic(name + ": rule " + strconv.Quote(r.Name) + " has Computed, and a request brings no limit; give the rule a Limit")
 		}
 	}
 	prepared := wrap.NewRules(name, rules...)

@@ -138,7 +138,7 @@ func delayOfRetryInfo(message []byte) time.Duration {
 	_, duration := protoField(message, 1)
 	seconds, _ := protoField(duration, 1)
 	nanoseconds, _ := protoField(duration, 2)
-	seconds = min(seconds, int64(longestDelay/time.Second))
+	seconds = min(max(seconds, 0), int64(longestDelay/time.Second))
 	return time.Duration(seconds)*time.Second + time.Duration(int32(nanoseconds))
 }
 

@@ -126,10 +126,20 @@ func TestRetryInfoIsDecoded(t *testing.T) {
 	})
 }
 
+// A negative delay is none, however far below zero.
+func TestNegativeRetryInfo(t *testing.T) {
+	for _, seconds := range []int64{-1, -9223372037, math.MinInt64} {
+		if d := RetryAfter(retryInfo(encoded(seconds, 0))); d != 0 {
+			t.Errorf("%d seconds: got %s", seconds, d)
+		}
+	}
+}
+
 // FuzzRetryInfo decodes what a far side may send.
 func FuzzRetryInfo(f *testing.F) {
 	f.Add(encoded(7, 5))
 	f.Add(encoded(math.MaxInt64, math.MinInt32))
+	f.Add(encoded(-9223372037, 0))
 	f.Fuzz(func(t *testing.T, message []byte) {
 		if d := RetryAfter(retryInfo(message)); d < 0 || d > longestDelay {
 			t.Errorf("got %s", d)

@@ -81,7 +81,7 @@ func (r *Rules) failed(expr string, cause any) error {
 		}
 	}
 	if _, again := r.panicked.LoadOrStore(expr, true); !again {
-		slog.Error("ratelimit: a function panicked in an expression; its calls are refused with a KeyError",
+		slog.Error("ratelimit: a function panicked in an expression, which could not be computed",
 			"method", r.method, "rule", r.about(expr), "expr", expr, "panic", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
 	}
 	if err, ok := cause.(error); ok {

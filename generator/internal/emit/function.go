@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"go/types"
 	"strings"
+	"unicode"
 
 	"github.com/dave/jennifer/jen"
 
@@ -38,6 +39,9 @@ func (w *wrapper) function(m *model.Method, outer ...string) *function {
 	}
 	f.Reserve(outer...)
 	needed := w.needed(m)
+	if w.Kind == model.Guard || m.Hold != nil {
+		needed = append(needed, w.inResults(m)...)
+	}
 	f.Reserve(needed...)
 	hidden := names.NewScope(needed...)
 	hidden.Reserve(outer...)
@@ -108,6 +112,16 @@ func (p *planned) needed(m *model.Method) []string {
 				words = append(words, p.programOf[c.Program])
 			}
 		}
+	}
+	return words
+}
+
+// inResults returns the identifiers in the types of the results, which the body of a guard spells out, or of a method whose result holds a permit.
+func (p *planned) inResults(m *model.Method) (words []string) {
+	for v := range m.Signature.Results().Variables() {
+		words = append(words, strings.FieldsFunc(p.imports.Type(v.Type()), func(r rune) bool {
+			return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		})...)
 	}
 	return words
 }

@@ -247,10 +247,15 @@ end
 -- Removes the newest entries that have no permits.
 local function drop_empty(c)
   while c.stop > c.oldest do
-    local newest = read(c, c.stop - 1, c.stop)
-    c.newest = newest[1]
-    if newest[2] > 0 then return write_head(c) end
-    c.stop = c.stop - 1
+    local from = max(c.oldest, c.stop - 1 - (c.stop - 1) % FEW)
+    local list = read(c, from, c.stop)
+    for k = 2 * (c.stop - from), 2, -2 do
+      if list[k] > 0 then
+        c.newest, c.stop = list[k - 1], from + k / 2
+        return write_head(c)
+      end
+    end
+    c.stop = from
     if c.stop % BLOCK == 0 and c.stop > c.oldest then c.open = earlier_permits(c, c.stop - 1) end
   end
   call('DEL', c.key)

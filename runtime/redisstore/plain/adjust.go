@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -29,9 +30,10 @@ func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 	return err
 }
 
-// change adjusts a call, whether ctx ends or not. If other calls change the counts meanwhile, it tries again until it succeeds.
+// change adjusts a call, whether ctx ends or not. If other calls change the counts meanwhile, it tries again for up to a minute.
 func (s *store) change(ctx context.Context, call *engine.Call) error {
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
 	return repeat(ctx, noEnd, func() error {
 		return s.guard(ctx, call.Claims[0].Subject, func(ctx context.Context, server redis.UniversalClient) error {
 			return s.adjust(ctx, server, call)
