@@ -39,7 +39,7 @@ func (w *wrapper) function(m *model.Method, outer ...string) *function {
 	}
 	f.Reserve(outer...)
 	needed := w.needed(m)
-	if w.Kind == model.Guard || m.Hold != nil {
+	if m.Hold != nil {
 		needed = append(needed, w.inResults(m)...)
 	}
 	f.Reserve(needed...)
@@ -58,6 +58,10 @@ func (w *wrapper) function(m *model.Method, outer ...string) *function {
 		f.Reserve(name)
 		return name
 	}
+	ofParams := names.NewScope()
+	if w.Kind == model.Guard {
+		ofParams.Reserve(w.inResults(m)...)
+	}
 	for _, v := range variablesOf(m.Signature) {
 		if !hidden.Has(v) {
 			f.Reserve(v) // before other names are chosen
@@ -68,7 +72,11 @@ func (w *wrapper) function(m *model.Method, outer ...string) *function {
 		if i == m.Context && !m.ByMethod {
 			otherwise = "ctx"
 		}
-		f.params = append(f.params, choose(m.Signature.Params().At(i).Name(), otherwise))
+		name := m.Signature.Params().At(i).Name()
+		if ofParams.Has(name) {
+			name, otherwise = "", name+"Arg"
+		}
+		f.params = append(f.params, choose(name, otherwise))
 	}
 	for i := range m.Signature.Results().Len() {
 		name := m.Signature.Results().At(i).Name()

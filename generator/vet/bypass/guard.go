@@ -52,13 +52,13 @@ type guarded struct {
 // check looks at the statements up to the call of the guard.
 func (g *guarded) check() {
 	name := g.decl.Name.Name
-	for _, stmt := range g.decl.Body.List {
+	for i, stmt := range g.decl.Body.List {
 		if call, callee := g.callIn(stmt); call != nil {
 			if callee.Name() != name {
 				g.addAnyway(call.Fun, "%s calls the guard's method %s; expected %s", name, callee.Name(), name)
 				return
 			}
-			g.checkResults(stmt, call)
+			g.checkResults(stmt, call, g.decl.Body.List[i+1:])
 			return
 		}
 		if !g.isHarmless(stmt) {
@@ -153,8 +153,9 @@ func (g *guarded) isOutside(n ast.Node) bool {
 	return false
 }
 
-// checkResults reports results of the guard that the method drops, and a func that it does not defer with pointers to its own results.
-func (g *guarded) checkResults(stmt ast.Stmt, call *ast.CallExpr) {
+// checkResults reports results of the guard that the method drops, and a func that it does not defer at once with pointers to its own results. The
+// other statements come after that with the call.
+func (g *guarded) checkResults(stmt ast.Stmt, call *ast.CallExpr, others []ast.Stmt) {
 	if s, ok := stmt.(*ast.IfStmt); ok && s.Init != nil {
 		stmt = s.Init
 	}
@@ -175,6 +176,7 @@ func (g *guarded) checkResults(stmt ast.Stmt, call *ast.CallExpr) {
 			g.addAnyway(id, "the func of the guard is dropped; defer it, with pointers to the results of %s", g.decl.Name.Name)
 		case ok && i == 0 && len(s.Lhs) == 2:
 			g.checkDone(g.TypesInfo.ObjectOf(id))
+			g.checkAtOnce(g.TypesInfo.ObjectOf(id), others)
 		}
 	}
 }
@@ -182,14 +184,7 @@ func (g *guarded) checkResults(stmt ast.Stmt, call *ast.CallExpr) {
 // checkDone checks the calls of the func that the guard has returned, which is in a variable. Func literals that are not deferred may call it
 // whenever the call is over.
 func (g *guarded) checkDone(done types.Object) {
-	isDone := func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return false
-		}
-		id, ok := call.Fun.(*ast.Ident)
-		return ok && g.TypesInfo.Uses[id] == done
-	}
+	isDone := func(n ast.Node) bool { return g.calls(n, done) }
 	const itself = "defer %s itself, as in defer %[1]s(&err); elsewhere it misses panics"
 	ast.Inspect(g.decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -211,6 +206,34 @@ func (g *guarded) checkDone(done types.Object) {
 		}
 		return true
 	})
+}
+
+// calls reports whether n is a call of the func in a variable.
+func (g *guarded) calls(n ast.Node, variable types.Object) bool {
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	id, ok := call.Fun.(*ast.Ident)
+	return ok && g.TypesInfo.Uses[id] == variable
+}
+
+// checkAtOnce reports that done is deferred after a statement that does some work, and so may return or panic before.
+func (g *guarded) checkAtOnce(done types.Object, others []ast.Stmt) {
+	late := false
+	for _, stmt := range others {
+		if d, ok := stmt.(*ast.DeferStmt); ok && g.calls(d.Call, done) {
+			if late {
+				g.addAnyway(d, "%s is deferred too late, so a call that ends before keeps its permits; defer it right after the check of the error", done.Name())
+			}
+			return
+		}
+		if check, ok := stmt.(*ast.IfStmt); ok {
+			late = late || check.Init != nil && g.has(check.Init, g.isWork)
+		} else {
+			late = late || !g.isHarmless(stmt)
+		}
+	}
 }
 
 // checkPointers reports an argument of done that does not point to a result of the method.

@@ -137,3 +137,18 @@ func (s *Service) Other(n int) (answer string, err error) {
 	go func() { done(&answer, &err) }()
 	return "", nil
 }
+
+// Slow may return before it defers.
+func (s *Service) Slow(n int) (answer string, err error) {
+	done, err := s.gate.Slow(n)
+	if err != nil {
+		return "", err
+	}
+	if answer, err = prepare(n); err != nil {
+		return "", err
+	}
+	defer done(&answer, &err) // want "done is deferred too late"
+	return answer, nil
+}
+
+func prepare(n int) (string, error) { return "", nil }

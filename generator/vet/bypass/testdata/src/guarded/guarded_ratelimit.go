@@ -23,3 +23,4 @@ func (g *Gate) Late(n int) (done func(*string, *error), err error)  { return nil
 func (g *Gate) Drop(n int) (done func(*string, *error), err error)  { return nil, nil }
 func (g *Gate) Func(n int) (done func(*string, *error), err error)  { return nil, nil }
 func (g *Gate) Other(n int) (done func(*string, *error), err error) { return nil, nil }
+func (g *Gate) Slow(n int) (done func(*string, *error), err error)  { return nil, nil }
