@@ -121,7 +121,7 @@ func (d *amountDraws) step(t *rapid.T) {
 	d.call(call)
 }
 
-// adjustOne refunds or settles a call.
+// adjustOne refunds or settles a call, or gives permits back.
 func (d *amountDraws) adjustOne() {
 	i := d.rand.IntN(len(d.taken))
 	call := d.taken[i]
@@ -135,7 +135,11 @@ func (d *amountDraws) adjustOne() {
 		return
 	}
 	some := engine.Call{Prefix: "p", Rollback: d.rand.IntN(2) == 0, Claims: []engine.Claim{c}}
-	want := engine.Call{Prefix: "p", Rollback: some.Rollback, Claims: []engine.Claim{c}}
+	if d.rand.IntN(8) == 0 { // gives back what others took, sometimes all
+		some.Change, some.Claims[0].Delta = engine.Gives, -1-d.rand.Int64N(2*d.limit)
+	}
+	want := some
+	want.Claims = slices.Clone(some.Claims)
 	run := new(Run)
 	run.AddAdjustment(&some, d.now)
 	if v, err := ReadAdjustment(d.run(run, false), &some); err != nil || v.Now != d.now {
