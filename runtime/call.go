@@ -131,6 +131,9 @@ func (c *call) count(s *fleet.Statistics) {
 		case c.err != nil || !refused:
 		case r.rule.Mode == ModeEnforce:
 			n.Refused = 1
+			if r.blockLeft > 0 || r.isAsked() && c.claim(r).Blocked {
+				n.Blocked = 1
+			}
 		default:
 			n.Shadow = 1
 		}

@@ -92,7 +92,7 @@ func (f *frame) text(most int) string {
 	if len(f.Rules)+len(f.Hottest) == 0 {
 		return text + "\n" + columns([][]string{{f.nothing()}}, most)
 	}
-	lines = [][]string{{"RULE", "WINDOW", "DECISIONS/S", "REFUSED/S", "FAILED/S", "WOULD REFUSE/S"}}
+	lines = [][]string{{"RULE", "WINDOW", "DECISIONS/S", "REFUSED/S", "BLOCKED/S", "FAILED/S", "WOULD REFUSE/S"}}
 	for _, r := range f.Rules[:min(len(f.Rules), shownRules)] {
 		lines = append(lines, append([]string{r.Rule, traffic.PerWindow(r.Window)}, cells(r.Rates)...))
 	}
@@ -109,7 +109,7 @@ func (f *frame) text(most int) string {
 		if len(list.keys) == 0 {
 			continue
 		}
-		lines = [][]string{{list.title, "RULE", "WINDOW", "DECISIONS/S", "REFUSED/S", "FAILED/S", "WOULD REFUSE/S"}}
+		lines = [][]string{{list.title, "RULE", "WINDOW", "DECISIONS/S", "REFUSED/S", "BLOCKED/S", "FAILED/S", "WOULD REFUSE/S"}}
 		for _, s := range list.keys {
 			lines = append(lines, append([]string{cmp.Or(s.Key, "everybody"), s.Rule, traffic.PerWindow(s.Window)}, cells(s.Rates)...))
 		}
@@ -132,7 +132,7 @@ func (f *frame) nothing() string {
 }
 
 func cells(r traffic.Rates) []string {
-	return []string{perSecond(r.Calls), perSecond(r.Refused), perSecond(r.Failed), perSecond(r.Shadow)}
+	return []string{perSecond(r.Calls), perSecond(r.Refused), perSecond(r.Blocked), perSecond(r.Failed), perSecond(r.Shadow)}
 }
 
 func perSecond(n float64) string { return fmt.Sprintf("%.1f", n) }

@@ -92,7 +92,7 @@ func (o *options) define(flags *flag.FlagSet, names string) {
 		"once":         is(&o.once, "print one frame"),
 		"every":        of(duration(&o.every), "`time` between two frames, 1s or more; 2s without it"),
 		"filter":       text(&o.filter, "only rules and keys with this `text`"),
-		"sort":         text(&o.sort, "`column`: decisions, refused, shadow, failed or rule; decisions without it"),
+		"sort":         text(&o.sort, "`column`: decisions, refused, blocked, shadow, failed or rule; decisions without it"),
 		"listen":       text(&o.listen, "`address` of this machine alone: "+defaultListen+" without it; or unix:PATH"),
 		"write":        is(&o.write, "let people change limits there"),
 		"actor-header": text(&o.actorHeader, "`name` of the header in which a proxy tells who changes something; without it, the user who runs this tool"),

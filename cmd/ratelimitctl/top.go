@@ -28,7 +28,7 @@ func (t *tool) top(ctx context.Context, _ []string) error {
 		return misused("top: -every: found " + words(t.every) + "; expected 1s or more")
 	}
 	if traffic.Columns[cmp.Or(t.sort, "decisions")] == nil {
-		return misused("top: -sort: expected decisions, refused, shadow, failed or rule")
+		return misused("top: -sort: expected decisions, refused, blocked, shadow, failed or rule")
 	}
 	if t.once {
 		f, err := t.frame(ctx)

@@ -17,6 +17,7 @@ const (
 type Counts struct {
 	Calls   int64 `json:"calls"`
 	Refused int64 `json:"refused,omitempty"` // calls that the rule refused
+	Blocked int64 `json:"blocked,omitempty"` // those of Refused whose key was blocked
 	Shadow  int64 `json:"shadow,omitempty"`  // calls that the rule would have refused if it were not in shadow mode
 	Failed  int64 `json:"failed,omitempty"`  // calls that the store failed to decide
 }
@@ -25,6 +26,7 @@ type Counts struct {
 func (c *Counts) Add(other Counts) {
 	c.Calls += other.Calls
 	c.Refused += other.Refused
+	c.Blocked += other.Blocked
 	c.Shadow += other.Shadow
 	c.Failed += other.Failed
 }

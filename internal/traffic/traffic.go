@@ -26,6 +26,7 @@ func PerWindow(window string) string {
 type Rates struct {
 	Calls   float64 `json:"decisions"`
 	Refused float64 `json:"refused"`
+	Blocked float64 `json:"blocked"` // part of Refused: the key was blocked
 	Shadow  float64 `json:"shadowRefused"`
 	Failed  float64 `json:"failed"`
 }
@@ -33,6 +34,7 @@ type Rates struct {
 func (r *Rates) add(c fleet.Counts, seconds float64) {
 	r.Calls += float64(c.Calls) / seconds
 	r.Refused += float64(c.Refused) / seconds
+	r.Blocked += float64(c.Blocked) / seconds
 	r.Shadow += float64(c.Shadow) / seconds
 	r.Failed += float64(c.Failed) / seconds
 }
@@ -44,6 +46,7 @@ type Column func(Rates) float64
 var Columns = map[string]Column{
 	"decisions": func(r Rates) float64 { return r.Calls },
 	"refused":   func(r Rates) float64 { return r.Refused },
+	"blocked":   func(r Rates) float64 { return r.Blocked },
 	"shadow":    func(r Rates) float64 { return r.Shadow },
 	"failed":    func(r Rates) float64 { return r.Failed },
 	"rule":      func(Rates) float64 { return 0 },
