@@ -96,6 +96,7 @@ func measureIdle(server *redisServer, e effort) (table, error) {
 			end()
 			return t, err
 		}
+		awaitSettings(all, c.settings)
 		time.Sleep(e.settle)
 		spent, err := server.during(func() error { time.Sleep(e.idle); return nil })
 		end()
@@ -107,6 +108,13 @@ func measureIdle(server *redisServer, e effort) (table, error) {
 			number(spent.cpu/1e4/e.idle.Seconds()), number(spent.cpu/beats), number(spent.bytes/beats), number(spent.commands/beats))
 	}
 	return t, nil
+}
+
+// awaitSettings waits until all processes follow n settings.
+func awaitSettings(all []process, n int) {
+	for slices.ContainsFunc(all, func(p process) bool { return p.Status().Settings < n }) {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // block blocks n keys, at most a thousand in one change.
@@ -152,9 +160,7 @@ func measureChanges(server *redisServer, e effort) (table, error) {
 		if err := tool.Overrides().Set(ctx, "r", ratelimit.Override{Limit: &limit}); err != nil {
 			return err
 		}
-		for slices.ContainsFunc(all, func(p process) bool { return p.Status().Settings == 0 }) {
-			time.Sleep(time.Millisecond)
-		}
+		awaitSettings(all, 1)
 		return nil
 	})
 	end()

@@ -64,7 +64,7 @@ func get(ctx context.Context, client *http.Client, url string) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// runLimited makes requests until ctx ends. Transport waits, so that nothing else is to do.
+// runLimited makes requests until ctx ends. Transport waits, so there is nothing else to do.
 func runLimited(ctx context.Context, client *http.Client, url string) {
 	work(ctx, func(ctx context.Context) { get(ctx, client, url) })
 }

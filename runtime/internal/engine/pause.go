@@ -1,6 +1,6 @@
 package engine
 
-// pause notes until when the claim's subject is paused, if it is.
+// pause notes when the pause of the claim's subject ends, if there is one.
 func (cell *Cell) pause(c *Claim, now int64) {
 	if c.Rule.Pausable && cell.Paused > now {
 		c.Paused, c.Earliest = cell.Paused, max(c.Earliest, cell.Paused)

@@ -35,7 +35,7 @@ function concurrency.earliest(c, n, now, from)
   return max(from, now + ASK_EVERY)
 end
 
--- The room is below 0 if more permits are taken than the limit: it was lowered, or permits were renewed after the store had lost them.
+-- The room is below 0 if more permits are taken than the limit: the limit was lowered, or permits were renewed after the store had lost them.
 function concurrency.room(c) return c.limit - c.used end
 
 -- Returns now, as nobody knows when the permits come back.
