@@ -2,10 +2,7 @@ package grpclimit
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"strconv"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -18,11 +15,7 @@ import (
 type ClientOption func(*limits)
 
 // limits are the rules for the calls of a client. The zero limits let every call pass.
-type limits struct {
-	limiter *ratelimit.Limiter
-	key     func(ctx context.Context, method string) (string, error)
-	rules   *wrap.Rules
-}
+type limits struct{ rules *wrap.Keyed[string] }
 
 // WithLimits limits the calls of a client by rules. All rules count for the key of the call, which the function key returns; if it is nil, all
 // calls share the permits. The method is a full one, such as /grpc.health.v1.Health/Check. A call waits as long as the rules' Wait says. One
@@ -37,22 +30,12 @@ func WithLimits(
 	limiter *ratelimit.Limiter, key func(ctx context.Context, method string) (string, error), rules []ratelimit.Rule,
 ) ClientOption {
 	const name = "grpclimit.WithLimits"
-	if len(rules) == 0 {
-		panic(name + ": there is no rule")
-	}
-	rules = slices.Clone(rules)
-	for i := range rules {
-		r := &rules[i]
+	for _, r := range rules {
 		if r.Distinct != "" || r.Algorithm == ratelimit.Concurrency && r.Cron == "" {
 			panic(name + ": rule " + strconv.Quote(r.Name) + " counts members or calls that run; expected one that counts calls")
 		}
-		if r.Computed {
-			panic(name + ": rule " + strconv.Quote(r.Name) + " has Computed, and a call brings no limit; give the rule a Limit")
-		}
-		r.Pausable = r.Cron == "" && r.Lease == 0 && r.Mode == ratelimit.ModeEnforce
 	}
-	prepared := wrap.NewRules(name, rules...)
-	all := limits{wrap.Limiter(name, limiter, prepared), key, prepared}
+	all := limits{wrap.NewKeyed(name, limiter, key, wrap.Pausable(rules))}
 	return func(l *limits) { *l = all }
 }
 
@@ -69,18 +52,7 @@ func (l *limits) take(ctx context.Context, method string) (wrap.Taken, error) {
 	if l.rules == nil {
 		return nil, nil
 	}
-	subject := wrap.Everybody
-	if l.key != nil {
-		var err error
-		if subject, err = l.key(ctx, method); err == nil && subject == "" {
-			err = errors.New("the key is empty")
-		}
-		if err != nil {
-			return nil, withStatus(wrap.Failed(ctx, l.limiter, l.rules.Named(l.rules.Rules()[0].Name).KeyError("", err)))
-		}
-	}
-	charges := slices.Repeat([]wrap.Charge{{Key: subject, Cost: 1}}, len(l.rules.Rules()))
-	taken, err := wrap.Begin(ctx, l.limiter, l.rules, charges...)
+	taken, err := l.rules.Take(ctx, method)
 	if err != nil {
 		return nil, withStatus(err)
 	}
@@ -99,7 +71,7 @@ func withStatus(err error) error {
 // giveBack gives back the permits of a call that was not sent.
 func (l *limits) giveBack(ctx context.Context, taken wrap.Taken) {
 	if taken != nil {
-		taken.Settle(ctx, make([]int64, len(l.rules.Rules()))...)
+		l.rules.GiveBack(ctx, taken)
 	}
 }
 
@@ -108,5 +80,5 @@ func (l *limits) pause(ctx context.Context, taken wrap.Taken, err error) {
 	if code := status.Code(err); taken == nil || code != codes.ResourceExhausted && code != codes.Unavailable {
 		return
 	}
-	taken.Pause(ctx, slices.Repeat([]time.Duration{wrap.RetryAfter(err)}, len(l.rules.Rules()))...)
+	l.rules.Pause(ctx, taken, wrap.RetryAfter(err))
 }

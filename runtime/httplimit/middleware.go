@@ -1,10 +1,8 @@
 package httplimit
 
 import (
-	"errors"
+	"context"
 	"net/http"
-	"slices"
-	"strconv"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
@@ -42,14 +40,13 @@ func Answer(w http.ResponseWriter, r *http.Request, err error) {
 func Middleware(
 	limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule, opts ...Option,
 ) func(http.Handler) http.Handler {
-	m := newLimits("httplimit.Middleware", limiter, key, rules)
-	m.options = collect(opts)
+	limits, o := newLimits("httplimit.Middleware", limiter, key, rules), collect(opts)
 	return func(next http.Handler) http.Handler {
 		next = wrap.Next("httplimit.Middleware", next)
 		return Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			taken, err := m.take(r)
+			taken, err := limits.Take(r.Context(), r)
 			if err != nil {
-				m.answer(w, r, err)
+				o.answer(w, r, err)
 				return
 			}
 			defer taken.Release(r.Context())
@@ -58,42 +55,10 @@ func Middleware(
 	}
 }
 
-type middleware struct {
-	limiter *ratelimit.Limiter
-	key     func(*http.Request) (string, error)
-	rules   *wrap.Rules
-	*options
-}
-
 // newLimits prepares rules for the function of a name. It panics if they do not suit requests.
-func newLimits(name string, limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule) *middleware {
-	if len(rules) == 0 {
-		panic(name + ": there is no rule")
+func newLimits(name string, l *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule) *wrap.Keyed[*http.Request] {
+	if key == nil {
+		return wrap.NewKeyed[*http.Request](name, l, nil, rules)
 	}
-	for _, r := range rules {
-		if r.Distinct != "" {
-			panic(name + ": rule " + strconv.Quote(r.Name) + " has Distinct, and a request has no member to count")
-		}
-		if r.Computed {
-			panic(name + ": rule " + strconv.Quote(r.Name) + " has Computed, and a request brings no limit; give the rule a Limit")
-		}
-	}
-	prepared := wrap.NewRules(name, rules...)
-	return &middleware{limiter: wrap.Limiter(name, limiter, prepared), key: key, rules: prepared}
-}
-
-// take takes the permits of a request.
-func (m *middleware) take(r *http.Request) (wrap.Taken, error) {
-	subject := wrap.Everybody
-	if m.key != nil {
-		var err error
-		if subject, err = m.key(r); err == nil && subject == "" {
-			err = errors.New("the key is empty")
-		}
-		if err != nil {
-			return nil, wrap.Failed(r.Context(), m.limiter, m.rules.Named(m.rules.Rules()[0].Name).KeyError("", err))
-		}
-	}
-	charges := slices.Repeat([]wrap.Charge{{Key: subject, Cost: 1}}, len(m.rules.Rules()))
-	return wrap.Begin(r.Context(), m.limiter, m.rules, charges...)
+	return wrap.NewKeyed(name, l, func(_ context.Context, r *http.Request) (string, error) { return key(r) }, rules)
 }

@@ -3,10 +3,8 @@ package httplimit
 import (
 	"net/http"
 	"net/http/httptrace"
-	"slices"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
@@ -26,28 +24,25 @@ import (
 func Transport(
 	limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule, next http.RoundTripper,
 ) http.RoundTripper {
-	rules = slices.Clone(rules)
-	for i := range rules {
-		r := &rules[i]
+	for _, r := range rules {
 		if r.Algorithm == ratelimit.Concurrency && r.Cron == "" {
 			panic("httplimit.Transport: rule " + strconv.Quote(r.Name) + " counts calls that run, and nobody says when a response was read")
 		}
-		r.Pausable = r.Cron == "" && r.Lease == 0 && r.Mode == ratelimit.ModeEnforce
 	}
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	return &transport{newLimits("httplimit.Transport", limiter, key, rules), next}
+	return &transport{newLimits("httplimit.Transport", limiter, key, wrap.Pausable(rules)), next}
 }
 
 type transport struct {
-	limits *middleware
+	limits *wrap.Keyed[*http.Request]
 	next   http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	taken, err := t.limits.take(r)
+	taken, err := t.limits.Take(r.Context(), r)
 	if err != nil {
 		if r.Body != nil {
 			_ = r.Body.Close()
@@ -62,13 +57,12 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(r.WithContext(traced))
 	if err != nil {
 		if began.Load() && !left.Load() {
-			taken.Settle(r.Context(), make([]int64, len(t.limits.rules.Rules()))...)
+			t.limits.GiveBack(r.Context(), taken)
 		}
 		return nil, err
 	}
 	if response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable {
-		pause := wrap.RetryAfter(response.Header)
-		taken.Pause(r.Context(), slices.Repeat([]time.Duration{pause}, len(t.limits.rules.Rules()))...)
+		t.limits.Pause(r.Context(), taken, wrap.RetryAfter(response.Header))
 	}
 	return response, nil
 }

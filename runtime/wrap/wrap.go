@@ -1,4 +1,5 @@
-// Package wrap has the functions that generated code calls. A program does not call them itself, except [IsLimited] in a test of its wiring.
+// Package wrap has the functions that generated code calls, and [Keyed] for httplimit and contrib. A program does not call them itself, except
+// [IsLimited] in a test of its wiring.
 package wrap
 
 import (

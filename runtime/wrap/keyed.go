@@ -1,0 +1,72 @@
+package wrap
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Keyed are rules that all count for the one key of a request R, such as those of an HTTP middleware. No code is generated for them.
+type Keyed[R any] struct {
+	limiter *ratelimit.Limiter
+	key     func(context.Context, R) (string, error)
+	rules   *Rules
+}
+
+// NewKeyed prepares rules for the function of a name. The function key returns the key of a request; if it is nil, all requests share the
+// permits. NewKeyed panics if there is no rule, if a rule is not valid or needs what a request does not bring, or if the limiter is nil.
+func NewKeyed[R any](name string, l *ratelimit.Limiter, key func(context.Context, R) (string, error), rules []ratelimit.Rule) *Keyed[R] {
+	if len(rules) == 0 {
+		panic(name + ": there is no rule")
+	}
+	for _, r := range rules {
+		if r.Distinct != "" {
+			panic(name + ": rule " + strconv.Quote(r.Name) + " has Distinct, and a request has no member to count")
+		}
+		if r.Computed {
+			panic(name + ": rule " + strconv.Quote(r.Name) + " has Computed, and a request brings no limit; give the rule a Limit")
+		}
+	}
+	prepared := NewRules(name, rules...)
+	return &Keyed[R]{Limiter(name, l, prepared), key, prepared}
+}
+
+// Pausable returns the rules for requests to a far side that may ask for quiet. Rules become Pausable, except those with Cron, Lease, or a mode
+// that refuses nothing.
+func Pausable(rules []ratelimit.Rule) []ratelimit.Rule {
+	rules = slices.Clone(rules)
+	for i := range rules {
+		r := &rules[i]
+		r.Pausable = r.Cron == "" && r.Lease == 0 && r.Mode == ratelimit.ModeEnforce
+	}
+	return rules
+}
+
+// Take takes a permit of each rule for a request. If the key fails or is empty, the error is a *ratelimit.KeyError.
+func (k *Keyed[R]) Take(ctx context.Context, request R) (Taken, error) {
+	subject := Everybody
+	if k.key != nil {
+		var err error
+		if subject, err = k.key(ctx, request); err == nil && subject == "" {
+			err = errors.New("the key is empty")
+		}
+		if err != nil {
+			return nil, Failed(ctx, k.limiter, k.rules.Named(k.rules.Rules()[0].Name).KeyError("", err))
+		}
+	}
+	return Begin(ctx, k.limiter, k.rules, slices.Repeat([]Charge{{Key: subject, Cost: 1}}, len(k.rules.Rules()))...)
+}
+
+// GiveBack gives back the permits of a request that was not sent.
+func (k *Keyed[R]) GiveBack(ctx context.Context, taken Taken) {
+	taken.Settle(ctx, make([]int64, len(k.rules.Rules()))...)
+}
+
+// Pause pauses the key of a request.
+func (k *Keyed[R]) Pause(ctx context.Context, taken Taken, d time.Duration) {
+	taken.Pause(ctx, slices.Repeat([]time.Duration{d}, len(k.rules.Rules()))...)
+}
