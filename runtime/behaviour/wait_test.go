@@ -79,7 +79,8 @@ func TestCancelledWaiterLeavesNothing(t *testing.T) {
 // A cancelled call returns the context's error, even if the server is too slow to give the place back meanwhile.
 func TestCancelledWaiterOfASilentServer(t *testing.T) {
 	server := redistest.Start(t)
-	s := &subject{limiter: ratelimit.New(scripted(connect(t, server.Addr), redisstore.WithTimeout(2*time.Second)))}
+	client := connect(t, server.Addr)
+	s := &subject{limiter: ratelimit.New(scripted(client, redisstore.WithTimeout(2*time.Second)))}
 	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}, Key: "k"}
 	s.admit(t, q)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -92,6 +93,9 @@ func TestCancelledWaiterOfASilentServer(t *testing.T) {
 	soon := func(d ratelimit.Decision) bool { return d.RetryAfter < time.Hour }
 	for soon(s.refuse(t, q)) {
 		time.Sleep(time.Millisecond) // until the waiter has its place
+	}
+	if err := client.Ping(t.Context()).Err(); err != nil { // by now the server has also sent the waiter's reply
+		t.Fatal(err)
 	}
 	server.Pause()
 	cancel()
