@@ -79,14 +79,17 @@ func TestMissingIdentity(t *testing.T) {
 		`ip(ctx) + "x"`: true, `upper(ip(ctx))`: true, `ip(ctx)`: true, `filter([ip(ctx)], # != nil)[0]`: true,
 		`ip(ctx) == nil ? list[9] : "x"`: true, `(ip(ctx) ?? "x") + list[9]`: false, `list[9] + ip(ctx)`: false,
 	} {
-		find := Identity("client IP", func(context.Context) string { return "" })
-		got, err := New(expr, "ctx", "ip", "list").Text(t.Context(), find, []string{"a"})
-		if missing, ok := errors.AsType[bridge.Missing](err); err == nil || ok != want || ok && missing != "client IP" {
-			t.Errorf("%s: got %q, %v", expr, got, err)
+		for _, ip := range []any{Identity("client IP", func(context.Context) string { return "" }), Known("client IP", "")} {
+			got, err := New(expr, "ctx", "ip", "list").Text(t.Context(), ip, []string{"a"})
+			if missing, ok := errors.AsType[bridge.Missing](err); err == nil || ok != want || ok && missing != "client IP" {
+				t.Errorf("%s: got %q, %v", expr, got, err)
+			}
 		}
 	}
-	if got, err := New(`ip(ctx) ?? "nobody"`, "ctx", "ip").Text(t.Context(), Identity("client IP", func(context.Context) string { return "" })); err != nil || got != "nobody" {
-		t.Errorf("got %q, %v", got, err)
+	for found, want := range map[string]string{"": "nobody", "::1": "::1"} {
+		if got, err := New(`ip(ctx) ?? "nobody"`, "ctx", "ip").Text(t.Context(), Known("client IP", found)); err != nil || got != want {
+			t.Errorf("got %q, %v; expected %q", got, err, want)
+		}
 	}
 }
 

@@ -219,8 +219,18 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 		return c.errorf(n, "%s takes only the context; write %s(ctx)", name, name)
 	}
 	id := identities[name]
+	own, _ := Context(c.env.Params)
+	ctx := n.Arguments[0].String()
+	isOwn := own >= 0 && (c.env.find(ctx) == own || ctx == "ctx" && c.env.find(ctx) < 0)
+	c.identities, c.ofOthers = append(c.identities, id.fn), c.ofOthers || !isOwn
 	c.named(name, func(w *writer) operand {
-		return w.callOf(w.std(machinePath, "Identity"), primary(strconv.Quote(id.what)), primary(w.std(wrapPath, id.fn)))
+		what := primary(strconv.Quote(id.what))
+		if !c.ofOthers {
+			if known, _ := w.names.Identity(id.fn, w.term(args[0]).text); known != "" {
+				return w.callOf(w.std(machinePath, "Known"), what, primary(known))
+			}
+		}
+		return w.callOf(w.std(machinePath, "Identity"), what, primary(w.std(wrapPath, id.fn)))
 	})
 	write := func(w *writer) (o operand, given bool) {
 		ctx := w.term(args[0])
@@ -234,8 +244,7 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 		return o
 	}}
 	t := &term{node: n, typ: text, bare: plain, gates: []*term{plain}}
-	own, _ := Context(c.env.Params)
-	if ctx := n.Arguments[0].String(); c.env.find(ctx) == own || ctx == "ctx" && c.env.find(ctx) < 0 {
+	if isOwn {
 		t.identity = id.fn
 	}
 	t.write = func(w *writer) operand {

@@ -97,7 +97,7 @@ type Code struct {
 	Program *Program
 	// Identity is the function of package wrap that gives the value if the expression is clientIP(ctx) or userID(ctx), else "".
 	Identity string
-	// Identities are the functions of package wrap that the code calls for a client IP or a user ID, once for each call.
+	// Identities are the functions of package wrap that the expression calls for a client IP or a user ID, once for each call.
 	Identities []string
 
 	want  Want
@@ -143,7 +143,7 @@ func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagno
 	}
 	code := &Code{
 		Constant: t.con, Spelled: t.spelled, Text: spaced(c.expr.Value), Varies: c.varies, Plain: t.plain, Identity: t.identity,
-		want: want, env: env, value: t,
+		Identities: c.identities, want: want, env: env, value: t,
 	}
 	if c.machine {
 		if code.Program, code.value = c.program(t, want); code.value == nil {
@@ -193,28 +193,19 @@ func (c *Code) Name() string {
 
 // rehearse writes the code once with arbitrary names, to find the identifiers that it uses.
 func (c *Code) rehearse() {
-	names := &anyNames{}
-	w := c.writer(names)
+	w := c.writer(&anyNames{})
 	c.write(w)
-	c.Identities = names.identities
 	c.Uses = slices.Sorted(maps.Keys(w.uses))
 }
 
 // anyNames provides names that occur nowhere else.
-type anyNames struct {
-	locals     int
-	identities []string
-}
+type anyNames struct{ locals int }
 
 func (n *anyNames) Local(string) string {
 	n.locals++
 	return "ʻ" + strconv.Itoa(n.locals)
 }
-func (*anyNames) Import(p *types.Package) string { return "ʻ" + p.Path() }
-func (*anyNames) Variable(i int) string          { return "ʻv" + strconv.Itoa(i) }
-func (*anyNames) Program(*Program) string        { return "ʻ" }
-
-func (n *anyNames) Identity(function, _ string) (string, bool) {
-	n.identities = append(n.identities, function)
-	return "", false
-}
+func (*anyNames) Import(p *types.Package) string      { return "ʻ" + p.Path() }
+func (*anyNames) Variable(i int) string               { return "ʻv" + strconv.Itoa(i) }
+func (*anyNames) Program(*Program) string             { return "ʻ" }
+func (*anyNames) Identity(_, _ string) (string, bool) { return "", false }

@@ -59,6 +59,9 @@ type compiler struct {
 	hidden   []Hidden
 	refusals annotations.Diagnostics // the errors if the machine has to run the expression
 
+	identities []string // the functions of package wrap that it calls for an identity
+	ofOthers   bool     // it asks for the identity in another context than that of the call
+
 	instances map[string]types.Type // of the generic functions that it calls
 	imported  map[string][]string   // the functions of imported packages that it calls, by the names of these
 }

@@ -153,6 +153,7 @@ import "time"
 type Program struct{}
 func Hidden[T any](p *Program, name string, see func(T) any) *Program
 func Identity[C any](what string, find func(C) string) any
+func Known(what, found string) any
 func New(source string, names ...string) *Program
 func (p *Program) Bool(values ...any) (bool, error)
 func (p *Program) Duration(values ...any) (time.Duration, error)
