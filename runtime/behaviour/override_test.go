@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
@@ -139,12 +140,16 @@ func TestRaisedLimitOfABucket(t *testing.T) {
 		if told.RetryAfter > time.Second/2 || told.RetryAfter < time.Second/4 {
 			t.Fatalf("the call is told to retry after %v, want half a second", told.RetryAfter)
 		}
-		s.pass(told.RetryAfter / 2)
-		if d := s.refuse(t, *q); !d.At.Add(d.RetryAfter).Equal(told.At.Add(told.RetryAfter)) {
-			t.Errorf("a permit at %v, want at %v as told before", d.At.Add(d.RetryAfter), told.At.Add(told.RetryAfter))
+		end, d := told.At.Add(told.RetryAfter), told
+		for ; !d.Allowed; d = s.allow(t, *q) {
+			if at := d.At.Add(d.RetryAfter); !at.Equal(end) {
+				t.Fatalf("a permit at %v, want at %v as told before", at, end)
+			}
+			s.pass(max(d.RetryAfter/2, time.Millisecond))
 		}
-		s.pass(told.RetryAfter - told.RetryAfter/2)
-		s.admit(t, *q)
+		if d.At.Before(end) {
+			t.Errorf("a permit at %v, before %v", d.At, end)
+		}
 	})
 }
 
@@ -172,19 +177,19 @@ func TestLoweredLimitOfABucket(t *testing.T) {
 // While calls wait, a bucket does not gain at the old and the new rate together.
 func TestRaisedLimitWhileCallsWait(t *testing.T) {
 	onEveryChange(t, func(t *testing.T, s *subject, q *ratelimit.Request, change func(int64)) {
-		q.Rule.Limit, q.Rule.Burst = 2, 1
+		q.Rule.Per, q.Rule.Limit, q.Rule.Burst = time.Hour, 2, 1
 		first := s.admit(t, *q)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		go s.limiter.Wait(ctx, *q)
 		waits := *q // at the old limit
-		eventually(t, "a call waits", func() bool {
+		redistest.Eventually(t, "a call waits", func() bool {
 			d := s.peek(t, waits)
-			return d.At.Add(d.RetryAfter).Equal(first.At.Add(time.Second))
+			return d.At.Add(d.RetryAfter).Equal(first.At.Add(time.Hour))
 		})
 		change(4)
-		if d := s.refuse(t, *q); !d.At.Add(d.RetryAfter).Equal(first.At.Add(750 * time.Millisecond)) {
-			t.Errorf("the next call is admitted after %v, want a quarter of a second after the one that waits", d.At.Add(d.RetryAfter).Sub(first.At))
+		if d := s.refuse(t, *q); !d.At.Add(d.RetryAfter).Equal(first.At.Add(45 * time.Minute)) {
+			t.Errorf("the next call is admitted after %v, want a quarter of an hour after the one that waits", d.At.Add(d.RetryAfter).Sub(first.At))
 		}
 	})
 }

@@ -109,9 +109,9 @@ func TestPauseIsReplaced(t *testing.T) {
 // Calls of three programs sleep for their places when a pause begins. No call is admitted that asked after the pause was stored. Then they go on
 // within the limit, those of each program in their order, and a context that ends takes one call out.
 func TestPauseOfSleepingCalls(t *testing.T) {
-	const programs, waiters = 3, 40
+	const programs, waiters = 3, 20
 	fleets(t, programs, func(t *testing.T, limiters []*ratelimit.Limiter) {
-		rule := ratelimit.Rule{Name: "far", Algorithm: ratelimit.LeakyBucket, Limit: 50, Per: time.Second, Pausable: true}
+		rule := ratelimit.Rule{Name: "far", Algorithm: ratelimit.LeakyBucket, Limit: 20, Per: time.Second, Pausable: true}
 		q, ctx := ratelimit.Request{Rule: rule, Key: "account"}, t.Context()
 		var mu sync.Mutex
 		var admitted [programs]map[int]time.Time
@@ -132,14 +132,10 @@ func TestPauseOfSleepingCalls(t *testing.T) {
 					mu.Lock()
 					defer mu.Unlock()
 					switch {
-					case n == waiters-1:
-						if !errors.Is(err, context.Canceled) {
-							t.Errorf("a call whose context ends: %v", err)
-						}
-					case err != nil:
-						t.Error(err)
-					default:
+					case err == nil:
 						admitted[p][n] = d.At
+					case n < waiters-1 || !errors.Is(err, context.Canceled):
+						t.Error(err)
 					}
 				})
 				for nextPlace(t, l, q).Before(free.Add(rule.Per / time.Duration(rule.Limit))) { // so that the calls come one after the other
@@ -156,6 +152,9 @@ func TestPauseOfSleepingCalls(t *testing.T) {
 		all.Wait()
 		resumed, after := began.Add(700*time.Millisecond), 0
 		for p := range admitted {
+			if at := admitted[p][waiters-1]; at.After(stored) { // on a slow machine it may have gone before the pause
+				t.Errorf("program %d: a call whose context ended in the pause is admitted %v after the pause was stored", p, at.Sub(stored))
+			}
 			var last time.Time
 			for n := range waiters - 1 {
 				at := admitted[p][n]

@@ -40,7 +40,7 @@ func TestReturnAfterAnOutage(t *testing.T) {
 	q := ratelimit.Request{Rule: window("r", 5, ratelimit.FixedWindow), Key: "k"}
 	ctx := context.Background()
 
-	through := &subject{limiter: ratelimit.New(bare{scripted(connect(t, between.Addr))})}
+	through := &subject{limiter: ratelimit.New(bare{scripted(connectBy(t, between.Addr, 1))})}
 	lost := through.admit(t, q)
 	between.WaitInfo() // which the store asks in the background: that reply is not to be the one that is lost
 	between.Replies.Store(0)
