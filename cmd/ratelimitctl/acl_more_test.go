@@ -54,12 +54,12 @@ func aclFor(t *testing.T, server *redistest.Server, prefix string) (permissions,
 // decideUntil makes calls until is returns true.
 func decideUntil(t *testing.T, l *ratelimit.Limiter, is func() bool) {
 	t.Helper()
-	for !is() {
+	redistest.Eventually(t, "the calls have done it", func() bool {
 		if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1_000_000, Per: time.Hour}}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Millisecond)
-	}
+		return is()
+	})
 }
 
 // Ping checks the permissions for the rules that any limiter uses, and for the rules of Check.
@@ -208,10 +208,10 @@ func TestACLForStatistics(t *testing.T) {
 		client := permit(t, server, setUser, name+"x", permitted(printed.Statistics)+" ~"+name+":* ~"+name+".seen:* %R~"+name+".fleet:*", command)
 		l := ratelimit.New(redisstore.New(client, redisstore.WithStats(), redisstore.WithTimeout(20*time.Second)), ratelimit.WithPrefix(name))
 		group.Go(func() {
-			for seen := false; !seen; time.Sleep(10 * time.Millisecond) {
+			redistest.Eventually(t, "statistics, or a refusal of "+command, func() bool {
 				_, _ = l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour, Distinct: "{m}"}, Member: "m"})
-				seen = command == "" && published(name) || command != "" && denied(t, admin, name+"x", command)
-			}
+				return command == "" && published(name) || command != "" && denied(t, admin, name+"x", command)
+			})
 		})
 	}
 	group.Wait()

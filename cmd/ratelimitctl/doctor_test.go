@@ -146,9 +146,7 @@ func TestDoctorOfAFullDisk(t *testing.T) {
 	server.Do("CONFIG SET dir /proc") // nothing can be written there
 	server.Do("SET k v")
 	server.Do("BGSAVE")
-	for !strings.Contains(server.Do("INFO persistence"), "rdb_last_bgsave_status:err") {
-		time.Sleep(time.Millisecond)
-	}
+	server.WaitFor("INFO persistence", "rdb_last_bgsave_status:err")
 	found, _ := examined(t, server.Addr)
 	requireFinding(t, found, "persistence", bad, "the last snapshot failed")
 	requireFinding(t, found, "ready", bad, "cannot save its data")
@@ -158,9 +156,7 @@ func TestDoctorOfReplicas(t *testing.T) {
 	master, replica := redistest.Start(t, "--min-replicas-to-write", "1"), redistest.Start(t)
 	host, port, _ := strings.Cut(master.Addr, ":")
 	replica.Do("REPLICAOF " + host + " " + port)
-	for !strings.Contains(master.Do("INFO replication"), "min_slaves_good_slaves:1") {
-		time.Sleep(10 * time.Millisecond)
-	}
+	master.WaitFor("INFO replication", "min_slaves_good_slaves:1")
 	found, _ := examined(t, master.Addr)
 	requireFinding(t, found, "replicas", fine, "1: a failover may lose")
 	master.Do("CONFIG SET min-replicas-to-write 0")
@@ -198,9 +194,7 @@ func TestDoctorOfACluster(t *testing.T) {
 	cluster[0].Do("ACL SETUSER default -cluster|info")
 	cluster[1].Do("CONFIG SET maxmemory-policy allkeys-lfu")
 	cluster[2].Do("CLUSTER DELSLOTS 16383")
-	for !strings.Contains(cluster[2].Do("CLUSTER INFO"), "cluster_state:fail") {
-		time.Sleep(10 * time.Millisecond)
-	}
+	cluster[2].WaitFor("CLUSTER INFO", "cluster_state:fail")
 	text, status = ctl(t, cluster[0].Addr, "doctor")
 	for _, want := range []string{
 		"?     " + cluster[0].Addr + "  cluster", "warn  " + cluster[1].Addr + "  eviction", "bad   " + cluster[2].Addr + "  cluster",

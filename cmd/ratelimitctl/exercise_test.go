@@ -153,9 +153,7 @@ func (e *exercise) queueUp() (giveUp func()) {
 		_, err := e.Wait(ctx, e.request(1, ""))
 		done <- err
 	}()
-	for len(done) == 0 && e.kept() == before {
-		time.Sleep(time.Millisecond)
-	}
+	redistest.Eventually(e.t, "the call has a place, or fails", func() bool { return len(done) > 0 || e.kept() != before })
 	return func() {
 		cancel()
 		err := <-done

@@ -54,9 +54,7 @@ func (f *program) wait(n int, rule ratelimit.Rule, key string) (giveUp []func())
 			defer close(done)
 			_, _ = f.Wait(ctx, ratelimit.Request{Rule: rule, Key: key})
 		}()
-		for f.state(rule, key) == before {
-			time.Sleep(time.Millisecond)
-		}
+		redistest.Eventually(f.t, "the call has a place", func() bool { return f.state(rule, key) != before })
 		giveUp = append(giveUp, func() { cancel(); <-done })
 	}
 	return giveUp
@@ -401,7 +399,7 @@ func TestInspectSaysThatLimitsAreComputed(t *testing.T) {
 		f.allow(1, ratelimit.Rule{Name: "search", Key: "{user}", Limit: limit, Per: time.Minute}, "ann")
 		defer runtime.KeepAlive(f)
 	}
-	until(t, func() bool {
+	redistest.Eventually(t, "both limits are declared", func() bool {
 		text, _ := ctl(t, server.Addr, "inspect", "search", "ann")
 		return strings.Contains(text, "declared 10 (1 process), 100 (1) per minute, mode enforce")
 	})

@@ -158,11 +158,10 @@ func TestWait(t *testing.T) {
 	a, b := newFleet(t, server.Addr), newFleet(t, server.Addr)
 	a.allow(1, login, "ann")
 	b.allow(1, login, "ann")
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if text, _ := ctl(t, server.Addr, "processes"); strings.Count(text, "\n") == 3 {
-			break
-		}
-	}
+	redistest.Eventually(t, "both processes are known", func() bool {
+		text, _ := ctl(t, server.Addr, "processes")
+		return strings.Count(text, "\n") == 3
+	})
 	require(t, server.Addr, done, "\nin force everywhere within 2s\n", "override", "set", "login", "-limit", "8", "-for", "1h")
 	for limit := range int64(3) {
 		require(t, server.Addr, done, "\nin force in 2 processes\n", "override", "set", "login", "-limit", fmt.Sprint(limit), "-for", "1h", "-wait")

@@ -209,14 +209,11 @@ func openShop(t *testing.T, server *redistest.Server) {
 		}
 		_ = client.Close()
 	})
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	redistest.Eventually(t, "the shop tells of its rules and decisions", func() bool {
 		rules, _ := ctl(t, server.Addr, "rules")
 		top, _ := ctl(t, server.Addr, "top", "-once")
-		if strings.Count(rules, "\n") == 6 && strings.Contains(top, "exports") && strings.Contains(top, "2 processes") {
-			return
-		}
-	}
-	t.Fatal("the shop does not tell of its rules and decisions")
+		return strings.Count(rules, "\n") == 6 && strings.Contains(top, "exports") && strings.Contains(top, "2 processes")
+	})
 }
 
 // listFile writes a file with a rule that nobody has used.

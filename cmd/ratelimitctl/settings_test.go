@@ -77,13 +77,13 @@ func TestLostSettings(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	f.allow(1, login, "ann")
-	until(t, func() bool { text, _ := ctl(t, server.Addr, "processes"); return strings.Count(text, "\n") == 2 })
+	redistest.Eventually(t, "the process is known", func() bool { text, _ := ctl(t, server.Addr, "processes"); return strings.Count(text, "\n") == 2 })
 	require(t, server.Addr, done, "in force in 1 process\n", "override", "set", "login", "-limit", "9", "-for", "1h", "-wait")
 	backup, _ := ctl(t, server.Addr, "settings", "export")
 	const said = "the store lost its settings; 1 process still applies its own"
 	for _, in := range []string{"", backup} {
 		server.Restart()
-		until(t, func() bool { text, _ := ctl(t, server.Addr, "override", "list"); return strings.Contains(text, said) })
+		redistest.Eventually(t, said, func() bool { text, _ := ctl(t, server.Addr, "override", "list"); return strings.Contains(text, said) })
 		require(t, server.Addr, done, said, "rules")
 		require(t, server.Addr, done, "1 that the store lost", "processes")
 		found, _ := examined(t, server.Addr)
@@ -92,22 +92,12 @@ func TestLostSettings(t *testing.T) {
 		if status != done || !strings.Contains(text, "in force in 1 process\n") {
 			t.Errorf("status %d, %s", status, text)
 		}
-		until(t, func() bool { text, _ := ctl(t, server.Addr, "processes"); return !strings.Contains(text, said) })
+		redistest.Eventually(t, "not "+said, func() bool { text, _ := ctl(t, server.Addr, "processes"); return !strings.Contains(text, said) })
 		rule, err := f.RuleFor(ratelimit.Request{Rule: login, Key: "ann"})
 		if want := map[bool]int64{true: 5, false: 9}[in == ""]; err != nil || rule.Limit != want {
 			t.Errorf("limit %d, error %v; want %d", rule.Limit, err, want)
 		}
 		require(t, server.Addr, done, "limit=9", "override", "set", "login", "-limit", "9", "-for", "1h", "-wait")
-	}
-}
-
-// until waits for a condition.
-func until(t *testing.T, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not come about")
-		}
 	}
 }
 
@@ -144,7 +134,7 @@ func TestRulesDuringARollout(t *testing.T) {
 		programs = append(programs, f)
 		f.allow(1, ratelimit.Rule{Name: "search", Key: "{user}", Limit: limit, Per: time.Minute}, "ann")
 	}
-	until(t, func() bool {
+	redistest.Eventually(t, "all three limits are declared", func() bool {
 		text, _ := ctl(t, server.Addr, "rules")
 		return strings.Contains(text, "search  10 (1 process), 100 (2) per minute  -  ")
 	})

@@ -98,11 +98,11 @@ func TestTop(t *testing.T) {
 		}
 	}
 	reader := newFleet(t, server.Addr)
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if reports, err := redisstore.New(reader.client).Fleet("ratelimit").Reports(t.Context()); err != nil || len(reports) == 2 {
-			break
-		}
-	}
+	reports := redisstore.New(reader.client).Fleet("ratelimit")
+	redistest.Eventually(t, "both processes publish", func() bool {
+		all, err := reports.Reports(t.Context())
+		return err == nil && len(all) == 2
+	})
 	var f frame
 	text, status := ctl(t, server.Addr, "-json", "top", "-once")
 	if err := json.Unmarshal([]byte(text), &f); err != nil || status != done {

@@ -730,9 +730,7 @@ func TestBeat(t *testing.T) {
 	server.WaitFor("HLEN p.seen:{p}:rules", "2")
 	other, _ := client(t, server.Addr, 0)
 	set(t, of(other, "p"), "", override("r", "", 3))
-	for limit(f, "r", "") != 3 {
-		time.Sleep(10 * time.Millisecond)
-	}
+	redistest.Eventually(t, "the limit is in force", func() bool { return limit(f, "r", "") == 3 })
 	server.Stop()
 	f.Register(fleet.Rule{Name: "late", Tag: "1m", Text: `{"late":1}`}) // while the server is away
 	f.Beat()

@@ -142,7 +142,7 @@ func TestFault_LostReplyIsChargedAgain(t *testing.T) {
 	server := redistest.Start(t)
 	load(t, connect(t, server.Addr))
 	between := redistest.StartProxy(t, server.Addr)
-	through := &subject{limiter: ratelimit.New(bare{scripted(connect(t, between.Addr))})}
+	through := &subject{limiter: ratelimit.New(bare{scripted(connectBy(t, between.Addr, 1))})}
 	through.admit(t, ratelimit.Request{Rule: hourly, Key: "warm"})
 	between.WaitInfo() // which the store asks in the background: that reply is not to be the one that is lost
 	direct := onServer(t, server)
@@ -171,7 +171,7 @@ func TestFault_TimedOutDecisionIsChargedAgain(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	impatient, direct := ratelimit.New(bare{redisstore.New(client)}), onServer(t, server)
 	q := ratelimit.Request{Rule: hourly, Key: "k"}
-	eventually(t, "the client has two connections, and its answers in time", func() bool {
+	redistest.Eventually(t, "the client has two connections, and its answers in time", func() bool {
 		one, other := client.Conn(), client.Conn()
 		defer one.Close()
 		defer other.Close()
@@ -237,10 +237,6 @@ func TestImpatientCallerBarsNobody(t *testing.T) {
 			t.Errorf("%s: got error %v, want the context's", name, err)
 		}
 		s.admit(t, q) // the breaker would still refuse
-		for deadline := time.Now().Add(10 * time.Second); s.left(t, q) != 8; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: %d of 10 permits left, want 8", name, s.left(t, q))
-			}
-		}
+		redistest.Eventually(t, name+": 8 of 10 permits are left", func() bool { return s.left(t, q) == 8 })
 	}
 }

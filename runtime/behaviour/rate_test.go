@@ -16,16 +16,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
-// eventually waits until holds returns true. It is needed because calls do not wait for overrides: only later calls follow them.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 // limitOf returns the limit in a refusal by the rule. The rule must be exhausted.
 func limitOf(t *testing.T, l *ratelimit.Limiter, q ratelimit.Request) int64 {
 	t.Helper()
@@ -61,13 +51,13 @@ func TestRatesAreFollowed(t *testing.T) {
 			t.Errorf("limit %d where it was set to 5", limit)
 		}
 		starting := s.another()
-		eventually(t, "a program that starts knows an override soon", func() bool { return limitOf(t, starting, q) == 5 })
-		eventually(t, "a limiter that is called all the time follows", func() bool { return limitOf(t, busy, q) == 5 })
-		eventually(t, "a limiter that was idle follows", func() bool { return limitOf(t, idle, q) == 5 })
+		redistest.Eventually(t, "a program that starts knows an override soon", func() bool { return limitOf(t, starting, q) == 5 })
+		redistest.Eventually(t, "a limiter that is called all the time follows", func() bool { return limitOf(t, busy, q) == 5 })
+		redistest.Eventually(t, "a limiter that was idle follows", func() bool { return limitOf(t, idle, q) == 5 })
 		if err := busy.Overrides().Clear(context.Background(), "r", ""); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "a limiter follows the end of an override", func() bool { return limitOf(t, idle, q) == 9 })
+		redistest.Eventually(t, "a limiter follows the end of an override", func() bool { return limitOf(t, idle, q) == 9 })
 	})
 }
 
@@ -159,7 +149,7 @@ func TestMalformedRatesAreIgnored(t *testing.T) {
 		}
 	}
 	l := s.another()
-	eventually(t, "the overrides are known", func() bool {
+	redistest.Eventually(t, "the overrides are known", func() bool {
 		if limit := limitOf(t, l, q); limit != 9 {
 			t.Fatalf("limit %d, want the rule's", limit)
 		}
@@ -202,7 +192,7 @@ func TestRatesOutliveAnOutage(t *testing.T) {
 	if _, err := l.Allow(context.Background(), q); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the failure to follow is known", func() bool {
+	redistest.Eventually(t, "the failure to follow is known", func() bool {
 		if limit := limitOf(t, l, q); limit != 1 {
 			t.Fatalf("limit %d while the store is down, want what it was before", limit)
 		}
@@ -213,7 +203,7 @@ func TestRatesOutliveAnOutage(t *testing.T) {
 	if _, err := l.Allow(context.Background(), q); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the limiter follows again", func() bool {
+	redistest.Eventually(t, "the limiter follows again", func() bool {
 		if limit := limitOf(t, l, q); limit > 1 {
 			t.Fatalf("limit %d after the store came back without data, want what it was before", limit)
 		}

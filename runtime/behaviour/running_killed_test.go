@@ -123,7 +123,7 @@ func TestLedgerOfRunningCalls(t *testing.T) {
 	}
 	programs.Wait()
 	s := onServer(t, server)
-	eventually(t, "the permits of the killed programs are back", func() bool { return s.running(t, shared) == 0 })
+	redistest.Eventually(t, "the permits of the killed programs are back", func() bool { return s.running(t, shared) == 0 })
 	longest := slices.MaxFunc(calls, func(a, b ran) int { return cmp.Compare(a.to-a.from, b.to-b.from) })
 	t.Logf("%d calls ran, at most %d at the same time, the longest for %d µs", len(calls), mostAtATime(calls), longest.to-longest.from)
 	if most := mostAtATime(calls); most > shared.Limit || most < 2 {

@@ -13,7 +13,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
@@ -120,13 +119,13 @@ func TestRunningCallKeepsItsPermit(t *testing.T) {
 		}
 	}
 	client.FlushAll(t.Context())
-	eventually(t, "the lost permit is written again", func() bool { return s.running(t, rule) == 1 })
+	redistest.Eventually(t, "the lost permit is written again", func() bool { return s.running(t, rule) == 1 })
 	client.FlushAll(t.Context())
 	other, err := s.begin(t, t.Context(), rules)
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the lost permit is written beyond the limit", func() bool {
+	redistest.Eventually(t, "the lost permit is written beyond the limit", func() bool {
 		d := s.refuse(t, ratelimit.Request{Rule: rule, Key: "k"})
 		return d.Violations[0].Running == 2
 	})
@@ -349,7 +348,7 @@ func TestPauseBehindAnotherCall(t *testing.T) {
 func behindProxy(t *testing.T) (s, direct *subject, proxy *redistest.Proxy) {
 	server := redistest.Start(t)
 	proxy = redistest.StartProxy(t, server.Addr)
-	s = &subject{limiter: ratelimit.New(redisstore.New(connect(t, proxy.Addr), redisstore.WithTimeout(300*time.Millisecond)))}
+	s = &subject{limiter: ratelimit.New(scripted(connect(t, proxy.Addr)))}
 	return s, onServer(t, server), proxy
 }
 
@@ -380,7 +379,7 @@ func TestLostReplyLeavesNoPermit(t *testing.T) {
 			proxy.Replies.Store(0)
 			lost = call() != nil
 		}
-		eventually(t, name+" holds nothing", func() bool { return direct.running(t, rule) == 0 })
+		redistest.Eventually(t, name+" holds nothing", func() bool { return direct.running(t, rule) == 0 })
 	}
 }
 
@@ -405,7 +404,7 @@ func TestLostReleaseLeavesNoPermit(t *testing.T) {
 	if n := direct.running(t, rule); n == 0 {
 		t.Error("the server got all releases")
 	}
-	eventually(t, "the permits are back", func() bool { return direct.running(t, rule) == 0 })
+	redistest.Eventually(t, "the permits are back", func() bool { return direct.running(t, rule) == 0 })
 }
 
 // Over an outage, permits of calls that ended meanwhile come back, and those of calls that go on stay taken, also if the server has lost them.
@@ -435,11 +434,11 @@ func TestRunningCallsOverAnOutage(t *testing.T) {
 			}
 			return d.Quotas[0].Limit - d.Quotas[0].Remaining
 		}
-		eventually(t, "two calls run on a server that "+name, func() bool { return count() == 2 })
+		redistest.Eventually(t, "two calls run on a server that "+name, func() bool { return count() == 2 })
 		for _, taken := range all[3:] {
 			taken.Release(t.Context())
 		}
-		eventually(t, "no call runs on a server that "+name, func() bool { return count() == 0 })
+		redistest.Eventually(t, "no call runs on a server that "+name, func() bool { return count() == 0 })
 	}
 }
 

@@ -91,9 +91,7 @@ func TestCancelledWaiterOfASilentServer(t *testing.T) {
 		failed <- err
 	}()
 	soon := func(d ratelimit.Decision) bool { return d.RetryAfter < time.Hour }
-	for soon(s.refuse(t, q)) {
-		time.Sleep(time.Millisecond) // until the waiter has its place
-	}
+	redistest.Eventually(t, "the waiter has its place", func() bool { return !soon(s.refuse(t, q)) })
 	if err := client.Ping(t.Context()).Err(); err != nil { // by now the server has also sent the waiter's reply
 		t.Fatal(err)
 	}
@@ -104,9 +102,7 @@ func TestCancelledWaiterOfASilentServer(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got error %v", err)
 	}
-	for !soon(s.refuse(t, q)) {
-		time.Sleep(time.Millisecond) // until the place is given back
-	}
+	redistest.Eventually(t, "the place is given back", func() bool { return soon(s.refuse(t, q)) })
 }
 
 // A call that waits for its own budget also reserves a place in a budget that it shares with others, if that budget keeps places. The others pass

@@ -33,7 +33,7 @@ func TestServerIsBack(t *testing.T) {
 		}
 		var took []time.Duration
 		for range 3 {
-			waitFor(t, "a decision", func() bool { return ask() == nil })
+			redistest.Eventually(t, "a decision", func() bool { return ask() == nil })
 			server.Stop()
 			dials.Store(0)
 			before := d.failed.Load()
@@ -50,13 +50,13 @@ func TestServerIsBack(t *testing.T) {
 					}
 				})
 			}
-			waitFor(t, "tries to connect", func() bool { return dials.Load() > 20 })
+			redistest.Eventually(t, "tries to connect", func() bool { return dials.Load() > 20 })
 			if sent := d.failed.Load() - before; sent > 5 {
 				t.Errorf("%s: %d decisions were given to a client whose server was away", name, sent)
 			}
 			server.Restart()
 			back := time.Now()
-			waitFor(t, "a decision", func() bool { return ask() == nil })
+			redistest.Eventually(t, "a decision", func() bool { return ask() == nil })
 			took = append(took, time.Since(back))
 			close(away)
 			crowd.Wait()

@@ -332,7 +332,7 @@ func TestContextsThatEnd(t *testing.T) {
 	}
 	admitted, failed := crowd(s, 64, 100, ended)
 	n, _ := s.node(context.Background(), "a")
-	waitFor(t, "what is on the way", func() bool {
+	redistest.Eventually(t, "what is on the way", func() bool {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		return n.sending == 0 && len(n.waiting) == 0
@@ -360,7 +360,7 @@ func TestKilledConnections(t *testing.T) {
 	})
 	stop()
 	used := int64(0)
-	waitFor(t, "the server", func() bool {
+	redistest.Eventually(t, "the server", func() bool {
 		call := of(combinable[1], 1e6, "a")
 		_, err := s.Decide(context.Background(), &call)
 		if err == nil {
@@ -402,7 +402,7 @@ func kill(server *redistest.Server) { server.Do("CLIENT KILL TYPE normal SKIPME 
 func TestSilentServer(t *testing.T) {
 	server := redistest.Start(t)
 	s := New(connect(t, server.Addr), WithTimeout(100*time.Millisecond)).(*store)
-	waitFor(t, "a decision", func() bool {
+	redistest.Eventually(t, "a decision", func() bool {
 		call := of(minute, 9, "a")
 		_, err := s.Decide(context.Background(), &call)
 		return err == nil

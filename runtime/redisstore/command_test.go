@@ -56,23 +56,13 @@ func commands(server *redistest.Server, name string) string {
 	return "0"
 }
 
-// waitFor waits until holds returns true.
-func waitFor(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
 // A server that does not know the function still decides the call, and the function is loaded once.
 func TestFunctionIsLoadedInTheBackground(t *testing.T) {
 	s, server := open(t)
 	loaded := func() bool { return strings.Contains(server.Do("FUNCTION LIST"), lua.Function) }
 	for range 3 {
 		requireAdmits(t, s, func() engine.Call { return of(minute, 1, "a") }, 2, 1)
-		waitFor(t, "the function", loaded)
+		redistest.Eventually(t, "the function", loaded)
 		server.Do("CONFIG RESETSTAT")
 		requireAdmits(t, s, func() engine.Call { return of(minute, 1, "b") }, 2, 1)
 		if got := commands(server, "fcall"); got != "2" {
@@ -137,7 +127,7 @@ func TestLostReply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the function, and all that is asked meanwhile", func() bool {
+	redistest.Eventually(t, "the function, and all that is asked meanwhile", func() bool {
 		return strings.Contains(server.Do("FUNCTION LIST"), lua.Function) && !n.loading.Load()
 	})
 	asked, lost := int64(0), 0
@@ -217,10 +207,10 @@ func TestFunctionOfAFullServer(t *testing.T) {
 				if v, err := s.Decide(t.Context(), &call); err == nil || !strings.Contains(err.Error(), c.reason) {
 					t.Errorf("got %+v, %v", v, err)
 				}
-				waitFor(t, "a try to load the function", func() bool { return tries(server) != before })
+				redistest.Eventually(t, "a try to load the function", func() bool { return tries(server) != before })
 			}
 			server.Do(c.end)
-			waitFor(t, "a function that is called", func() bool {
+			redistest.Eventually(t, "a function that is called", func() bool {
 				before := commands(server, "eval")
 				requireAdmits(t, s, func() engine.Call { return of(minute, 1e6, "a") }, 1, 1)
 				return commands(server, "eval") == before
@@ -242,7 +232,7 @@ func TestUserWithoutKeys(t *testing.T) {
 		}
 		requireAdmits(t, s, func() engine.Call { return of(minute, 1000, "a") }, 1, 1)
 	}
-	waitFor(t, "a function that is called", func() bool {
+	redistest.Eventually(t, "a function that is called", func() bool {
 		requireAdmits(t, s, func() engine.Call { return of(minute, 1e6, "a") }, 1, 1)
 		return !strings.Contains(server.Do("INFO commandstats"), "cmdstat_evalsha") && commands(server, "fcall") != "0"
 	})
@@ -283,7 +273,7 @@ func TestSlotThatMoves(t *testing.T) {
 		both := of(minute, 5, name)
 		both.Claims = append(both.Claims, of(combinable[0], 5, name).Claims...)
 		result := decide(both) // one of its keys is there
-		waitFor(t, "a server that has one key of two", func() bool {
+		redistest.Eventually(t, "a server that has one key of two", func() bool {
 			return strings.Contains(from.Do("INFO errorstats")+to.Do("INFO errorstats"), "TRYAGAIN:count=")
 		})
 		set(to, "NODE "+to.Do("CLUSTER MYID"))

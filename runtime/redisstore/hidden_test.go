@@ -56,9 +56,7 @@ func TestServersThatDoNotAgree(t *testing.T) {
 			result <- err
 		}()
 		for _, m := range pair {
-			for !strings.Contains(m.Do("INFO errorstats"), "MOVED:count=") {
-				time.Sleep(time.Millisecond)
-			}
+			m.WaitFor("INFO errorstats", "MOVED:count=")
 		}
 		select {
 		case err := <-result:

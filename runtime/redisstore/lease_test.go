@@ -51,7 +51,7 @@ func leaseOf(s *store, call *engine.Call) *lease { return s.decider.(*leased).le
 
 // requireNoLeases waits until nothing is known about calls.
 func requireNoLeases(t testing.TB, s *store) {
-	waitFor(t, "the end of leases", func() bool { return s.known.size.Load() == 0 })
+	redistest.Eventually(t, "the end of leases", func() bool { return s.known.size.Load() == 0 })
 }
 
 // inHand returns how many permits a store has taken ahead for a call.
@@ -110,7 +110,7 @@ func TestOneLeaseForAll(t *testing.T) {
 	for range 64 {
 		all.Go(func() { decideOnce(t, s, call) })
 	}
-	waitFor(t, "a caller who takes the next lease", func() bool {
+	redistest.Eventually(t, "a caller who takes the next lease", func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return l.taking != nil
@@ -130,7 +130,7 @@ func TestLeaseEnds(t *testing.T) {
 	}) {
 		call := of(r, 1000, "a")
 		_, used := handed(t, s, call)
-		waitFor(t, "what "+r.Name+" has left", func() bool { return rooms(t, s, call)[0] == 1000-used })
+		redistest.Eventually(t, "what "+r.Name+" has left", func() bool { return rooms(t, s, call)[0] == 1000-used })
 		requireNoLeases(t, s)
 	}
 }
@@ -140,7 +140,7 @@ func TestLeaseEndsInTime(t *testing.T) {
 	s, server := open(t)
 	call := of(leasing(t, 3*time.Millisecond)[0], 1e6, "a")
 	leased := 0
-	waitFor(t, "permits of leases", func() bool {
+	redistest.Eventually(t, "permits of leases", func() bool {
 		for range 20 {
 			decideOnce(t, s, call)
 		}
@@ -178,7 +178,7 @@ func TestLeasesLoseNothing(t *testing.T) {
 	all.Wait()
 	for i, r := range rules {
 		want := int64(1e6) - kept[i].Load()
-		waitFor(t, "what "+r.Name+" has left", func() bool { return rooms(t, first, call)[i] == want })
+		redistest.Eventually(t, "what "+r.Name+" has left", func() bool { return rooms(t, first, call)[i] == want })
 	}
 }
 
@@ -228,7 +228,7 @@ func TestLeasesAndKilledConnections(t *testing.T) {
 		return context.Background(), &call
 	})
 	stop()
-	waitFor(t, "the server", func() bool {
+	redistest.Eventually(t, "the server", func() bool {
 		call := of(rules[2], 1e6, "a")
 		_, err := s.Decide(context.Background(), &call)
 		return err == nil
@@ -291,7 +291,7 @@ func TestResetEndsLeases(t *testing.T) {
 		if _, err := s.Reset(context.Background(), &first); err != nil {
 			t.Fatal(err)
 		}
-		waitFor(t, "what the other rule has left", func() bool { return slices.Equal(rooms(t, s, call), []int64{20, 1000 - used}) })
+		redistest.Eventually(t, "what the other rule has left", func() bool { return slices.Equal(rooms(t, s, call), []int64{20, 1000 - used}) })
 	}
 	requireAdmits(t, s, func() engine.Call { return *clone(&call) }, 40, 20)
 	if _, err := s.Reset(context.Background(), &call); err != nil { // of all rules: nothing goes back
@@ -383,7 +383,7 @@ func TestResetMeetsALease(t *testing.T) {
 		_, err := s.Reset(context.Background(), &call)
 		reset <- err
 	}()
-	waitFor(t, "the reset", func() bool { return commands(server, "del") != "0" })
+	redistest.Eventually(t, "the reset", func() bool { return commands(server, "del") != "0" })
 	close(reply)
 	if err := <-reset; err != nil {
 		t.Fatal(err)

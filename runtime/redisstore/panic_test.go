@@ -117,7 +117,7 @@ func TestPanicsOfTheClient(t *testing.T) {
 			}
 			n, _ := s.node(ctx, "")
 			ask := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1000, Per: time.Hour}}
-			waitFor(t, name+": the first decision", func() bool { _, err := l.Allow(ctx, ask); return err == nil })
+			redistest.Eventually(t, name+": the first decision", func() bool { _, err := l.Allow(ctx, ask); return err == nil })
 			f.on.Store(true)
 			kill(server)
 			for range 2 * maxSending {
@@ -131,7 +131,7 @@ func TestPanicsOfTheClient(t *testing.T) {
 				}
 			}
 			f.on.Store(false)
-			waitFor(t, name+": a decision after the panics", func() bool { _, err := l.Allow(ctx, ask); return err == nil })
+			redistest.Eventually(t, name+": a decision after the panics", func() bool { _, err := l.Allow(ctx, ask); return err == nil })
 			n.mu.Lock()
 			if n.sending != 0 || len(n.waiting) != 0 {
 				t.Errorf("%s: %d batches hold a right to send, %d wait", name, n.sending, len(n.waiting))
@@ -237,14 +237,14 @@ func TestPanicWhileSettingsAreRead(t *testing.T) {
 	l := ratelimit.New(New(client, asking...), ratelimit.WithLogger(log))
 	ask := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1000, Per: time.Hour}}
 	f.on.Store(true)
-	waitFor(t, "the error", func() bool {
+	redistest.Eventually(t, "the error", func() bool {
 		_, _ = l.Allow(t.Context(), ask)
 		return l.Overrides().Err() != nil
 	})
 	time.Sleep(1500 * time.Millisecond) // so that it reads again
 	_, _ = l.Allow(t.Context(), ask)
 	f.on.Store(false)
-	waitFor(t, "settings that are read", func() bool {
+	redistest.Eventually(t, "settings that are read", func() bool {
 		_, _ = l.Allow(t.Context(), ask)
 		return l.Overrides().Err() == nil
 	})

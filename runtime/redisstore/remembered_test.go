@@ -18,7 +18,7 @@ import (
 func openRemembering(t testing.TB) (*store, *redistest.Server) {
 	s, server := open(t, WithRefusalMemory(time.Hour))
 	decideOnce(t, s, of(minute, 9, "warm"))
-	waitFor(t, "the function", func() bool { return server.Do("FUNCTION LIST") != "" })
+	redistest.Eventually(t, "the function", func() bool { return server.Do("FUNCTION LIST") != "" })
 	return s, server
 }
 
@@ -47,7 +47,7 @@ func TestRefusalEndsInTime(t *testing.T) {
 		short := *r
 		short.Per, short.Tag = 10_000, "10ms"
 		recalled := 0
-		waitFor(t, "refusals that are remembered", func() bool {
+		redistest.Eventually(t, "refusals that are remembered", func() bool {
 			for range 20 {
 				before := serverTime(t, server)
 				v, c := decideOnce(t, s, of(&short, 2, "a"))
@@ -247,7 +247,7 @@ func TestRefusalsAreForgotten(t *testing.T) {
 	if grown := allocated() - before; grown < 5<<20 {
 		t.Errorf("%d refusals take %d bytes", s.known.size.Load(), grown)
 	}
-	waitFor(t, "memory", func() bool { return allocated()-before < 1<<20 })
+	redistest.Eventually(t, "memory", func() bool { return allocated()-before < 1<<20 })
 	runtime.KeepAlive(s)
 }
 
@@ -262,7 +262,7 @@ func TestRefusalLastsForItsSpan(t *testing.T) {
 	if err := other.Adjust(context.Background(), &charged); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the refund", func() bool { v, _ := decideOnce(t, s, call); return v.Admitted })
+	redistest.Eventually(t, "the refund", func() bool { v, _ := decideOnce(t, s, call); return v.Admitted })
 }
 
 func BenchmarkRecall(b *testing.B) {
@@ -313,11 +313,11 @@ func TestOneAsksAgain(t *testing.T) {
 		}
 	}
 	callers.Go(ask)
-	waitFor(t, "the first caller", func() bool { return sent() == 1 })
+	redistest.Eventually(t, "the first caller", func() bool { return sent() == 1 })
 	for range 20 {
 		callers.Go(ask)
 	}
-	waitFor(t, "the other callers", func() bool { return waiting() == 20 })
+	redistest.Eventually(t, "the other callers", func() bool { return waiting() == 20 })
 	server.Resume()
 	callers.Wait()
 	if n := scripts(server) - before; n != 1 {

@@ -257,7 +257,7 @@ func TestSpreadWhoseContextEnds(t *testing.T) {
 		if _, err := s.Decide(ctx, &call); !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v", err)
 		}
-		waitFor(t, "what goes back", func() bool { return rooms(t, s, used)[0] >= 5 && rooms(t, s, used)[1] >= 5 })
+		redistest.Eventually(t, "what goes back", func() bool { return rooms(t, s, used)[0] >= 5 && rooms(t, s, used)[1] >= 5 })
 		s.requireIdle(t, subjects...)
 		if left := rooms(t, s, used); left[0] != 5 || left[1] != 5 {
 			t.Errorf("%v: %v permits of 10 are left; others use 5", subjects, left)
@@ -272,7 +272,7 @@ func (s *store) requireIdle(t *testing.T, subjects ...string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		waitFor(t, "what is on the way", func() bool {
+		redistest.Eventually(t, "what is on the way", func() bool {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			return n.sending == 0 && len(n.waiting) == 0

@@ -53,7 +53,7 @@ func TestTimeoutOfManyServers(t *testing.T) {
 	}
 	quick := New(open(0), asking...).(*store)
 	call := of(combinable[1], 9, "a", "b", "c", "d")
-	waitFor(t, "all servers", func() bool { _, err := quick.Decide(t.Context(), &call); return err == nil })
+	redistest.Eventually(t, "all servers", func() bool { _, err := quick.Decide(t.Context(), &call); return err == nil })
 	if err := quick.Adjust(t.Context(), back(&call)); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestTimeoutOfManyServers(t *testing.T) {
 			t.Errorf("refused %t: servers that need more time than the decision has: got %+v, error %v", refused, v, err)
 		}
 		for _, subject := range []string{"a", "c", "d"} {
-			waitFor(t, "permits of "+subject, func() bool { return rooms(t, quick, of(combinable[1], 9, subject))[0] == 9 })
+			redistest.Eventually(t, "permits of "+subject, func() bool { return rooms(t, quick, of(combinable[1], 9, subject))[0] == 9 })
 		}
 	}
 }
@@ -97,7 +97,7 @@ func TestTimeoutOfManyAsks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the function", func() bool {
+	redistest.Eventually(t, "the function", func() bool {
 		n.set(time.Now().UnixMicro())
 		_, err := s.Decide(t.Context(), &call)
 		return err == nil
@@ -149,7 +149,7 @@ func TestClosedClient(t *testing.T) {
 	} {
 		s := New(client, asking...).(*store)
 		call := of(minute, 1000, "a", "b", "c")
-		waitFor(t, "a decision", func() bool { _, err := s.Decide(t.Context(), &call); return err == nil })
+		redistest.Eventually(t, "a decision", func() bool { _, err := s.Decide(t.Context(), &call); return err == nil })
 		nodes := func() map[any]any {
 			all := map[any]any{}
 			s.nodes.Range(func(id, n any) bool { all[id] = n; return true })

@@ -108,11 +108,7 @@ func (s *site) left(t *testing.T, rule ratelimit.Rule, key string) int64 {
 // waitLeft waits until a rule has n permits left.
 func (s *site) waitLeft(t *testing.T, rule ratelimit.Rule, key string, n int64) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); s.left(t, rule, key) != n; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d permits left, want %d", s.left(t, rule, key), n)
-		}
-	}
+	redistest.Eventually(t, fmt.Sprint("permits left: ", n), func() bool { return s.left(t, rule, key) == n })
 }
 
 // requireBounded fails the test if a key has no expiry.
