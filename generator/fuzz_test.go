@@ -246,9 +246,6 @@ func (w *world) check(p *source.Package, report func(types.Error)) (pkg *types.P
 	return pkg
 }
 
-// Import implements source.Loader.
-func (w *world) Import(path string) (*types.Package, error) { return w.importer.Import(path) }
-
 // Compile implements source.Loader. It does not check outputs of a package that has errors itself.
 func (w *world) Compile(p *source.Package, outputs []*source.File) (errs []types.Error) {
 	conf := types.Config{FakeImportC: true, Importer: w.importer, Error: func(err error) {

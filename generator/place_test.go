@@ -95,7 +95,10 @@ import (
 )
 
 //ratelimit:rule limit=1 per=1m
-type X interface{ dep.Doer }
+type X interface {
+	dep.Doer
+	Do(*dep.Job) error
+}
 -- dep/go.mod --
 module example.com/dep
 

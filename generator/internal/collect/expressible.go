@@ -60,17 +60,14 @@ func isUnknown(t types.Type) bool {
 	return t == types.Typ[types.Invalid]
 }
 
-// expressible replaces the types in the signature of m by types that this package can name, and reports whether that is possible.
+// expressible reports whether this package can name the types in the signature of m. It reports the first that it cannot name.
 func (c *methods) expressible(m *model.Method) bool {
-	r := rewriter{methods: c}
-	m.Signature = r.signature(m.Signature)
-	if r.reason != "" && c.pkg.Loader == nil {
-		return true // a package that is not loaded may have an alias
+	reason := ""
+	if !reach.Mentions(m.Signature, func(t types.Type) bool { reason = c.from().Unnameable(t); return reason != "" }) {
+		return true
 	}
-	if r.reason != "" {
-		c.errorf(m.Pos, "the signature of %s needs %s", m.Name, r.reason)
-	}
-	return r.reason == ""
+	c.errorf(m.Pos, "the signature of %s needs %s; declare %[1]s here with a type that can be named, such as an alias", m.Name, reason)
+	return false
 }
 
 // from returns the place of the code of the wrapper.

@@ -28,9 +28,6 @@ func (c *methods) embed(methods []*types.Func) (remain []*types.Func) {
 
 // embedFrom does what embed does for the methods of one package, and returns the methods that remain.
 func (c *methods) embedFrom(pkg *types.Package, missing []*types.Func) []*types.Func {
-	if all := c.pkg.Import(pkg.Path()); all != nil {
-		pkg = all
-	}
 	for _, name := range pkg.Scope().Names() {
 		o, ok := pkg.Scope().Lookup(name).(*types.TypeName)
 		if !ok || !o.Exported() || c.from().Unnameable(o.Type()) != "" || typeParams(o.Type()).Len() > 0 {

@@ -115,8 +115,7 @@ func (l *loader) parseFile(path string, src []byte) (*ast.File, annotations.Diag
 
 // check type-checks the declarations of p, and the imported declarations that they need.
 func (d *dependencies) check(p *source.Package, meta *packages.Package) (found annotations.Diagnostics) {
-	at := p.Files[0].Syntax.Name.Pos()
-	defer noteFault(&found, at)
+	defer noteFault(&found, p.Files[0].Syntax.Name.Pos())
 	d.askFor(p, meta)
 	d.settle()
 	conf := d.config(meta, func(err error) {
@@ -131,7 +130,7 @@ func (d *dependencies) check(p *source.Package, meta *packages.Package) (found a
 	}
 	p.Info = source.NewInfo()
 	p.Types, _ = conf.Check(p.Path, d.set.Fset, syntax, p.Info)
-	p.Loader = allOf{d, meta, at}
+	p.Loader = outputsOf{d, meta}
 	d.sources[p.Path] = &dependency{types: p.Types, parsed: true} // fully checked
 	return nil
 }

@@ -14,8 +14,14 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
+// outputsOf checks what is generated for a package.
+type outputsOf struct {
+	*dependencies
+	by *packages.Package
+}
+
 // Compile implements source.Loader. A build without tests lacks what they declare, so other outputs are checked without them.
-func (i allOf) Compile(p *source.Package, outputs []*source.File) (errs []types.Error) {
+func (i outputsOf) Compile(p *source.Package, outputs []*source.File) (errs []types.Error) {
 	var tests, others []*source.File
 	for _, o := range outputs {
 		if o.IsTest() {
@@ -34,7 +40,7 @@ func (i allOf) Compile(p *source.Package, outputs []*source.File) (errs []types.
 }
 
 // compile type-checks outputs, and the declarations of the other files of their package.
-func (i allOf) compile(others, outputs []*source.File, standIns []string) (errs []types.Error) {
+func (i outputsOf) compile(others, outputs []*source.File, standIns []string) (errs []types.Error) {
 	c := &compilation{dependencies: i.dependencies, meta: i.by, fset: token.NewFileSet(), assumed: map[string]*types.Package{}}
 	conf := c.config(i.by, func(err error) {
 		e := err.(types.Error)

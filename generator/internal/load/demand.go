@@ -118,9 +118,13 @@ func (d *dependencies) askMentioned(in *dependency, f *sourceFile, node ast.Node
 	ast.Inspect(node, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
+			d.ask(in, sealedBy(n.Name))
 			d.askMentioned(in, f, n.Type)
 			return false
 		case *ast.Field: // its names are declarations
+			for _, name := range n.Names {
+				d.ask(in, sealedBy(name))
+			}
 			d.askMentioned(in, f, n.Type)
 			return false
 		case *ast.BlockStmt, *ast.ImportSpec:

@@ -81,6 +81,7 @@ func (s *dependency) index(f *sourceFile, d *ast.GenDecl) {
 			if spec.Assign.IsValid() {
 				s.add(group, source.NameOf(spec.Type)) // methods of this type may have the alias as their receiver
 			}
+			s.indexSealed(group, spec)
 		case *ast.ValueSpec:
 			if d.Tok == token.VAR && spec.Type != nil {
 				spec.Values = nil
@@ -90,6 +91,27 @@ func (s *dependency) index(f *sourceFile, d *ast.GenDecl) {
 			}
 		}
 	}
+}
+
+// indexSealed adds an exported interface under its unexported methods. A wrapper of another package embeds it to have them.
+func (s *dependency) indexSealed(group *declaration, spec *ast.TypeSpec) {
+	iface, ok := spec.Type.(*ast.InterfaceType)
+	if !ok || !spec.Name.IsExported() {
+		return
+	}
+	for _, m := range iface.Methods.List {
+		for _, name := range m.Names {
+			s.add(group, sealedBy(name))
+		}
+	}
+}
+
+// sealedBy returns the name under which an interface with an unexported method is indexed, or "_" if the method is exported.
+func sealedBy(method *ast.Ident) string {
+	if method.IsExported() {
+		return "_"
+	}
+	return "." + method.Name
 }
 
 func (s *dependency) add(d *declaration, name string) {

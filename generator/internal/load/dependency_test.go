@@ -6,18 +6,6 @@ import (
 	"testing"
 )
 
-// TestDependency finds a package that is imported indirectly, and does not find one that nothing imports.
-func TestDependency(t *testing.T) {
-	dir := module(t, "a.go", "package a\n\nimport \"time\"\n\ntype T = time.Duration\n"+annotated)
-	p := first(load(t, dir, "."))
-	if got := p.Import("internal/abi"); got == nil || got.Path() != "internal/abi" {
-		t.Errorf("internal/abi is %v", got)
-	}
-	if got := p.Import("net/http"); got != nil {
-		t.Errorf("net/http is %v, which nothing imports", got)
-	}
-}
-
 // TestCgoBelow expects the types of C in two imported packages, one of which imports the other.
 func TestCgoBelow(t *testing.T) {
 	t.Setenv("CGO_ENABLED", "1")
@@ -26,7 +14,7 @@ func TestCgoBelow(t *testing.T) {
 	dir := module(t, "c/c.go", below, "d/d.go", strings.Replace(above, "package c", "package d", 1),
 		"a.go", "package a\n\nimport \"example.com/m/d\"\n\ntype T = d.T\n"+annotated)
 	p := first(load(t, dir, "."))
-	fields := p.Import("example.com/m/d").Scope().Lookup("T").Type().Underlying().(*types.Struct)
+	fields := p.Types.Imports()[0].Scope().Lookup("T").Type().Underlying().(*types.Struct)
 	for f := range fields.Fields() {
 		if got := f.Type().Underlying(); got != types.Typ[types.Int32] {
 			t.Errorf("%s is %v", f.Name(), got)

@@ -2,7 +2,6 @@ package load
 
 import (
 	"errors"
-	"go/token"
 	"go/types"
 	"strings"
 
@@ -37,27 +36,4 @@ func (i importerOf) Import(path string) (*types.Package, error) {
 func guessed(path string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(names.BaseOf(path), "go-"), ".")
 	return strings.TrimSuffix(name, "-go")
-}
-
-// allOf imports the packages that by imports, directly or not, with all their exported names.
-type allOf struct {
-	*dependencies
-	by *packages.Package
-	at token.Pos // the position of errors about panics
-}
-
-var errNotImported = errors.New("not imported")
-
-// Import implements types.Importer.
-func (i allOf) Import(path string) (_ *types.Package, err error) {
-	err = errNotImported // also after a panic
-	defer noteFault(&i.set.Found, i.at)
-	for p := range packages.Postorder([]*packages.Package{i.by}) {
-		if s := i.source(p); p.PkgPath == path && p != i.by && s != nil {
-			i.askExported(s)
-			i.settle()
-			return s.types, nil
-		}
-	}
-	return nil, err
 }

@@ -150,30 +150,11 @@ func TestWrong(t *testing.T) {
 func TestFault(t *testing.T) {
 	dir := module(t, "a.go", "package a\n\ntype T int\n"+annotated)
 	p := first(load(t, dir, "."))
-	loaded := p.Loader.(allOf)
+	loaded := p.Loader.(outputsOf)
 	p.Files[0].Syntax.Decls = []ast.Decl{&ast.GenDecl{Tok: token.TYPE, Specs: []ast.Spec{&ast.TypeSpec{}}}}
 	const want = "a.go:1:9: Go's own type checker fails at this package; does it compile? ("
 	found := newDependencies(loaded.loader).check(p, loaded.by)
 	if got := annotations.Join(found.Messages(loaded.set.Fset, dir)); !strings.HasPrefix(got, want) {
-		t.Errorf("found %s, expected %s", got, want)
-	}
-}
-
-// TestFaultBelow expects an error after a panic in go/types about an imported package.
-func TestFaultBelow(t *testing.T) {
-	dir := module(t, "a.go", "package a\n\nimport \"time\"\n\ntype T = time.Time\n"+annotated)
-	set := load(t, dir, ".")
-	p := first(set)
-	time := p.Loader.(allOf).sources["time"]
-	time.checker = nil
-	for _, f := range time.files {
-		f.wanted = []ast.Decl{&ast.GenDecl{Tok: token.TYPE, Specs: []ast.Spec{&ast.TypeSpec{}}}}
-	}
-	if got := p.Import("time"); got != nil {
-		t.Errorf("got %v", got)
-	}
-	const want = "a.go:1:9: Go's own type checker fails at this package; does it compile? ("
-	if got := annotations.Join(set.Found.Messages(set.Fset, dir)); !strings.HasPrefix(got, want) {
 		t.Errorf("found %s, expected %s", got, want)
 	}
 }

@@ -205,7 +205,7 @@ func TestSourceIsLittle(t *testing.T) {
 		"//ratelimit:rule limit=1 per=1m\ntype X interface{ M(ctx context.Context) error }\n")
 	set := load(t, dir, ".")
 	var checked []string
-	for path, s := range first(set).Loader.(allOf).sources {
+	for path, s := range first(set).Loader.(outputsOf).sources {
 		if s.checker != nil {
 			checked = append(checked, path)
 		}
@@ -226,7 +226,7 @@ func TestAskedWithoutMention(t *testing.T) {
 			"//ratelimit:wrap\ntype X interface{\n\t"+comment+"\n\tM() error\n}\n",
 			"b/b.go", "package b\n\ntype Alias = private\n\ntype private struct{}\n\nfunc Push() {}\n\ntype Type struct{}\n")
 		p := first(load(t, dir, "."))
-		d := p.Loader.(allOf)
+		d := p.Loader.(outputsOf)
 		if got := strings.Join(d.sources["example.com/m/b"].types.Scope().Names(), " "); got != want {
 			t.Errorf("with %s there are %s, expected %s", comment, got, want)
 		}

@@ -1,6 +1,5 @@
 // Package reach decides what generated code can refer to at the place where it stands: which packages it may import, which types
-// and identifiers it can name, and which of them a type parameter or a declaration hides. It does not look for other ways to
-// name a type, such as an alias.
+// and identifiers it can name, and which of them a type parameter or a declaration hides.
 package reach
 
 import (

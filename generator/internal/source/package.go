@@ -23,17 +23,15 @@ type Package struct {
 	Others []*File                 // files of the package that are not part of this build
 	Errors annotations.Diagnostics // of the type checker
 
-	Loader   Loader      // nil for a package of Checked, which knows its direct imports only
+	Loader   Loader      // nil for a package of Checked
 	Info     *types.Info // from NewInfo, or with more maps
 	StandIns []string    // the empty types that stand for wrappers to be generated
 
 	directives map[*ast.CommentGroup]parsed // by Directives
 }
 
-// Loader finds more about one package.
+// Loader checks what is generated for one package.
 type Loader interface {
-	// Import loads a package that this one imports, directly or not, with all its exported names.
-	types.Importer
 	// Compile type-checks files that were generated for p, with their function bodies. It returns the errors in these files.
 	Compile(p *Package, outputs []*File) []types.Error
 }
@@ -71,19 +69,6 @@ type File struct {
 
 // IsTest reports whether f is a test file.
 func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
-
-// Import returns p itself or a package that p imports, directly or not. It returns nil if p does not import the package, or if
-// that is not known.
-func (p *Package) Import(path string) *types.Package {
-	if path == p.Types.Path() {
-		return p.Types
-	}
-	if p.Loader != nil {
-		found, _ := p.Loader.Import(path)
-		return found
-	}
-	return p.imported(path)
-}
 
 // imported returns a package that p imports directly, or nil.
 func (p *Package) imported(path string) *types.Package {
