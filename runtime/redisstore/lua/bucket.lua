@@ -110,13 +110,12 @@ local function lacks(c, permits, now, from)
   return max(from, c.cut, up(gain(c, x, y, permits)))
 end
 
--- Returns s, x, y, cut and old_full of a state that has another limit, other numbers or damage, and the end of the step that has x. A damaged
--- state counts as none. An ask converts the state. Giving permits back is no ask: it is done at the state's own limit.
+-- Returns s, x, y, cut and old_full of a state that has another limit, other numbers or damage. A damaged state counts as none. An ask
+-- converts the state. Giving permits back is no ask: it is done at the state's own limit.
 local function convert(c, state, now)
   local list = read_groups(c, state, NAMES, -1, now + FARTHEST) -- -1 keeps a time that has come
   local b, changes = list[1], list[2]
-  if not b then return -1, -1, 0, 0, 0, 0 end
-  local ends = b.x - b.x % c.step + c.step
+  if not b then return -1, -1, 0, 0, 0 end
   if (#state == 32 or byte(state) < NEWEST) and c.kind ~= WARMUP then b.s = now end
   b.cut, b.old_full = changes and changes.s or 0, changes and changes.x or 0
   if c.cost < 0 and b.z ~= c.limit and b.z > 0 then
@@ -125,8 +124,7 @@ local function convert(c, state, now)
   elseif b.z ~= c.limit and b.z > 0 then
     adapt(c, now, b)
   end
-  if #state ~= 33 or byte(state) < NEWEST or b.old_full > 0 then ends = 0 end -- so that the next write replaces the whole state
-  return b.s, b.x, b.y, b.cut, b.old_full, ends
+  return b.s, b.x, b.y, b.cut, b.old_full
 end
 
 -- Loads the state, converted to the claim's limit. Without a state, the bucket has been full for a long time.
@@ -138,7 +136,7 @@ function bucket.check(c, now)
     if layout == NEWEST and limit == c.limit and x <= now + FARTHEST and y >= 0 and x % 1 + y % 1 == 0 then
       ends = x - x % c.step + c.step
     else
-      s, x, y, cut, old_full, ends = convert(c, state, now)
+      s, x, y, cut, old_full = convert(c, state, now)
     end
   end
   c.s, c.x, c.y, c.cut, c.old_full, c.ends = s, x, y, cut, old_full, ends
@@ -175,20 +173,20 @@ end
 bucket.add = add
 
 local function write(c)
-  local x = c.x
-  if x < c.ends then
-    call('SETRANGE', c.key, '1', pack('<dddd', c.s, x, c.y, c.limit))
-  else
-    local changes = c.old_full > 0 and pack('<dddd', c.cut, c.old_full, 0, 0) or ''
-    set(c.key, pack('<Bdddd', NEWEST, c.s, x, c.y, c.limit) .. changes, max(x - x % c.step + c.step, c.old_full) + REMEMBERED)
-  end
+  local x, old_full = c.x, c.old_full
+  local changes = old_full > 0 and pack('<dddd', c.cut, old_full, 0, 0) or ''
+  set(c.key, pack('<Bdddd', NEWEST, c.s, x, c.y, c.limit) .. changes, max(x - x % c.step + c.step, old_full) + REMEMBERED)
 end
 
 bucket.write = write
 
+-- Writes only s, x and y if the key's expiry stays.
 function bucket.commit(c, n, now, at)
   add(c, n, now)
-  if at > c.s then c.s = at end
+  local s, x = c.s, c.x
+  if at > s then s = at end
+  if x < c.ends then return call('SETRANGE', c.key, '1', pack('<ddd', s, x, c.y)) end
+  c.s = s
   write(c)
 end
 

@@ -22,6 +22,21 @@ func TestAdjustmentsAreNotKept(t *testing.T) {
 	}
 }
 
+// Calls that differ only in their members or in their numbers are kept as one.
+func TestCallsAreKeptWithoutTheirTexts(t *testing.T) {
+	v, run := newVirtual(t), new(Run)
+	for i := range 3 {
+		member, running := oneClaim(engine.Distinct), oneClaim(engine.Concurrency)
+		member.Claims[0].Member, running.Claims[0].ID = string(rune('a'+i)), uint64(i)
+		run.AddDecision(member, v.now)
+		run.AddDecision(running, v.now)
+	}
+	args := append(append([]any{"eval", body + "run(KEYS, ARGV)\nreturn size", len(run.Keys)}, run.Keys...), run.Args...)
+	if kept, err := v.client.Do(t.Context(), args...).Result(); err != nil || kept != int64(2) {
+		t.Errorf("after six calls of two rules, %v claims are kept, error %v; want 2", kept, err)
+	}
+}
+
 // The cache is bounded, even if callers choose the costs and send the same claims with different flags.
 func TestKnownCallsAreBounded(t *testing.T) {
 	v, run := newVirtual(t), new(Run)

@@ -86,7 +86,7 @@ func (r *Run) AddAdjustment(call *engine.Call, now int64) {
 }
 
 func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent) {
-	claims := append(make([]byte, 0, 1+64*len(call.Claims)), flags)
+	claims, texts := append(make([]byte, 0, 1+64*len(call.Claims)), flags), []byte(nil)
 	for i := range call.Claims {
 		c := &call.Claims[i]
 		t, has := terms(c), byte(0)
@@ -105,6 +105,9 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 		}
 		claims = append(claims, byte(c.Rule.Kind), byte(c.Mode), has)
 		claims = appendNumbers(claims, c.Limit, t.cost, t.A, t.B, t.wait)
+		if c.Rule.Kind.CountsMembers() || c.Rule.Kind.CountsRunning() {
+			texts, t.Text = append(append(texts, t.Text...), 0), nil
+		}
 		claims = append(append(claims, t.Text...), 0)
 		if has&hasBlock != 0 {
 			claims = appendNumbers(claims, c.Rule.Block, c.Rule.BlockMax)
@@ -116,6 +119,8 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 		r.Args = append(r.Args, appendNumbers(nil, call.Claims[0].Cost))
 	case flags&flagLease != 0:
 		r.Args = append(r.Args, appendNumbers(nil, call.Ahead, call.Lease))
+	case texts != nil:
+		r.Args = append(r.Args, texts)
 	}
 }
 

@@ -27,7 +27,7 @@
 --
 -- An algorithm may have these properties:
 --
---   of_one_call       its claims differ from call to call, so the call is not kept. See claims.lua
+--   has_text          each of its claims has a text of its own, which is sent in the second argument. See claims.lua
 --   counts_running    a refusal says how many permits are left
 --
 -- All claims of a call are checked and loaded before the first write. So if a key has another type or a later layout, the whole call fails

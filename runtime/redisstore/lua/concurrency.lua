@@ -3,7 +3,7 @@
 -- for its call, in 16 hexadecimal digits.
 --
 -- The state is a string: LAYOUT, and an entry for each call: when its permits end, how many they are, and the call's number.
-local concurrency = { of_one_call = true, counts_running = true, reserves = at_once }
+local concurrency = { has_text = true, counts_running = true, reserves = at_once }
 
 local ENTRY = 32 -- bytes
 local ASK_EVERY = 50000 -- how long a call that waits for others to end sleeps before it asks again

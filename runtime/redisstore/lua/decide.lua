@@ -180,10 +180,11 @@ local function adjust(claims, now)
   return reply_of(claims, now, now, true)
 end
 
--- Asks each rule when it admits its claim, and decides the call. The keys of the claims begin at keys[k].
-function decide.call(claims, keys, k, now, amount)
+-- Asks each rule when it admits its claim, and decides the call. The keys of the claims begin at keys[k]. second is the call's second argument.
+function decide.call(claims, keys, k, now, second)
   local at = now
   notes, changed = nil, nil
+  if claims.has_texts then set_texts(claims, second) end
   for i = 1, #claims do
     local c = claims[i]
     c.key, k = keys[k], k + 1
@@ -198,5 +199,5 @@ function decide.call(claims, keys, k, now, amount)
   end
   if claims.plain and not (at > now and claims.report) then return decide_plain(claims, now, at) end
   if claims.adjusts then return adjust(claims, now) end
-  return decide_any(claims, now, amount)
+  return decide_any(claims, now, second)
 end

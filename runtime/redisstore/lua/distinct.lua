@@ -1,7 +1,7 @@
 -- Counts the members that were admitted in a sliding or a calendar window. The state is a sorted set of members; the score of a member is
 -- the time of its admission. A known member costs nothing. It stays known until its admission leaves the window. text is the member. For a
 -- sliding window, a is the period. For a calendar window, a and b are its start and stop.
-local distinct = { of_one_call = true, reserves = at_once }
+local distinct = { has_text = true, reserves = at_once }
 
 local MAX_REMOVED = 100 -- how many members a charge removes; that takes about 0.1 ms. Others that have left the window wait for later charges
 

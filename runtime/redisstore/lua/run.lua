@@ -13,7 +13,7 @@ local function run(keys, args)
     local done, reply = pcall(decide, claims, keys, k, now, args[i + 1])
     if not done then reply = { err = type(reply) == 'table' and reply.err or reply } end
     table.insert(replies, reply)
-    i, k = i + (claims.has_amount and 2 or 1), k + claims.keys
+    i, k = i + (claims.has_second and 2 or 1), k + claims.keys
     claims = args[i] and (known[args[i]] or new_call(args[i]))
   end
   return replies
