@@ -48,11 +48,11 @@ fuzz: ## run each fuzz target for 30 seconds; FUZZTIME= sets another time
 wild: ## generate and compile wrappers for the interfaces of the standard library and of large modules
 	go test -count=1 -v -timeout=2h -tags=wild -run=Wild ./generator/...
 
-bench: ## measure decisions and in-process limiters, and write benchmarks/README.md
+bench: ## measure everything, and write benchmarks/README.md and scale.md
 	sh scripts/test-needs.sh
-	cd benchmarks && go run . -out README.md
+	cd benchmarks && go run . -out README.md && go run ./scale -out scale.md && go run ./generate -out README.md
 
-bench-generate: ## measure the generator, and write benchmarks/README.md
+bench-generate: ## measure the generator, and write its table in benchmarks/README.md
 	cd benchmarks && go run ./generate -out README.md
 
 generate: ## generate what is committed

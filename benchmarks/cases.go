@@ -113,8 +113,9 @@ func oursOn(client redis.UniversalClient) *ratelimit.Limiter {
 }
 
 // oursAsking is like oursOn, but the limiter remembers no refusals and asks the server each time.
-func oursAsking(client redis.UniversalClient) *ratelimit.Limiter {
-	return ratelimit.New(redisstore.New(client, redisstore.WithTimeout(time.Minute), redisstore.WithRefusalMemory(0)))
+func oursAsking(client redis.UniversalClient, options ...redisstore.Option) *ratelimit.Limiter {
+	options = append(options, redisstore.WithTimeout(time.Minute), redisstore.WithRefusalMemory(0))
+	return ratelimit.New(redisstore.New(client, options...))
 }
 
 // redisRate asks redis_rate once for each limit, each with its own key, as a program with several rules would. If one limit refuses, it does not

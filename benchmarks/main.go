@@ -1,20 +1,22 @@
 // Command benchmarks measures the limiters of this module and of others: how much time a decision takes on a Redis server, how much memory a
 // subject takes there, and how much time a decision takes in memory and from end to end. It starts its own Redis server and prints its tables.
-// With -out it writes them between the two markers in that file. It asserts nothing, because the results depend on the machine.
+// With -out it writes them between two markers in that file, and five sentences about them between two others. It asserts nothing, because the
+// results depend on the machine.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/benchmarks/internal/marked"
+	"github.com/ratelimit-go/ratelimit/benchmarks/internal/origin"
 )
 
 // effort says how much to measure. With more effort, the figures vary less from run to run.
@@ -70,14 +72,17 @@ var sections = []struct {
 	{"fleet", measureFleet},
 }
 
-// part is the part of README.md with the tables.
-var part = marked.Part{Begin: "<!-- begin of what `go run . -out README.md` writes -->", End: "<!-- end -->"}
+// part is the part of README.md with the tables, and short that with the sentences about them.
+var (
+	part  = marked.Part{Begin: "<!-- begin of what `go run . -out README.md` writes -->", End: "<!-- end -->"}
+	short = marked.Part{Begin: "<!-- begin of what it writes at the top -->", End: "<!-- end of the top -->"}
+)
 
 func main() {
 	log.SetFlags(0)
 	testing.Init() // for testing.Benchmark's own flags
 	smoke := flag.Bool("quick", false, "run every case for a moment only, to see that it works; the figures mean nothing")
-	out := flag.String("out", "", "also put the tables between the markers in this `file`")
+	out := flag.String("out", "", "also put the tables, and sentences about them, between the markers in this `file`; needs all sections")
 	only := flag.String("only", "", "measure only these `sections`, of server,worst,commands,memory,amounts,running,process,throughput,latency,refused,leased,fleet")
 	subjects := flag.Int("subjects", 0, "`number` of subjects to measure memory over (default 1000000)")
 	flag.Parse()
@@ -94,6 +99,9 @@ func main() {
 }
 
 func run(e effort, only, out string) error {
+	if out != "" && only != "" {
+		return errors.New("-out needs all sections, so that all tables are of one commit: leave out -only")
+	}
 	if err := flag.Set("test.benchtime", e.bench.String()); err != nil {
 		return err
 	}
@@ -101,7 +109,9 @@ func run(e effort, only, out string) error {
 	defer server.stop()
 	var report strings.Builder
 	tee := io.MultiWriter(os.Stdout, &report)
-	fmt.Fprintf(tee, "Measured on %d cores, Redis %s, %s.\n", runtime.NumCPU(), server.version(), runtime.Version())
+	where := fmt.Sprintf("%s, Redis %s.\n", origin.At(), server.version())
+	fmt.Print(where)
+	var all []table
 	for _, s := range sections {
 		if only != "" && !strings.Contains(","+only+",", ","+s.name+",") {
 			continue
@@ -113,9 +123,17 @@ func run(e effort, only, out string) error {
 		for _, t := range tables {
 			t.write(tee)
 		}
+		all = append(all, tables...)
 	}
 	if out == "" {
 		return nil
+	}
+	sentences, err := summary(all)
+	if err != nil {
+		return err
+	}
+	if err := short.Replace(out, where+"\n"+sentences); err != nil {
+		return err
 	}
 	return part.Replace(out, report.String())
 }

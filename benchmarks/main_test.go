@@ -24,8 +24,10 @@ func TestQuick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, report, _ := strings.Cut(string(written), part.Begin)
-	if !strings.HasPrefix(string(readme), before+part.Begin) {
+	before, _, _ := strings.Cut(string(written), short.Begin)
+	between, report, _ := strings.Cut(strings.TrimPrefix(string(written), before), part.Begin)
+	_, between, _ = strings.Cut(between, short.End)
+	if !strings.HasPrefix(string(readme), before+short.Begin) || !strings.Contains(string(readme), short.End+between+part.Begin) {
 		t.Error("what stands before the tables has changed")
 	}
 	if tables := strings.Count(report, "\n### "); tables != 24 {

@@ -9,6 +9,7 @@ import (
 	"github.com/go-redis/redis_rate/v10"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
 // traffic is a sequence of calls whose cost for the server is measured. Either all its calls are admitted, or all are refused.
@@ -160,7 +161,7 @@ const long = 1000 * time.Hour
 
 func decisionCases(server *redisServer) ([]measured, error) {
 	seldom := redis_rate.Limit{Rate: 10, Burst: 10, Period: long}
-	limiter := oursAsking(server.client)
+	limiter, byEvalsha := oursAsking(server.client), oursAsking(server.client, redisstore.WithoutFunctions())
 	ulule, err := ululeRedis(server.client, 100, time.Minute)
 	if err != nil {
 		return nil, err
@@ -186,6 +187,7 @@ func decisionCases(server *redisServer) ([]measured, error) {
 			steady(100, oursAtOnce(limiter, 100, short, yearly(plenty)), ours(limiter, short, yearly(plenty))),
 			refused(ours(limiter, sliding(100, long), yearly(10)))},
 		single("sliding-window, filling", minute, hour),
+		{"ours: sliding-window, filling, by EVALSHA", filling(ours(byEvalsha, minute)), nil},
 		{"ours: sliding-window, steady", steady(100, oursAtOnce(limiter, 100, short), ours(limiter, short)), nil},
 		single("token-bucket", bucket(100, time.Minute), bucket(10, long)),
 		single("leaky-bucket", leaky(leakyLimit, leakyPer), leaky(10, long)),

@@ -113,11 +113,8 @@ func footprintOf(server *redisServer, n int, make func(redis.UniversalClient) (d
 // callEach makes one call for each of n new subjects, many at the same time. It closes its connections before it returns, because their buffers
 // are part of used_memory.
 func callEach(server *redisServer, n int, make func(redis.UniversalClient) (decide, error)) error {
-	clients, err := server.clients()
-	if err != nil {
-		return err
-	}
-	pool := redis.NewClient(&redis.Options{Addr: server.addr, PoolSize: many})
+	const name = "subjects"
+	pool := redis.NewClient(&redis.Options{Addr: server.addr, PoolSize: many, ClientName: name})
 	defer pool.Close()
 	piped, err := pool.AutoPipeline()
 	if err != nil {
@@ -128,10 +125,10 @@ func callEach(server *redisServer, n int, make func(redis.UniversalClient) (deci
 		return err
 	}
 	var calls atomic.Int64
-	callers, ctx := errgroup.WithContext(ctx)
+	callers, running := errgroup.WithContext(ctx)
 	for range many {
 		callers.Go(func() error {
-			for calls.Add(1) <= int64(n) && ctx.Err() == nil {
+			for calls.Add(1) <= int64(n) && running.Err() == nil {
 				if allowed, err := d(newSubject()); err != nil || !allowed {
 					return fmt.Errorf("admitted is %t, error %w", allowed, err)
 				}
@@ -146,18 +143,13 @@ func callEach(server *redisServer, n int, make func(redis.UniversalClient) (deci
 		return err
 	}
 	for range 1000 {
-		if n, err := server.clients(); err != nil || n <= clients {
+		list, err := server.client.ClientList(ctx).Result()
+		if err != nil || !strings.Contains(list, " name="+name+" ") {
 			return err
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	return errors.New("the server has not noticed in ten seconds that connections were closed")
-}
-
-// clients returns the number of connections.
-func (s *redisServer) clients() (float64, error) {
-	info, err := s.info()
-	return redisproc.Parse(info["connected_clients"]), err
 }
 
 // keyspace returns the number of keys, and the number of keys without an expiry.

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"runtime"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/benchmarks/internal/marked"
+	"github.com/ratelimit-go/ratelimit/benchmarks/internal/origin"
 )
 
 // part is the part of benchmarks/README.md with the table.
@@ -60,9 +60,9 @@ func run(dir, out string, rounds func(benchmark) int) error {
 		return err
 	}
 	var report strings.Builder
-	fmt.Fprintf(&report, "Measured on %d cores, %s, beside %s and %s: the process and all that it starts, from an edit of the annotated "+
+	fmt.Fprintf(&report, "%s, beside %s and %s: the process and all that it starts, from an edit of the annotated "+
 		"file to the end. Medians of runs by turns, with the build cache warm. The last column is ratelimit's cpu as a multiple of the peer's.\n\n",
-		runtime.NumCPU(), runtime.Version(), moqModule, mockgenModule)
+		origin.At(), moqModule, mockgenModule)
 	report.WriteString("| case | tool | cpu s | wall s | peak MiB | cpu of ratelimit |\n|---|---|--:|--:|--:|--:|\n")
 	for _, c := range benchmarks() {
 		n := rounds(c)

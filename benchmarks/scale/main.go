@@ -9,11 +9,11 @@ import (
 	"io"
 	"log"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/benchmarks/internal/marked"
+	"github.com/ratelimit-go/ratelimit/benchmarks/internal/origin"
 )
 
 // part is the part of scale.md with the tables.
@@ -40,7 +40,7 @@ func run(span time.Duration, nodes []int, out string) error {
 	}
 	var report strings.Builder
 	w := io.MultiWriter(os.Stdout, &report)
-	fmt.Fprintf(w, "Measured on %d cores, which client and servers share, %s.\n", runtime.NumCPU(), runtime.Version())
+	fmt.Fprintf(w, "%s. Client and servers share the cores.\n", origin.At())
 	writeMeasured(w, loads, c)
 	writeCosts(w, c)
 	writeSimulated(w, c, nodes)
