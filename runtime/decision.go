@@ -7,8 +7,9 @@ import (
 
 // Decision is the answer to [Limiter.Allow], [Limiter.Wait] and [Limiter.Peek].
 //
-// RetryAfter is exact to the microsecond on the store's clock. In package plain, fixed windows end at whole milliseconds: there RetryAfter
-// may be up to a millisecond longer than the rest of the window, but never shorter.
+// If nothing else is charged or given back meanwhile, the same call passes after RetryAfter, and not a microsecond earlier by the store's
+// clock. RetryAfter may be too long in three cases: under a Lease, if its permits come back unused; in a sliding window of amounts with more
+// than 2,048 calls, by at most a 2,048th of the window; and in package plain, by at most a millisecond. Rules with [Concurrency] add nothing.
 //
 // For example, a rule of ten permits a minute is asked for 3 permits. Two are left, and the next one comes back in 5 seconds. Then the call
 // is not Allowed, RetryAfter is 5 seconds, and there is one Violation, with Limit 10 and Remaining 2. With UpTo and a Cost of 3, the call is
@@ -29,9 +30,10 @@ type Decision struct {
 	charged *charged // nil if nothing was charged
 }
 
-// Refund gives exactly this charge back, once; later calls return nil. A refusal has nothing to give back. Permits that have left their
-// window stay gone. A bucket keeps no history: it gets back what has not refilled since the charge, and nothing while calls wait for it.
-// At 100 permits a second, for example, a permit has refilled after 10 ms.
+// Refund gives this charge back, once; later calls return nil. A refusal has nothing to give back. Permits that have left their window are
+// back already. A bucket keeps no history: it gets back what it cannot have gained again between this charge and its latest one, and little or
+// nothing while calls wait for it. At 100 permits a second, for example, a permit that was taken from a full bucket is back after 10 ms, and
+// a refund after that changes nothing.
 //
 // The error is a *StoreError, or wraps the context's. If no server could be reached, the next Refund tries again. If the reply of a
 // server was lost, or the context ended meanwhile, it does not: permits may stay taken, but none goes back twice.

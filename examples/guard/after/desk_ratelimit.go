@@ -50,7 +50,7 @@ var deskAskRules = wrap.NewRules("examples/guard/after.Desk.Ask",
 // Ask decides whether a call of [Desk.Ask] may go on. Limits: 20000 per hour per {team} (a call costs
 // {len(question)}, settled to {answer?.Tokens ?? 0}); 100 per day per {team} (given back on an error);
 // 60 per minute (waits up to 1s, paused for {retryAfter(err)} after a call); 2 at the same time per
-// {team}. If so, defer done at once, with pointers to the named results.
+// {team}. If the error is nil, defer done at once, with pointers to the named results.
 func (g *DeskGuard) Ask(
 	ctx context.Context,
 	team, question string,

@@ -101,7 +101,7 @@ func methodLink(w *model.Wrapper, m *model.Method) string {
 func guardDoc(w *model.Wrapper, m *model.Method) string {
 	said := fmt.Sprintf("%s decides whether a call of %s may go on. %s", m.Name, methodLink(w, m), limits(w, m))
 	if looksBack(m) {
-		said += " If so, defer done at once, with pointers to the named results."
+		said += " If the error is nil, defer done at once, with pointers to the named results."
 	}
 	return wrapped(said)
 }
