@@ -1,6 +1,7 @@
 # Two commands do everything: make demo, make test. They need Go and make, and find or install the rest.
 
 RACE = -race
+SEQUENTIAL = ./annotations ./cmd/ratelimit ./generator ./generator/internal/... ./internal/readme ./scripts # start no goroutines: nothing to race
 FUZZTIME = 30s # of each fuzz target
 MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers examples/shop testdata/grpc faults browser # beside the one at the root
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -14,10 +15,11 @@ demo: ## generate the wrapper of examples/sms and run it
 	go run ./cmd/ratelimit ./examples/sms
 	go run ./examples/sms
 
-test: ## every test of every module, with the race detector; RACE= leaves that out
+test: ## every test of every module, with the race detector where goroutines run; RACE= leaves that out
 	sh scripts/test-needs.sh -promtool $(RACE)
 	sh scripts/browser-needs.sh
-	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) ./...
+	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) $$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL))")
+	go test $(SEQUENTIAL)
 	$(if $(RACE),go test -run=AllocatesNothing ./runtime/wrap) # the race detector makes pools forget
 	for m in $(MODULES); do (cd $$m && go test ./...) || exit; done
 	$(MAKE) alerts

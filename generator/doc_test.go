@@ -1,8 +1,11 @@
 package generator_test
 
 import (
+	"cmp"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -76,4 +79,26 @@ func readFile(t *testing.T, name string) []byte {
 func exists(name string) bool {
 	_, err := os.Stat(name)
 	return err == nil
+}
+
+// TestNoGoroutines checks that the generator starts no goroutine, because make test runs it without the race detector.
+func TestNoGoroutines(t *testing.T) {
+	starts := regexp.MustCompile(`(?m)^\t+go \w|errgroup|\.Go\(`)
+	for _, top := range []string{".", "../annotations", "../cmd/ratelimit"} {
+		err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || path == "vet" || d.Name() == "testdata" { // the checks of vet run side by side
+				return cmp.Or(err, fs.SkipDir)
+			}
+			if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return nil
+			}
+			if start := starts.Find(readFile(t, path)); start != nil {
+				t.Errorf("%s has %q: take its package out of SEQUENTIAL in the Makefile", path, start)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
