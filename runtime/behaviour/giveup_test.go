@@ -17,6 +17,7 @@ import (
 // A third of the waiting calls give up at random while others keep coming. The next callers get their places. Never more than the limit is used,
 // and in virtual time at least 95 % of it.
 func TestPlacesThatAreGivenUpAreUsed(t *testing.T) {
+	t.Parallel()
 	t.Run("memory", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			giveUp(t, ratelimit.New(memstore.New(memstore.WithClock(time.Now))), 20*time.Second, 0.95)

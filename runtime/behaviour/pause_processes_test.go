@@ -216,6 +216,7 @@ func requireAdmitted(t *testing.T, h *holder, stored int64, ends bool) {
 // After a 429 with a Retry-After of two seconds no call leaves any process that asked after the marker was stored. Then they go on at the rule's
 // rate, in each process in their order. A context that ends takes its call out.
 func TestPauseHoldsProcesses(t *testing.T) {
+	t.Parallel()
 	holders, stored, resumed := pauseProcesses(t, func(_ *ratelimit.Limiter, holders []*holder) {
 		for _, h := range holders {
 			if _, err := h.in.Write([]byte("end\n")); err != nil {
@@ -231,6 +232,7 @@ func TestPauseHoldsProcesses(t *testing.T) {
 
 // A process that is killed while a pause holds its calls holds nobody up.
 func TestPauseOfAKilledProcess(t *testing.T) {
+	t.Parallel()
 	holders, stored, resumed := pauseProcesses(t, func(_ *ratelimit.Limiter, holders []*holder) {
 		if err := holders[0].Process.Kill(); err != nil {
 			t.Error(err)
@@ -244,6 +246,7 @@ func TestPauseOfAKilledProcess(t *testing.T) {
 
 // A limit that changes while a pause holds calls is in force when they go on.
 func TestLimitChangesDuringAPause(t *testing.T) {
+	t.Parallel()
 	more := far
 	more.Limit = 500
 	holders, stored, resumed := pauseProcesses(t, func(limiter *ratelimit.Limiter, _ []*holder) {
@@ -259,6 +262,7 @@ func TestLimitChangesDuringAPause(t *testing.T) {
 
 // A pause outlives the death of the master that stored it: the replica that takes its place admits no call either.
 func TestPauseSurvivesAFailover(t *testing.T) {
+	t.Parallel()
 	master := redistest.Start(t)
 	master.StartReplica(t)
 	sentinels := master.StartSentinels(t, "limits", 3, 500, 1)

@@ -109,6 +109,7 @@ func TestPauseIsReplaced(t *testing.T) {
 // Calls of three programs sleep for their places when a pause begins. No call is admitted that asked after the pause was stored. Then they go on
 // within the limit, those of each program in their order, and a context that ends takes one call out.
 func TestPauseOfSleepingCalls(t *testing.T) {
+	t.Parallel()
 	const programs, waiters = 3, 20
 	fleets(t, programs, func(t *testing.T, limiters []*ratelimit.Limiter) {
 		rule := ratelimit.Rule{Name: "far", Algorithm: ratelimit.LeakyBucket, Limit: 20, Per: time.Second, Pausable: true}

@@ -92,6 +92,7 @@ func program(t *testing.T, server *redistest.Server, rule ratelimit.Rule) *exec.
 
 // Waiting calls of several programs are admitted in the order in which they came, and never more than the limit.
 func TestWaitersOfSeveralProgramsQueue(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	for _, rule := range queued {
 		programs := make([]*exec.Cmd, processes)
@@ -187,6 +188,7 @@ func requireLimit(t *testing.T, rule ratelimit.Rule, places []int64) {
 
 // Many goroutines wait, and some give up. The places of the others do not exceed the limit.
 func TestWaitingGoroutinesNeverExceedTheLimit(t *testing.T) {
+	t.Parallel()
 	const goroutines, calls = 64, 3
 	server := redistest.Start(t)
 	for name, l := range map[string]*ratelimit.Limiter{"memory": ratelimit.New(inRealTime()), "redis": onServer(t, server).limiter} {

@@ -105,6 +105,7 @@ func runUntilKilled(t *testing.T, addr, path string, life time.Duration) (calls 
 // Calls of three programs run until these are killed at random. Never more of them run at the same time than the limit, also if a call runs for
 // longer than Per. The permits of killed programs come back.
 func TestLedgerOfRunningCalls(t *testing.T) {
+	t.Parallel()
 	server, dir := redistest.Start(t), t.TempDir()
 	var mu sync.Mutex
 	var calls []ran

@@ -39,6 +39,7 @@ func (s *subject) running(t *testing.T, rule ratelimit.Rule) int64 {
 
 // A released permit is free at once, once. A permit that nobody releases ends after the period. A refusal says how many run, and has no delay.
 func TestRelease(t *testing.T) {
+	t.Parallel()
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{Rule: atATime(2), Key: "k"}
 		first, second := s.admit(t, q), s.admit(t, q)
@@ -105,6 +106,7 @@ func TestLoweredLimitOfRunningCalls(t *testing.T) {
 
 // The permit of a method that runs longer than the period is renewed, also after the store has lost it, and comes back when the method is over.
 func TestRunningCallKeepsItsPermit(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s, client := onServer(t, server), connect(t, server.Addr)
 	rule := atATime(1)
@@ -385,6 +387,7 @@ func TestLostReplyLeavesNoPermit(t *testing.T) {
 
 // A permit comes back also if the server did not get its release.
 func TestLostReleaseLeavesNoPermit(t *testing.T) {
+	t.Parallel()
 	s, direct, proxy := behindProxy(t)
 	rule := atATime(1000)
 	rule.Per = time.Hour
@@ -409,6 +412,7 @@ func TestLostReleaseLeavesNoPermit(t *testing.T) {
 
 // Over an outage, permits of calls that ended meanwhile come back, and those of calls that go on stay taken, also if the server has lost them.
 func TestRunningCallsOverAnOutage(t *testing.T) {
+	t.Parallel()
 	for name, args := range map[string][]string{"keeps its data": {"--appendonly", "yes", "--appendfsync", "always"}, "loses its data": nil} {
 		server := redistest.Start(t, args...)
 		s, rule := onServer(t, server), atATime(1000)
