@@ -119,7 +119,7 @@ func fillFleet(t *testing.T, addr string) (rules []ratelimit.Rule) {
 	now := time.Now()
 	for i := range 20 {
 		r := fleet.RuleCounts{Name: rules[i].Name, Tag: "1h", Counts: fleet.Counts{Calls: 100}}
-		for j := range 10 {
+		for j := range 3 {
 			r.Subjects = append(r.Subjects, fleet.Subject{Name: fmt.Sprintf("k%d", j), Counts: fleet.Counts{Calls: 5, Refused: 1, Failed: 1}})
 		}
 		report.Rules = append(report.Rules, r)

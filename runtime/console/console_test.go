@@ -364,8 +364,8 @@ func nasty() (all []string) {
 		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `'-alert(1)-'`, `javascript:alert(1)`, "\x00\x01\x02", "\u202egnp.exe", "</title><svg onload=1>",
 		"{{.Title}}", "&lt;b&gt;", "a\r\nSet-Cookie: x=1", strings.Repeat("<", 300), "\xff\xfe", "%3Cscript%3E", "`${1}`", "]]>", "<!--", "\u2028", " onfocus=alert(1) autofocus x=",
 	}
-	for i := range 1000 {
-		all = append(all, seeds[i%len(seeds)]+fmt.Sprint(i)+seeds[(i*7+3)%len(seeds)])
+	for i := range 3 * len(seeds) {
+		all = append(all, seeds[i%len(seeds)]+fmt.Sprint(i)+seeds[(i*7+i/len(seeds))%len(seeds)])
 	}
 	return all
 }

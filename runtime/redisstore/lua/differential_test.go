@@ -18,7 +18,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-var differentialSteps = flag.Int("differential.steps", 100_000, "how many calls the engine and the script are compared in")
+var differentialSteps = flag.Int("differential.steps", 40_000, "how many calls the engine and the script are compared in")
 
 // virtualClock reads the time from a key. It replaces clock.lua in the script under test.
 const virtualClock = "local function clock() return tonumber(call('GET', 'clock')) end"
