@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -34,7 +33,7 @@ func (p *parser) nearMiss(c *ast.Comment) {
 	}
 }
 
-// blockMiss reports lines of a block comment that look like directives. All errors stand at the beginning of the comment: its
+// blockMiss reports lines of a block comment that look like directives. Those without the // may be prose. All messages stand at the beginning of the comment: its
 // text lacks the carriage returns of the source, so that offsets in the text are not offsets in the file.
 func (p *parser) blockMiss(c *ast.Comment, block string) {
 	for line := range strings.Lines(block) {
@@ -43,7 +42,7 @@ func (p *parser) blockMiss(c *ast.Comment, block string) {
 			continue
 		}
 		if found, fix := meant(strings.Trim(line, "* \t\r\n")); fix != "" {
-			p.add(c.Slash, "%q in a block comment is not a directive; write %s on a line of its own", found, fix)
+			p.errs.Warn(c.Slash, "%q in a block comment is not a directive; write %s on a line of its own", found, fix)
 		}
 	}
 }
@@ -75,7 +74,11 @@ func IsSuspect(line string) bool {
 }
 
 // meant returns the directive that was probably meant by a line without its comment marks, and the beginning of the line that
-// the directive replaces. It returns "" if the line is prose.
+// the directive replaces. It returns "" if the line is prose, such as "ratelimit: see below" or "ratelimit: rule of thumb".
+//
+// The name of the tool and a verb begin a directive if arguments follow. After a colon the line may also end there. A misspelt name, by one
+// edit or, before arguments, by two, needs the colon and the verb as they are. Names that begin with the tool's, such as ratelimiter, belong
+// to other tools and may differ by one edit at most.
 func meant(line string) (found, fix string) {
 	if !strings.ContainsAny(line, ":=") {
 		return "", "" // a quick answer for most comments
@@ -84,56 +87,31 @@ func meant(line string) (found, fix string) {
 	if m == nil {
 		return "", ""
 	}
-	lead, name, parting, verb, rest := m[1], m[2], m[3], m[4], m[5]
-	found = strings.TrimSuffix(line, rest)
-	isTool := strings.EqualFold(strings.NewReplacer("-", "", "_", "", " ", "").Replace(name), tool)
+	lead, parting, verb, rest := m[1], m[3], m[4], m[5]
+	name := strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(m[2]))
+	edits := distance([]rune(strings.ReplaceAll(name, " ", "")), []rune(tool))
+	colon, tight := strings.Contains(parting, ":"), parting == ":"
+	exact := isOneOf(strings.ToLower(verb), verbNames)
+	arguments := beginsArguments(parting, rest)
+	ends := colon && (tight || exact) && strings.TrimSpace(rest) == "" || tight && endsWith(strings.ToLower(verb), rest)
 	switch {
-	case isTool && !strings.Contains(name, " ") && (lead == "" || strings.ContainsAny(lead, "@+")) && isOneOf(verb, argumentNames) && rest != "" && rest[0] == '=':
+	case name == tool && (lead == "" || strings.ContainsAny(lead, "@+")) && isOneOf(verb, argumentNames) && strings.HasPrefix(rest, "="):
 		verb = "rule" // the verb is missing, and most directives are rules
-	case isTool && isSlip(parting, verb, rest):
-		verb = Nearest(verb, verbNames)
-	case isTypo(name, parting, verb, rest):
-		// The verb is right.
+	case !arguments && !ends, edits == 0 && !colon && !exact, edits > 0 && !(tight && isOneOf(verb, verbNames)),
+		edits > 2, edits == 2 && (!arguments || strings.HasPrefix(name, tool)):
+		return "", ""
 	default:
+		verb = Nearest(verb, verbNames)
+	}
+	if verb == "" {
 		return "", ""
 	}
-	return found, "//" + tool + ":" + verb
+	return strings.TrimSuffix(line, rest), "//" + tool + ":" + verb
 }
 
-// isSlip reports whether the text after the tool's name belongs to a directive rather than to a sentence, such as
-// "ratelimit: see below" or "ratelimit: rule of thumb".
-func isSlip(parting, verb, rest string) bool {
-	exact := slices.ContainsFunc(verbNames, func(v string) bool { return strings.EqualFold(v, verb) })
-	ends := strings.TrimSpace(rest) == ""
-	switch {
-	case !strings.Contains(parting, ":"):
-		return exact && beginsArguments(parting, rest)
-	case Nearest(verb, verbNames) == "":
-		return false
-	case parting == ":" && strings.EqualFold(verb, "fallback"):
-		return len(strings.Fields(rest)) <= 1
-	case parting == ":" && strings.EqualFold(verb, "bare"):
-		return true
-	case parting == ":" || exact:
-		return ends || beginsArguments(parting, rest)
-	}
-	return beginsArguments(parting, rest)
-}
-
-// isTypo reports whether the line is a directive but for a misspelt name of the tool: by one edit, or by two if arguments
-// follow. Names that begin with the tool's, such as ratelimiter, belong to other tools and may differ by one edit at most.
-func isTypo(name, parting, verb, rest string) bool {
-	if parting != ":" || !isOneOf(verb, verbNames) {
-		return false
-	}
-	name = strings.ToLower(name)
-	switch distance([]rune(name), []rune(tool)) {
-	case 1:
-		return isSlip(parting, verb, rest)
-	case 2:
-		return !strings.HasPrefix(name, tool) && beginsArguments(parting, rest)
-	}
-	return false
+// endsWith reports whether a directive with this verb may end with a text that is no argument.
+func endsWith(verb, rest string) bool {
+	return verb == "bare" || verb == "fallback" && len(strings.Fields(rest)) == 1
 }
 
 // beginsArguments reports whether s, the text after a verb, begins with an argument. A space or, if the verb follows a colon, a
