@@ -126,8 +126,8 @@ func TestTextsAreLikeThoseOfPlainGo(t *testing.T) {
 			t.Fatalf("%d bytes, error %v; in plain Go %d bytes, error %v", len(got), err, len(want), wrong)
 		}
 		parts, err := split.Value(text, old)
-		if want, wrong := checked.Split(text, old); err != nil || wrong != nil || !slices.Equal(parts.([]string), want) {
-			t.Fatalf("got error %v; in plain Go error %v", err, wrong)
+		if err != nil || !slices.Equal(parts.([]string), strings.Split(text, old)) {
+			t.Fatalf("split: got %d bytes, error %v", len(fmt.Sprint(parts)), err)
 		}
 	})
 }

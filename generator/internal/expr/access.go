@@ -194,7 +194,7 @@ func (c *compiler) index(n *ast.MemberNode, base *term) *term {
 		return c.onMachine(n, elem)
 	}
 	if isText(a) {
-		return c.errorf(n, "%s cannot be indexed; slice it: %s[0:1]", c.a(base.typ), base.said(c.expr.Value))
+		return c.errorf(n, "%s cannot be indexed; slice it: %s[0:1]", c.a(base.typ), base.said())
 	}
 	return c.errorf(n, "%s cannot be indexed", c.a(base.typ))
 }
@@ -222,7 +222,7 @@ func (c *compiler) fits(n *ast.MemberNode, base, key *term) bool {
 	case !takes('n', key.typ):
 		c.errorf(start(n.Property), "an index must be an integer; this is %s", c.a(key.typ))
 	case fixed && ok && (int64(i) >= array.Len() || int64(i) < -array.Len()):
-		c.errorf(start(n.Property), "index %d is out of range of %s: it is %s", i, base.said(c.expr.Value), c.a(array))
+		c.errorf(start(n.Property), "index %d is out of range of %s: it is %s", i, base.said(), c.a(array))
 	default:
 		return true
 	}

@@ -33,9 +33,9 @@ func (c *compiler) call(n *ast.CallNode) *term {
 	case isAny(f.typ):
 		return c.onMachine(n, anything)
 	case named && isFunction(id.Value):
-		return c.errorf(n.Callee, "%s cannot be called: it is %s; %s", f.said(c.expr.Value), c.a(f.typ), ownWord(id.Value))
+		return c.errorf(n.Callee, "%s cannot be called: it is %s; %s", f.said(), c.a(f.typ), ownWord(id.Value))
 	}
-	return c.errorf(n.Callee, "%s cannot be called: it is %s", f.said(c.expr.Value), c.a(f.typ))
+	return c.errorf(n.Callee, "%s cannot be called: it is %s", f.said(), c.a(f.typ))
 }
 
 // callee lowers the function or method that a call names.

@@ -32,7 +32,7 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 	}
 	for _, t := range terms[:len(terms)-1] {
 		if len(t.gates) == 0 && !nilable(t.typ) {
-			return c.errorf(n, "?? has no effect: %s is never nil", t.said(c.expr.Value))
+			return c.errorf(n, "?? has no effect: %s is never nil", t.said())
 		}
 	}
 	met := c.meet(start(n.Right), terms)

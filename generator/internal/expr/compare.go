@@ -89,7 +89,7 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 	case len(t.gates) > 0:
 		return c.onMachine(n, truth)
 	case !nilable(t.typ):
-		return c.errorf(n, "%s is never nil: it is %s", t.said(c.expr.Value), c.a(t.typ))
+		return c.errorf(n, "%s is never nil: it is %s", t.said(), c.a(t.typ))
 	}
 	return &term{node: n, typ: truth, write: func(w *writer) operand { return w.againstNil(op, w.term(t), t.typ) }}
 }

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"go/types"
 	"strings"
-	"unicode"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/parser"
 
 	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
@@ -79,23 +77,13 @@ func (t *term) pointed() *term {
 	}}
 }
 
-// said returns the source of t in the expression src, for messages. It finds the words from the start of t that parse to the same
-// tree. The text of the tree itself would differ from the source: it has a.b for a['b'].
-func (t *term) said(src string) string {
+// said returns t for messages.
+func (t *term) said() string {
 	const most = 60
-	tree := t.node.String()
-	if len(tree) > most {
-		return "the value"
+	if text := t.node.String(); len(text) <= most {
+		return text
 	}
-	src = src[offset(src, start(t.node).Location().From):]
-	src = src[:min(len(src), 2*most)]
-	for _, word := range words(src) {
-		text := src[:offset(src, word.To)]
-		if same, err := parser.Parse(text); err == nil && same.Node.String() == tree && !strings.ContainsFunc(text, unicode.IsControl) {
-			return text
-		}
-	}
-	return tree
+	return "the value"
 }
 
 // hint returns a name for a variable that holds t.

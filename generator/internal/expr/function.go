@@ -138,10 +138,6 @@ func (c *compiler) inGo(n ast.Node, name string, f function, form int, args []*t
 		return c.extreme(n, name, args)
 	case "replace sss":
 		return checked(n, text, "Replace", texts(args)...), true
-	case "split ss":
-		return checked(n, f.result(form, args), "Split", texts(args)...), true
-	case "splitAfter ss":
-		return checked(n, f.result(form, args), "SplitAfter", texts(args)...), true
 	case "! t", "not t":
 		return c.not(n, args[0].as(types.Bool)), true
 	case "+ q":

@@ -141,8 +141,6 @@ func Multiply[N ~int | ~int64](a, b N) (N, error) { return a * b, nil }
 func Remainder[N ~int | ~int64](a, b N) (N, error) { return a % b, nil }
 func Negate[N Integer](n N) (N, error) { return -n, nil }
 func Replace(text, old, new string) (string, error)         { return text, nil }
-func Split(text, separator string) ([]string, error)      { return nil, nil }
-func SplitAfter(text, separator string) ([]string, error) { return nil, nil }
 func To[T, N Integer](n N) (T, error) { return T(n), nil }`
 
 // imported finds the packages that code imports.

@@ -168,8 +168,6 @@ func Multiply[N ~int | ~int64](a, b N) (N, error)
 func Negate[N Integer](n N) (N, error)
 func Remainder[N ~int | ~int64](a, b N) (N, error)
 func Replace(text, old, new string) (string, error)
-func Split(text, separator string) ([]string, error)
-func SplitAfter(text, separator string) ([]string, error)
 func Subtract[N ~int | ~int64](a, b N) (N, error)
 func To[T, N Integer](n N) (T, error)`,
 }

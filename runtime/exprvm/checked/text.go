@@ -22,19 +22,3 @@ func Replace(text, old, new string) (string, error) {
 	}
 	return strings.ReplaceAll(text, old, new), nil
 }
-
-// Split returns the parts of text between each separator. It is an error if text is too large, because a list takes many times its memory.
-func Split(text, separator string) ([]string, error) {
-	if len(text) > MaxText {
-		return nil, TooLarge("string")
-	}
-	return strings.Split(text, separator), nil
-}
-
-// SplitAfter is Split, but leaves the separators at the ends of the parts.
-func SplitAfter(text, separator string) ([]string, error) {
-	if len(text) > MaxText {
-		return nil, TooLarge("string")
-	}
-	return strings.SplitAfter(text, separator), nil
-}
