@@ -64,11 +64,3 @@ func (a *analysis) wrapper(w *model.Wrapper) {
 func (a *analysis) line(of, from *model.Rule) string {
 	return annotations.Line(a.fset, of.Pos, from.Pos)
 }
-
-// argument returns the position of an argument's value, or that of the verb if there is none.
-func argument(r *model.Rule, name string) token.Pos {
-	if arg, ok := r.Arg(name); ok && !arg.Value.IsZero() {
-		return arg.Value.Pos
-	}
-	return r.Verb.Pos
-}

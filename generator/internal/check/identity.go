@@ -29,7 +29,7 @@ func (a *analysis) sharedByAll(m *model.Method) {
 	}
 	for _, r := range m.Rules {
 		if !r.OfType && r.Rule.Text("name") == "" && !a.literal[r.Pos] {
-			a.found.Warn(argument(r, "key"), "all callers share this budget, whatever %s is; write key=\"{%[1]s}\", or give the rule a name if that is meant", who)
+			a.found.Warn(r.At("key"), "all callers share this budget, whatever %s is; write key=\"{%[1]s}\", or give the rule a name if that is meant", who)
 		}
 	}
 }
@@ -65,7 +65,7 @@ func (a *analysis) freeText(r *model.Rule, m *model.Method) {
 		}
 	}
 	if text != "" && r.Rule.Text("name") == "" {
-		a.found.Warn(argument(r, "key"), "key: %s is free text, and a text that differs in one letter has a budget of its own; "+
+		a.found.Warn(r.At("key"), "key: %s is free text, and a text that differs in one letter has a budget of its own; "+
 			"write {lower(%[1]s)} or a part of it, or give the rule a name if that is meant", text)
 	}
 }

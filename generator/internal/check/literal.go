@@ -27,7 +27,7 @@ func (a *analysis) literalKeys(w *model.Wrapper) {
 		for _, r := range m.Rules {
 			if instead[r.Pos] != "" {
 				a.literal[r.Pos] = true
-				a.found.Warn(argument(r, "key"), "key: the text %q is the same for every call; %s", r.Key.Value, instead[r.Pos])
+				a.found.Warn(r.At("key"), "key: the text %q is the same for every call; %s", r.Key.Value, instead[r.Pos])
 			}
 		}
 	}

@@ -16,7 +16,7 @@ func (a *analysis) oneMember(r *model.Rule, m *model.Method) {
 	}
 	if len(member) == 0 {
 		instead := cmp.Or(meantBy(r.Member, m), "write an expression in braces")
-		a.found.Add(argument(r, "distinct"), "distinct: the text %q is the same member for every call, so the rule refuses no call; %s",
+		a.found.Add(r.At("distinct"), "distinct: the text %q is the same member for every call, so the rule refuses no call; %s",
 			r.Rule.Distinct.Value, instead)
 		return
 	}
@@ -29,7 +29,7 @@ func (a *analysis) oneMember(r *model.Rule, m *model.Method) {
 		ok = ok && key[text]
 	}
 	if ok {
-		a.found.Add(argument(r, "distinct"), "distinct: the key contains the same values, so each key has only one member and the rule refuses no call")
+		a.found.Add(r.At("distinct"), "distinct: the key contains the same values, so each key has only one member and the rule refuses no call")
 	}
 }
 
@@ -60,7 +60,7 @@ func (a *analysis) neverWaits(m *model.Method) {
 			if !counts.Rule.When.IsZero() {
 				report = a.found.Warn
 			}
-			report(argument(r, "wait"), "wait: the rule of %s has distinct=, so calls of %s do not wait", a.line(counts, r), m.Name)
+			report(r.At("wait"), "wait: the rule of %s has distinct=, so calls of %s do not wait", a.line(counts, r), m.Name)
 		}
 	}
 }
@@ -68,6 +68,6 @@ func (a *analysis) neverWaits(m *model.Method) {
 // neverFails warns of on-error= on a rule that does not use the store.
 func (a *analysis) neverFails(r *model.Rule) {
 	if r.Limit.Scope == ratelimit.ScopeInstance && r.Rule.Text("on-error") != "" {
-		a.found.Warn(argument(r, "on-error"), "on-error: this has no effect with scope=instance, which counts without the store that may fail")
+		a.found.Warn(r.At("on-error"), "on-error: this has no effect with scope=instance, which counts without the store that may fail")
 	}
 }

@@ -44,7 +44,7 @@ func (a *analysis) counts(pkg *model.Package) []Count {
 			named := r.Rule.Text("name") != ""
 			at := r.Verb.Pos
 			if named {
-				at = argument(r, "name")
+				at = r.At("name")
 			}
 			found = append(found, Count{
 				pkg: pkg.Types.Path(), name: r.Limit.Name, named: named, twin: a.twin[r.Pos],

@@ -7,17 +7,13 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// neverApplies reports a rule that never charges a call, because its condition is a constant false or its cost a constant of 0 or less. It
-// also reports a settlement to a constant below 0.
+// neverApplies reports a rule that never charges a call, because its cost is a constant of 0 or less. It also reports a settlement to a constant below 0.
 func (a *analysis) neverApplies(r *model.Rule) {
-	if constant(r.When) == false {
-		a.found.Add(r.Rule.When.Pos, "when: this is never true, so the rule never applies")
-	}
 	if v, ok := constant(r.Cost).(int); ok && v <= 0 {
 		a.found.Add(r.Rule.Cost.Pos, "cost: this is always %d, so the rule never applies; expected at least 1", v)
 	}
 	if v, ok := constant(r.Settle).(int); ok && v < 0 {
-		a.found.Add(argument(r, "settle"), "settle: this is always %d, so no call is settled; expected at least 0", v)
+		a.found.Add(r.At("settle"), "settle: this is always %d, so no call is settled; expected at least 0", v)
 	}
 }
 
@@ -49,7 +45,7 @@ func (a *analysis) neverPasses(r *model.Rule) {
 // emptyKey reports a key that is empty in every call.
 func (a *analysis) emptyKey(r *model.Rule) {
 	if text, ok := same(r.Subject); ok && text == "" && len(r.Subject) > 0 {
-		a.found.Add(argument(r, "key"), "key: this is empty in every call, so every call fails; without key= there is one budget for everybody")
+		a.found.Add(r.At("key"), "key: this is empty in every call, so every call fails; without key= there is one budget for everybody")
 	}
 }
 

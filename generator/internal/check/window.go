@@ -23,7 +23,7 @@ func (a *analysis) boundaryBurst(r *model.Rule) {
 	}
 	rule := r.Limit
 	rule.Algorithm = ratelimit.SlidingWindow
-	a.found.Warn(argument(r, "algorithm"), "up to %d permits can pass around the end of a fixed window of %d; sliding-window keeps to %d in any %s",
+	a.found.Warn(r.At("algorithm"), "up to %d permits can pass around the end of a fixed window of %d; sliding-window keeps to %d in any %s",
 		2*limit-1, limit, limit, rule.Window())
 }
 
@@ -41,7 +41,7 @@ func (a *analysis) longLease(r *model.Rule) {
 		}
 	}
 	if rule.Lease > longest {
-		a.found.Warn(argument(r, "lease"), "lease: permits taken ahead for %s come back too late for the limit to be reached; expected at most %s%s",
+		a.found.Warn(r.At("lease"), "lease: permits taken ahead for %s come back too late for the limit to be reached; expected at most %s%s",
 			period.Format(rule.Lease), period.Format(longest), advice)
 	}
 }
@@ -55,7 +55,7 @@ func (a *analysis) shortWait(r *model.Rule) {
 		return
 	}
 	if each := time.Duration(float64(r.Limit.Per) / float64(limit) * float64(cost)).Round(time.Microsecond); r.Limit.Wait < each {
-		a.found.Warn(argument(r, "wait"), "wait: the permits of a call come within %s, so most calls that find none are refused after all; "+
+		a.found.Warn(r.At("wait"), "wait: the permits of a call come within %s, so most calls that find none are refused after all; "+
 			"expected at least %[1]s", period.Format(each))
 	}
 }
@@ -69,7 +69,7 @@ func (a *analysis) shortMonths(r *model.Rule) {
 	}
 	day, month, weekday := fields[len(fields)-3], fields[len(fields)-2], fields[len(fields)-1]
 	if slices.Contains([]string{"29", "30", "31"}, day) && strings.Trim(month+weekday, "*?") == "" {
-		a.found.Warn(argument(r, "cron"), "cron: a month without the day %s goes into the window of the next one, which is then up to 61 days long; "+
+		a.found.Warn(r.At("cron"), "cron: a month without the day %s goes into the window of the next one, which is then up to 61 days long; "+
 			"with the day 1, windows end when a month does", day)
 	}
 }

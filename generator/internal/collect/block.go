@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
@@ -43,8 +42,8 @@ func newBlock(p *source.Package) *block {
 	for _, f := range files {
 		for doc, spec := range source.Types(f.Syntax) {
 			if b.annotated[spec.Name.Name] {
-				wrapper := p.WrapperOf(doc, spec)
-				b.generated = append(b.generated, wrapper, names.Prefixed("new", wrapper), names.Prefixed("limit", spec.Name.Name), spec.Name.Name+"Rules")
+				of := p.NamesFor(doc, spec)
+				b.generated = append(b.generated, of.Type, of.New, of.Limit, of.Rules)
 			}
 		}
 	}

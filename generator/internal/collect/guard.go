@@ -49,7 +49,7 @@ func (c *methods) warnOfUnnamed(m *model.Method) {
 
 // missesGuard reports whether a struct has a field for a guard, but no directive that makes one.
 func (c *collector) missesGuard(s *typeSource) bool {
-	name := source.GuardOf(s.spec.Name.Name, annotations.Directive{})
+	name := source.NamesFor(s.spec.Name.Name, annotations.Group{Guard: annotations.Directive{Pos: s.spec.Pos()}}).Type
 	for _, d := range s.fields {
 		if f, ok := d.node.(*ast.Field); ok && source.NameOf(f.Type) == name && len(c.block.declared[name]) == 0 {
 			c.errorf(f.Type.Pos(), "there is no %s; write //ratelimit:guard above %s, so that it is generated", name, s.spec.Name.Name)

@@ -7,6 +7,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -36,7 +37,7 @@ func argumentOr(r, other *model.Rule, argument string) token.Pos {
 	if _, ok := r.Arg(argument); !ok {
 		r = other
 	}
-	return position(r, argument)
+	return r.At(argument)
 }
 
 // holdBy returns how the result with this name holds permits. It reports an error if it cannot.
@@ -64,11 +65,11 @@ func (c *methods) holdBy(m *model.Method, name annotations.Text) *model.Hold {
 // Holds returns how a result can hold permits, without its index, or nil if it cannot.
 func Holds(result expr.Param) *model.Hold {
 	t := types.Unalias(result.Type)
-	if p, ok := t.(*types.Pointer); ok && isNamed(p.Elem(), "net/http", "Response") {
+	if p, ok := t.(*types.Pointer); ok && reach.IsNamed(p.Elem(), "net/http", "Response") {
 		return &model.Hold{Body: true}
 	}
 	for _, seq := range []string{"Seq", "Seq2"} {
-		if isNamed(t, "iter", seq) {
+		if reach.IsNamed(t, "iter", seq) {
 			return &model.Hold{Func: "Hold" + seq}
 		}
 	}
@@ -91,10 +92,4 @@ func Holds(result expr.Param) *model.Hold {
 		return nil
 	}
 	return h
-}
-
-// isNamed reports whether t is the type name of a package.
-func isNamed(t types.Type, pkg, name string) bool {
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkg && n.Obj().Name() == name
 }

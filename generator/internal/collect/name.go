@@ -15,27 +15,20 @@ import (
 )
 
 // name chooses the names of the generated type and its constructor, or of the generated function.
-func (c *collector) name(w *model.Wrapper, options annotations.Directive, home *source.File) {
-	word := "limited"
-	if w.Kind == model.Func || w.Kind == model.Fields {
-		word = "limit"
-	}
-	pos, name := w.Pos, names.Prefixed(word, w.Object.Name())
-	if w.Kind == model.Guard {
-		name = source.GuardOf(w.Object.Name(), options)
-	}
+func (c *collector) name(w *model.Wrapper, g annotations.Group, home *source.File) {
+	pos, options, of := w.Pos, g.Options(), source.NamesFor(w.Object.Name(), g)
 	if arg, ok := options.Arg("name"); ok {
-		pos, name = arg.Value.Pos, arg.Value.Value
+		pos = arg.Value.Pos
 	}
 	taken := names.NewScope(slices.AppendSeq(slices.Collect(maps.Keys(c.block.declared)), maps.Keys(c.block.imported))...)
-	w.RulesFunc = taken.Take(w.Object.Name()+"Rules", w.Object.Name()+"RateLimits")
+	w.RulesFunc = taken.Take(of.Rules, w.Object.Name()+"RateLimits")
 	c.declare(w, pos, w.RulesFunc, home)
-	if word == "limit" {
-		w.New = name
-		c.declare(w, pos, name, home)
+	if w.Kind == model.Func || w.Kind == model.Fields {
+		w.New = of.Limit
+		c.declare(w, pos, w.New, home)
 		return
 	}
-	w.Name, w.New = name, names.Prefixed("new", name)
+	w.Name, w.New = of.Type, of.New
 	c.declare(w, pos, w.Name, home)
 	c.declare(w, pos, w.New, home)
 }

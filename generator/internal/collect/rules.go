@@ -2,7 +2,6 @@ package collect
 
 import (
 	"cmp"
-	"go/token"
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
@@ -66,7 +65,7 @@ func (c *collector) isValid(r *model.Rule) bool {
 		c.errorf(arg.Value.Pos, "hold= names a result of one method: write the rule above the methods, with name= to share its count")
 	}
 	for _, wrong := range rule.Problems() {
-		c.errorf(position(r, wrong.Argument), "%s: %s", wrong.Argument, wrong.Reason)
+		c.errorf(r.At(wrong.Argument), "%s: %s", wrong.Argument, wrong.Reason)
 	}
 	return !c.found[before:].HasErrors()
 }
@@ -79,18 +78,4 @@ func (c *collector) zone(options annotations.Directive) {
 			Limit: ratelimit.Rule{Limit: 1, Cron: "@daily", TZ: arg.Value.Value}, Zone: arg.Value.Pos,
 		})
 	}
-}
-
-// position returns the position of an argument's value, or of the verb if the argument is missing.
-func position(r *model.Rule, argument string) token.Pos {
-	arg, ok := r.Arg(argument)
-	switch {
-	case argument == "tz" && r.Zone.IsValid():
-		return r.Zone
-	case !ok:
-		return r.Verb.Pos
-	case arg.Value.IsZero():
-		return arg.Name.Pos
-	}
-	return arg.Value.Pos
 }

@@ -121,7 +121,7 @@ func (c *collector) fill(w *model.Wrapper, s *typeSource, g annotations.Group, b
 		c.errorf(g.Plain.Verb.Pos, "plain belongs above a method; it says that its results stay without limits")
 	}
 	options := g.Options()
-	c.name(w, options, s.home)
+	c.name(w, g, s.home)
 	own, _, _ := types.LookupFieldOrMethod(s.object.Type(), true, c.pkg.Types, "RateLimits")
 	w.OwnRateLimits = own != nil
 	c.zone(options)

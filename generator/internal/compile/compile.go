@@ -116,14 +116,14 @@ type compiler struct {
 	errs    annotations.Diagnostics
 }
 
-// rule returns r with its code, and whether it applies to the method. A rule of the type does not apply if its condition is a
-// constant false for the method, for example because it asks for a parameter that the method lacks.
+// rule returns r with its code, and whether it applies to the method. A rule does not apply if its condition is a
+// constant false for the method, for example because a rule of the type asks for a parameter that the method lacks.
 func (c *compiler) rule(r model.Rule) (compiled *model.Rule, applies bool) {
 	c.ofType = r.OfType
 	if e := r.Rule.When; !e.IsZero() {
 		r.When = c.expr(e, c.env, expr.Bool)
 	}
-	if r.OfType && r.When != nil && r.When.Constant == false {
+	if r.When != nil && r.When.Constant == false {
 		return nil, false
 	}
 	if r.When != nil && r.When.Constant == true && r.When.Spelled {

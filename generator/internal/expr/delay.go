@@ -4,6 +4,8 @@ import (
 	"go/types"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
 // retryAfter is the function of expressions that returns the delay that a far side asks for. It calls RetryAfter of package wrap.
@@ -31,6 +33,6 @@ func (c *compiler) retryAfter(n *ast.CallNode) *term {
 
 // mayAskDelay reports whether wrap.RetryAfter understands values of type t.
 func mayAskDelay(t types.Type) bool {
-	isResponse := pointee(t) != nil && isNamed(pointee(t), "net/http", "Response")
-	return isNil(t) || isAny(t) || isResponse || isNamed(t, "net/http", "Header") || types.Implements(t, failure.Underlying().(*types.Interface))
+	isResponse := pointee(t) != nil && reach.IsNamed(pointee(t), "net/http", "Response")
+	return isNil(t) || isAny(t) || isResponse || reach.IsNamed(t, "net/http", "Header") || types.Implements(t, failure.Underlying().(*types.Interface))
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
 var (
@@ -235,7 +237,7 @@ var kinds = map[byte]func(types.Type) bool{
 	'r': func(t types.Type) bool { return isNumber(t) && !isDuration(t) },
 	'Q': func(t types.Type) bool { return isNumber(t) || isList(t) },
 	'X': listOf(isNumber), 'T': listOf(isText),
-	'z': func(t types.Type) bool { return pointee(t) != nil && isNamed(pointee(t), "time", "Location") },
+	'z': func(t types.Type) bool { return pointee(t) != nil && reach.IsNamed(pointee(t), "time", "Location") },
 	'm': func(t types.Type) bool {
 		_, ok := aggregate(t).(*types.Map)
 		return ok

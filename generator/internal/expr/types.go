@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
 // Precedences of operands, in addition to those of go/token.
@@ -49,17 +50,12 @@ func elemOf(t types.Type) types.Type {
 }
 
 func isList(t types.Type) bool { return elemOf(t) != nil }
-func isTime(t types.Type) bool { return isNamed(t, "time", "Time") }
+func isTime(t types.Type) bool { return reach.IsNamed(t, "time", "Time") }
 
 // duration is time.Duration, whose package the annotated one may not import. Compare by isDuration: the type checker has another one.
 var duration = types.NewNamed(types.NewTypeName(token.NoPos, types.NewPackage("time", "time"), "Duration", nil), types.Typ[types.Int64], nil)
 
-func isDuration(t types.Type) bool { return isNamed(t, "time", "Duration") }
-
-func isNamed(t types.Type, pkg, name string) bool {
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkg
-}
+func isDuration(t types.Type) bool { return reach.IsNamed(t, "time", "Duration") }
 
 func isBasic(t types.Type) bool {
 	_, ok := t.Underlying().(*types.Basic)

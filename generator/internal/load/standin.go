@@ -24,7 +24,7 @@ func nameStandIns(p *source.Package) {
 	annotated := source.Annotated(files, "//ratelimit:")
 	for _, f := range files {
 		for doc, s := range source.Types(f) {
-			wrapper := p.WrapperOf(doc, s)
+			wrapper := p.NamesFor(doc, s).Type
 			_, isFunc := s.Type.(*ast.FuncType)
 			if isFunc || s.TypeParams != nil || taken[wrapper] || !token.IsIdentifier(wrapper) || !annotated[s.Name.Name] {
 				continue

@@ -162,6 +162,20 @@ type Rule struct {
 	Pause   *expr.Code
 }
 
+// At returns the position of an argument's value, or of the verb if the argument is missing.
+func (r *Rule) At(argument string) token.Pos {
+	arg, ok := r.Arg(argument)
+	switch {
+	case argument == "tz" && r.Zone.IsValid():
+		return r.Zone
+	case !ok:
+		return r.Verb.Pos
+	case arg.Value.IsZero():
+		return arg.Name.Pos
+	}
+	return arg.Value.Pos
+}
+
 // NeedsIdentity reports whether the key or the member of r has an expression that is only clientIP(ctx) or userID(ctx), which calls this
 // function of package wrap.
 func (r *Rule) NeedsIdentity(function string) bool {

@@ -90,6 +90,12 @@ func (f From) unnameable(o *types.TypeName) string {
 	return ""
 }
 
+// IsNamed reports whether t is the type name of a package.
+func IsNamed(t types.Type, pkg, name string) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == pkg
+}
+
 // Importable reports whether the package from may import the package path.
 func Importable(path, from string) bool {
 	if strings.HasPrefix(path, "vendor/") {

@@ -71,16 +71,22 @@ func IsGenerated(f *ast.File) bool {
 	})
 }
 
-// WrapperOf returns the name of the type that is generated for s.
-func (p *Package) WrapperOf(doc *ast.CommentGroup, s *ast.TypeSpec) string {
-	g, _ := p.Directives(doc)
+// Generated are the names that a generated file may declare for a type.
+type Generated struct{ Type, New, Limit, Rules string }
+
+// NamesFor returns the names of what is generated for a type with these directives.
+func NamesFor(typ string, g annotations.Group) Generated {
+	options, name := g.Options(), names.Prefixed("limited", typ)
 	if !g.Guard.IsZero() {
-		return GuardOf(s.Name.Name, g.Guard)
+		name = typ + "Guard"
 	}
-	return cmp.Or(g.Wrap.Text("name"), names.Prefixed("limited", s.Name.Name))
+	given := options.Text("name")
+	name = cmp.Or(given, name)
+	return Generated{Type: name, New: names.Prefixed("new", name), Limit: cmp.Or(given, names.Prefixed("limit", typ)), Rules: typ + "Rules"}
 }
 
-// GuardOf returns the name of the guard of a type.
-func GuardOf(typ string, guard annotations.Directive) string {
-	return cmp.Or(guard.Text("name"), typ+"Guard")
+// NamesFor returns the names of what is generated for a type.
+func (p *Package) NamesFor(doc *ast.CommentGroup, s *ast.TypeSpec) Generated {
+	g, _ := p.Directives(doc)
+	return NamesFor(s.Name.Name, g)
 }

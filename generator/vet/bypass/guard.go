@@ -18,7 +18,7 @@ func (c *checker) checkGuards() {
 				continue
 			}
 			g, _ := annotations.Parse(doc)
-			guard, _ := c.Pkg.Scope().Lookup(source.GuardOf(spec.Name.Name, g.Guard)).(*types.TypeName)
+			guard, _ := c.Pkg.Scope().Lookup(source.NamesFor(spec.Name.Name, g).Type).(*types.TypeName)
 			if guarded, ok := c.TypesInfo.Defs[spec.Name].(*types.TypeName); ok && guard != nil {
 				guards[guarded] = guard
 			}

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
@@ -18,7 +17,7 @@ func (p *programs) declare(pkg *listed) {
 			types[spec.Name.Name], bare[spec.Name] = spec.Name, excused[source.LineOf(p.fset, spec.Name.Pos())]
 			if source.Begins(doc, "//ratelimit:guard") {
 				g, _ := annotations.Parse(doc)
-				constructor := object{pkg.ImportPath, names.Prefixed("new", source.GuardOf(spec.Name.Name, g.Guard))}
+				constructor := object{pkg.ImportPath, source.NamesFor(spec.Name.Name, g).New}
 				p.wrappers[constructor] = &wrapper{constructor, spec.Name, bare[spec.Name], false}
 			}
 		}
