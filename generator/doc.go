@@ -4,28 +4,28 @@
 //
 // # The pipeline
 //
-// Each stage is a function that returns values and diagnostics. It neither calls another stage nor changes its arguments;
-// generator.go passes the values on. One package goes through all stages before the next one is parsed, so that only one is in
+// Each stage is a function that returns values and diagnostics. It does not call another stage; generator.go passes the values
+// on. Only compile changes its argument: it completes the model. One package goes through all stages before the next one is parsed, so that only one is in
 // memory at a time.
 //
 //	patterns
 //	   |  load      finds files with directives and asks the go command about their packages; parses and type-checks one
 //	   v            package after the other
-//	source.Package  syntax and types; on demand a Loader loads more of the dependencies, and Directives parses a comment
+//	source.Package  syntax and types; Directives parses a comment, and a Loader type-checks what is generated
 //	   |  collect   reads the directives of types and methods, chooses the names of the generated code, resolves fallbacks
 //	   v
 //	model.Package   annotated types, their methods and rules, with positions
 //	   |  compile   compiles the expressions of each rule for each method that it limits, with package expr
 //	   v
 //	model.Package   with the code of the expressions
-//	   |- check     finds valid rules that have no effect or probably do not do what was meant; at the end it compares the
+//	   |- doubt     finds valid rules that have no effect or probably do not do what was meant; at the end it compares the
 //	   |            rules of all packages
 //	   |  emit      generates a Go file for each annotated file, unless a stage has found errors
 //	   v
 //	files           for Write and Check, after the Loader has type-checked them: an error stands at the directive
 //
 // Below the stages are annotations (the syntax of directives), reach (what generated code can refer to), names (identifiers and
-// imports of a file) and expr (expressions as Go code). Besides compile, check asks expr about a text that it is going to suggest.
+// imports of a file) and expr (expressions as Go code). Besides compile, doubt asks expr about a text that it is going to suggest.
 // Besides load, collect reads a file of a dependency: whether rules stand on a type that an annotated one embeds is seen only there.
 // ratelimit.Rule.Problems decides which rules are valid.
 //
@@ -44,7 +44,7 @@
 //	what generated code can refer to       internal/reach
 //	what an expression may contain         internal/expr
 //	which functions an expression has      internal/expr/function.go
-//	a warning about rules                  internal/check
+//	a warning about rules                  internal/doubt
 //	the text of a wrapper                  internal/emit/wrapper.go, limit.go, body.go, charge.go, settle.go
 //	the text of a guard                    internal/emit/guard.go
 //	the rules in generated code            internal/emit/rules.go

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/generator/internal/check"
 	"github.com/ratelimit-go/ratelimit/generator/internal/collect"
 	"github.com/ratelimit-go/ratelimit/generator/internal/compile"
+	"github.com/ratelimit-go/ratelimit/generator/internal/doubt"
 	"github.com/ratelimit-go/ratelimit/generator/internal/emit"
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
@@ -106,7 +106,7 @@ type done struct {
 	path   string
 	files  []File
 	rules  []Rule
-	counts []check.Count
+	counts []doubt.Count
 }
 
 // result returns the result so far. If the run is strict, it turns warnings into errors.
@@ -127,7 +127,7 @@ func (r *run) generate() {
 		r.done = append(r.done, d)
 	}
 	slices.SortFunc(r.done, func(a, b *done) int { return strings.Compare(a.path, b.path) })
-	var counts []check.Count
+	var counts []doubt.Count
 	for _, d := range r.done {
 		r.files, r.rules, counts = append(r.files, d.files...), append(r.rules, d.rules...), append(counts, d.counts...)
 	}
@@ -135,7 +135,7 @@ func (r *run) generate() {
 		r.files = append(r.files, File{Name: name})
 	}
 	slices.SortFunc(r.files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
-	r.found = slices.Concat(r.set.Found.Coded("load"), r.found, check.Shared(r.set.Fset, counts))
+	r.found = slices.Concat(r.set.Found.Coded("load"), r.found, doubt.Shared(r.set.Fset, counts))
 }
 
 // generate passes a package from stage to stage. After an error the next stages still run, as they may find more errors, but no
@@ -143,11 +143,11 @@ func (r *run) generate() {
 func (d *done) generate(fset *token.FileSet, p *source.Package) (found annotations.Diagnostics) {
 	defer p.NoteFault(&found)
 	pkg, found := collect.Package(fset, p)
-	pkg, errs := compile.Package(pkg)
+	errs := compile.Package(pkg)
 	if slices.ContainsFunc(errs, isUnknownName) {
 		errs = append(errs, p.Unimported().Coded("load")...) // the name may be that of a package that cannot be imported
 	}
-	checked, counts := check.Package(fset, pkg)
+	checked, counts := doubt.Package(fset, pkg)
 	found = slices.Concat(found, errs, checked)
 	if d.counts = counts; found.HasErrors() {
 		return found

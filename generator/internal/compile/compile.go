@@ -15,31 +15,16 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
-// Package returns a copy of pkg with the code of its expressions.
-func Package(pkg *model.Package) (*model.Package, annotations.Diagnostics) {
-	var found annotations.Diagnostics
-	compiled := *pkg
-	compiled.Files = copied(pkg.Files)
-	for _, f := range compiled.Files {
-		f.Wrappers = copied(f.Wrappers)
+// Package adds to pkg the code of its expressions.
+func Package(pkg *model.Package) (found annotations.Diagnostics) {
+	for _, f := range pkg.Files {
 		for _, w := range f.Wrappers {
-			w.Methods = copied(w.Methods)
 			found = append(found, compileRules(expr.Env{
 				From: reach.From{Package: pkg.Types, TypeParams: w.TypeParams}, ImportedAs: pkg.ImportedAs,
 			}, w)...)
 		}
 	}
-	return &compiled, found.Coded("expression")
-}
-
-// copied returns pointers to copies of the values.
-func copied[T any](of []*T) []*T {
-	all := make([]*T, len(of))
-	for i, v := range of {
-		c := *v
-		all[i] = &c
-	}
-	return all
+	return found.Coded("expression")
 }
 
 // compileRules compiles the rules of the methods of w. It compiles the rules of the type for each method, as the parameters differ.

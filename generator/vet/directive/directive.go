@@ -18,9 +18,9 @@ import (
 	"golang.org/x/tools/go/analysis"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/generator/internal/check"
 	"github.com/ratelimit-go/ratelimit/generator/internal/collect"
 	"github.com/ratelimit-go/ratelimit/generator/internal/compile"
+	"github.com/ratelimit-go/ratelimit/generator/internal/doubt"
 	"github.com/ratelimit-go/ratelimit/generator/internal/emit"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
@@ -47,10 +47,10 @@ func run(pass *analysis.Pass) (any, error) {
 func diagnose(pass *analysis.Pass, p *source.Package) (found annotations.Diagnostics) {
 	defer p.NoteFault(&found)
 	pkg, found := collect.Package(pass.Fset, p)
-	pkg, errs := compile.Package(pkg)
+	errs := compile.Package(pkg)
 	found = append(found, errs...)
-	checked, counts := check.Package(pass.Fset, pkg)
-	found = append(append(found, checked...), check.Shared(pass.Fset, counts)...)
+	checked, counts := doubt.Package(pass.Fset, pkg)
+	found = append(append(found, checked...), doubt.Shared(pass.Fset, counts)...)
 	found = append(found, unheld(pass, pkg)...)
 	if !found.HasErrors() && pass.Module != nil && !slices.ContainsFunc(p.Files, isCgo) { // otherwise nothing can be generated here
 		found = append(found, stale(pass, pkg)...)

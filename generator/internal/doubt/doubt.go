@@ -1,8 +1,8 @@
-// Package check finds valid rules that probably do not do what was meant. It looks at the model with compiled expressions. The
+// Package doubt finds valid rules that probably do not do what was meant. It looks at the model with compiled expressions. The
 // syntax of directives and the places where they may stand are checked elsewhere.
 //
 // It compares rules as the directives state them, and does not know about overrides, which a program may set while it runs.
-package check
+package doubt
 
 import (
 	"go/token"

@@ -1,4 +1,4 @@
-package check_test
+package doubt_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package check
+package doubt
 
 import (
 	"go/types"
