@@ -108,7 +108,8 @@ func (c *compiler) rule(r model.Rule) (compiled *model.Rule, applies bool) {
 	if e := r.Rule.When; !e.IsZero() {
 		r.When = c.expr(e, c.env, expr.Bool)
 	}
-	if r.When != nil && r.When.Constant == false {
+	never := r.When != nil && r.When.Constant == false
+	if r.OfType && never {
 		return nil, false
 	}
 	if r.When != nil && r.When.Constant == true && r.When.Spelled {
@@ -134,7 +135,7 @@ func (c *compiler) rule(r model.Rule) (compiled *model.Rule, applies bool) {
 	if e := r.Rule.Pause; !e.IsZero() {
 		r.Pause = c.expr(e, &after, expr.Duration)
 	}
-	return &r, true
+	return &r, !never
 }
 
 // withConstantLimit makes a constant expression the rule's own limit.
