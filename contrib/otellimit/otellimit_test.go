@@ -63,7 +63,7 @@ func read(t *testing.T, reader *metric.ManualReader) []string {
 func labels(set attribute.Set) string {
 	var all []string
 	for _, a := range set.ToSlice() {
-		all = append(all, strings.TrimPrefix(string(a.Key), "ratelimit.")+"="+a.Value.String())
+		all = append(all, strings.TrimPrefix(string(a.Key), "ratelimit.")+"="+fmt.Sprint(a.Value.AsInterface()))
 	}
 	return strings.Join(all, ",")
 }

@@ -114,7 +114,12 @@ func statements(texts ...string) []jen.Code {
 	return codes
 }
 
-// take asks the limiter, and then makes the wrapped call.
+// take asks the limiter, and then makes the wrapped call:
+//
+//	if err := wrap.Take(ctx, s.limiter, senderSendRules, phone); err != nil {
+//		return err
+//	}
+//	return s.next.Send(ctx, phone)
 func (w *writer) take() {
 	fn, ask := w.wrap("Take"), w.takes
 	if needsCharge(w.method) {
@@ -128,7 +133,9 @@ func (w *writer) take() {
 	w.add("if "+w.err+" := "+asked+"; "+w.err+" != nil {\n"+w.refusal(w.err)+"\n}", w.forward())
 }
 
-// asked writes a call of fn, which asks the limiter. The last arguments depend on the rules.
+// asked writes a call of fn, which asks the limiter. The last arguments depend on the rules. For example:
+//
+//	wrap.Take(ctx, s.limiter, senderSendRules, phone)
 func (w *writer) asked(fn string, arguments func() []string) string {
 	w.asking = true
 	args := arguments()
@@ -146,7 +153,9 @@ func (f *function) errorName() string {
 	return "err"
 }
 
-// context returns the Go expression for the context of the call.
+// context returns the Go expression for the context of the call, such as ctx or, for an *http.Request:
+//
+//	r.Context()
 func (f *function) context() string {
 	switch m := f.method; {
 	case m.Context < 0:
@@ -172,7 +181,11 @@ func mayLackContext(m *model.Method) bool {
 	return false
 }
 
-// checkContext returns a check that the parameter that has the context is not nil.
+// checkContext returns a check that the parameter that has the context is not nil:
+//
+//	if r == nil {
+//		return wrap.Failed(context.Background(), h.limiter, handlerServeRules.NilKey("r"))
+//	}
 func (w *writer) checkContext() []string {
 	if !mayLackContext(w.method) {
 		return nil
@@ -187,7 +200,9 @@ func (w *writer) checkContext() []string {
 }
 
 // rulesFor returns the Go expression for the rules of the method, for errors about r. The rule that has an expression in its key or member is
-// found without its name.
+// found without its name. For example:
+//
+//	senderSendRules.Named("login")
 func (w *writer) rulesFor(r *model.Rule) string {
 	if r.Limit.Name == w.method.Scope {
 		return w.rulesOf[w.method]
@@ -195,7 +210,9 @@ func (w *writer) rulesFor(r *model.Rule) string {
 	return w.rulesOf[w.method] + ".Named(" + quote(r.Limit.Name) + ")"
 }
 
-// keyFailure returns the statements that report a KeyError to the limiter's observers and return it.
+// keyFailure returns the statements that report a KeyError to the limiter's observers and return it:
+//
+//	return wrap.Failed(ctx, s.limiter, err)
 func (w *writer) keyFailure(ctx, err string) string {
 	failed := headed(w.wrap("Failed"), ctx+", "+w.limiter, err)
 	if !w.guards && w.method.Error < 0 && !w.method.Fallback.TakesErr {
@@ -237,7 +254,9 @@ func (w *writer) value(c *expr.Code, rules, src, hint string) string {
 	return name
 }
 
-// inline returns the Go expression for a value.
+// inline returns the Go expression for a value:
+//
+//	func() string { return doc.Owner }()
 func inline(written expr.Written) string {
 	if written.Value != "" {
 		return written.Value

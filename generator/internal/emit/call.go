@@ -6,7 +6,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// forward makes the wrapped call and returns its results. A guard's method, which calls nothing, returns nil.
+// forward makes the wrapped call and returns its results. A guard's method, which calls nothing, returns nil. For example:
+//
+//	return s.next.Send(ctx, phone)
 func (f *function) forward() string {
 	if f.guards {
 		return "return nil"
@@ -26,7 +28,9 @@ func (f *function) arguments(spread bool) []string {
 	return args
 }
 
-// failure returns the statements that return an error of the limiter, or call the fallback if the method has no error result.
+// failure returns the statements that return an error of the limiter, or call the fallback if the method has no error result:
+//
+//	return nil, err
 func (w *writer) failure(err string) string {
 	if w.guards {
 		return "return " + w.guarded(err)
@@ -45,7 +49,9 @@ func (w *writer) failure(err string) string {
 	return "return " + listed(values, "")
 }
 
-// instead returns the statements that call the fallback and return its results.
+// instead returns the statements that call the fallback and return its results:
+//
+//	return sendLater(ctx, phone)
 func (w *writer) instead(err string) string {
 	fallback := w.method.Fallback
 	args := w.arguments(fallback.Spread)

@@ -17,7 +17,9 @@ func needsCharge(m *model.Method) bool {
 	})
 }
 
-// takes returns the subjects of the rules.
+// takes returns the subjects of the rules:
+//
+//	phone, wrap.Everybody
 func (w *writer) takes() []string {
 	var args []string
 	for _, r := range w.method.Rules {
@@ -49,7 +51,12 @@ func (w *writer) shared(r *model.Rule) bool {
 	return slices.ContainsFunc(w.method.Rules, func(o *model.Rule) bool { return o != r && o.Key.Value == r.Key.Value })
 }
 
-// charges returns a charge for each rule. The key of a rule with a condition is computed only if the condition is true.
+// charges returns a charge for each rule. The key of a rule with a condition is computed only if the condition is true:
+//
+//	var charge wrap.Charge
+//	if amount > 100 {
+//		charge = wrap.Charge{Key: phone, Cost: 1}
+//	}
 func (w *writer) charges() []string {
 	var args []string
 	for _, r := range w.method.Rules {
@@ -76,7 +83,9 @@ func (w *writer) inner(last func() string) string {
 	return strings.Join(block, "\n")
 }
 
-// charge returns the composite literal of the charge for one rule.
+// charge returns the composite literal of the charge for one rule:
+//
+//	wrap.Charge{Key: phone, Cost: int64(len(texts)), Member: to}
 func (w *writer) charge(r *model.Rule) string {
 	var fields []string
 	if s := w.subject(r); len(r.Subject) > 0 {

@@ -51,7 +51,13 @@ func File(pkg *model.Package, f *model.File) ([]byte, error) {
 	return format.Source(src.Bytes()) // a second time, as gofmt changes some doc comments twice
 }
 
-// importDecl returns the import declaration. Packages of the module are grouped with those of other modules.
+// importDecl returns the import declaration. Packages of the module are grouped with those of other modules. For example:
+//
+//	import (
+//		"context"
+//
+//		"github.com/ratelimit-go/ratelimit/runtime/wrap"
+//	)
 func (p *planned) importDecl(module string) string {
 	var b strings.Builder
 	std, others := p.imports.Specs(module)

@@ -140,7 +140,9 @@ func (f *function) Import(p *types.Package) string { return f.imports.Name(p) }
 // wrap returns the qualified name of a function or type of package wrap.
 func (f *function) wrap(name string) string { return f.Import(wrapPackage) + "." + name }
 
-// signature returns the parameters and results.
+// signature returns the parameters and results:
+//
+//	(ctx context.Context, phone string) (id int, err error)
 func (f *function) signature() *jen.Statement {
 	var types []string
 	for i := range f.method.Signature.Results().Len() {
@@ -153,7 +155,9 @@ func (f *function) signature() *jen.Statement {
 	return f.parameters("(" + strings.Join(results, ", ") + ")").Add(brackets(len(") "), results...))
 }
 
-// parameters returns the parameters in brackets. The results are the text that follows.
+// parameters returns the parameters in brackets. The results are the text that follows. For example:
+//
+//	(ctx context.Context, phone string)
 func (f *function) parameters(results string) *jen.Statement {
 	sig := f.method.Signature
 	types := make([]string, sig.Params().Len())
@@ -166,7 +170,9 @@ func (f *function) parameters(results string) *jen.Statement {
 	return brackets(len(f.head+" "+results), declared(f.params, types)...)
 }
 
-// declared returns the declarations of variables. Neighbours of the same type share it, as in a, b int.
+// declared returns the declarations of variables. Neighbours of the same type share it:
+//
+//	a, b int, name string
 func declared(names, types []string) (all []string) {
 	begin := ""
 	for i, t := range types {

@@ -27,7 +27,9 @@ func (w *wrapper) guard() []*jen.Statement {
 	return decls
 }
 
-// guardType declares the type of the guard.
+// guardType declares the type of the guard:
+//
+//	type ServiceGuard struct{ limiter *ratelimit.Limiter }
 func (w *wrapper) guardType(limiter string) *jen.Statement {
 	doc := fmt.Sprintf("%s enforces the rate limits of %s, whose methods begin with a call of the guard's method of the same name.",
 		w.Name, link(w.Object.Name()))
@@ -35,7 +37,11 @@ func (w *wrapper) guardType(limiter string) *jen.Statement {
 		Type().Id(w.Name + w.params).Struct(jen.Id(limiter).Id("*" + w.ratelimit("Limiter")))
 }
 
-// guardConstructor declares the function that returns a guard.
+// guardConstructor declares the function that returns a guard:
+//
+//	func NewServiceGuard(limiter *ratelimit.Limiter) *ServiceGuard {
+//		return &ServiceGuard{limiter: wrap.Limiter("shop.Service", limiter, serviceBuyRules)}
+//	}
 func (w *wrapper) guardConstructor(limiter string) *jen.Statement {
 	own := w.Name + w.args
 	with := w.block.Inside(w.imports.Names()...).Take("limiter", "limits")
@@ -44,12 +50,16 @@ func (w *wrapper) guardConstructor(limiter string) *jen.Statement {
 		Block(jen.Return(jen.Id(literal("&"+own, limiter+": "+w.registered(with)))))
 }
 
-// needsGuard returns the statement that panics if there is no guard.
+// needsGuard returns the statement that panics if there is no guard:
+//
+//	wrap.NeedGuard("shop.Service", g != nil && g.limiter != nil)
 func (f *function) needsGuard(w *wrapper) string {
 	return f.wrap("NeedGuard") + "(" + quote(w.Scope) + ", " + w.receiver + " != nil && " + f.limiter + " != nil)"
 }
 
-// guardSignature returns the parameters of the method, and the results of the guard's method: an error, or done and an error.
+// guardSignature returns the parameters of the method, and the results of the guard's method: an error, or done and an error:
+//
+//	(ctx context.Context, user string) (done func(order **Order, err *error), err error)
 func (f *function) guardSignature() *jen.Statement {
 	if f.done == "" {
 		return f.parameters("error").Error()

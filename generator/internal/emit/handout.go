@@ -61,7 +61,10 @@ func (f *function) resultType(i int) string {
 	return text
 }
 
-// handOut returns the statements that return the results of a call.
+// handOut returns the statements that return the results of a call:
+//
+//	repo, err := r.next.WithTx(tx)
+//	return wrap.WithLimits(repo, r.limiter, NewLimitedRepo), err
 func (f *function) handOut(fn string, args []string) string {
 	switch results := f.method.Signature.Results(); {
 	case results.Len() == 0:
@@ -106,7 +109,14 @@ func (f *function) resultVariables(err string) (variables []string, assign strin
 	return variables, assign
 }
 
-// limitArguments returns the statements that put limits on the arguments of funcs that are passed to the method.
+// limitArguments returns the statements that put limits on the arguments of funcs that are passed to the method:
+//
+//	limited := do
+//	if do != nil {
+//		limited = func(repo Repo) error {
+//			return do(wrap.WithLimits(repo, r.limiter, NewLimitedRepo))
+//		}
+//	}
 func (f *function) limitArguments() (stmts []string) {
 	for i, param := range f.params {
 		taken := f.method.Passes[i]

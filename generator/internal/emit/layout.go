@@ -26,7 +26,9 @@ func brackets(others int, declarations ...string) *jen.Statement {
 	return jen.Custom(jen.Options{Open: "(", Close: ")", Separator: ",", Multi: isLong}, codes...)
 }
 
-// call returns a call. If the arguments do not fit on one line, each gets its own line.
+// call returns a call. If the arguments do not fit on one line, each gets its own line. For example:
+//
+//	wrap.RulesOf(senderSendRules, senderCallRules)
 func call(fn string, args ...string) string {
 	return fn + "(" + expr.List(len(fn), args) + ")"
 }
@@ -39,7 +41,9 @@ func headed(fn, head string, args ...string) string {
 	return fn + "(" + head + ",\n" + strings.Join(args, ",\n") + ",\n)"
 }
 
-// literal returns a composite literal in the same format.
+// literal returns a composite literal in the same format:
+//
+//	wrap.Charge{Key: phone, Cost: 1}
 func literal(typ string, fields ...string) string {
 	return typ + "{" + expr.List(len(typ), fields) + "}"
 }

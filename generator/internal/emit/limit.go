@@ -2,7 +2,11 @@ package emit
 
 import "github.com/dave/jennifer/jen"
 
-// limitFunc declares the function that returns a limited func of a func type.
+// limitFunc declares the function that returns a limited func of a func type:
+//
+//	func LimitJob(next Job, limiter *ratelimit.Limiter) Job {
+//		next, limiter = wrap.Next("jobs.Job", next), wrap.Limiter("jobs.Job", limiter, jobFuncRules)
+//		return func() error {
 func (w *wrapper) limitFunc() *jen.Statement {
 	taken := w.around()
 	next, limiter := taken.Take("next", "wrapped"), taken.Take("limiter", "limits")
@@ -12,7 +16,13 @@ func (w *wrapper) limitFunc() *jen.Statement {
 	return comment(limitDoc(w.Wrapper, next)).Add(w.head(next, limiter)).Id(w.wrapped).Block(check, jen.Return(f.literal()))
 }
 
-// limitFields declares the function that returns a struct with limited funcs.
+// limitFields declares the function that returns a struct with limited funcs:
+//
+//	func LimitClient(next Client, limiter *ratelimit.Limiter) Client {
+//		limiter = wrap.Limiter("api.Client", limiter, clientDoRules)
+//		limited := next
+//		if next.Do != nil {
+//			limited.Do = func() error {
 func (w *wrapper) limitFields() *jen.Statement {
 	taken := w.around()
 	next, limiter, limited := taken.Take("next", "wrapped"), taken.Take("limiter", "limits"), taken.Take("limited", "copied")
@@ -30,7 +40,10 @@ func (w *wrapper) limitFields() *jen.Statement {
 	return comment(limitDoc(w.Wrapper, next)).Add(w.head(next, limiter)).Id(w.wrapped).Block(append(body, jen.Return(jen.Id(limited)))...)
 }
 
-// literal returns the method as a function literal.
+// literal returns the method as a function literal:
+//
+//	func(id string) error {
+//		if err := wrap.Take(context.Background(), limiter, clientDoRules, id); err != nil {
 func (f *function) literal() *jen.Statement {
 	body := f.body()
 	return jen.Func().Add(f.signature()).Block(body...)

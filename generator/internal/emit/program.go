@@ -36,7 +36,9 @@ func (p *planned) addPrograms(w *model.Wrapper, m *model.Method, block *names.Sc
 // Program implements expr.Names.
 func (w *writer) Program(p *expr.Program) string { return w.programOf[p] }
 
-// programVars declares the variables of the programs of m.
+// programVars declares the variables of the programs of m:
+//
+//	var senderSendExpr = exprvm.New("first(tags)", "tags")
 func (p *planned) programVars(m *model.Method) (vars []*jen.Statement) {
 	for _, program := range p.programs[m] {
 		args := []string{quote(program.Source)}

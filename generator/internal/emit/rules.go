@@ -81,7 +81,9 @@ func (w *wrapper) rulesVar(m *model.Method) *jen.Statement {
 	return jen.Var().Id(w.rulesOf[m]).Op("=").Id(begin + strings.Join(args, ",\n") + ",\n)" + withCost(m))
 }
 
-// withCost notes the rules of m that have cost=, if there are any.
+// withCost notes the rules of m that have cost=, if there are any:
+//
+//	.WithCost(0)
 func withCost(m *model.Method) string {
 	var indices []string
 	for i, r := range m.Rules {
@@ -105,14 +107,20 @@ func (w *wrapper) ruleVars() (vars []string) {
 	return vars
 }
 
-// rulesFunc declares the function that returns the rules of the type.
+// rulesFunc declares the function that returns the rules of the type:
+//
+//	func SenderRules() []ratelimit.Rule {
+//		return wrap.RulesOf(senderSendRules)
+//	}
 func (w *wrapper) rulesFunc() *jen.Statement {
 	doc := w.RulesFunc + " returns the rules declared on " + link(w.Object.Name()) + "."
 	return comment(wrapped(doc)).Func().Id(w.RulesFunc).Params().Id("[]" + w.ratelimit("Rule")).
 		Block(jen.Return(jen.Id(call(w.wrap("RulesOf"), w.ruleVars()...))))
 }
 
-// rule returns a composite literal without zero fields. It leaves out a name that NewRules sets: that of the method.
+// rule returns a composite literal without zero fields. It leaves out a name that NewRules sets: that of the method. For example:
+//
+//	ratelimit.Rule{Key: "{phone}", Limit: 1, Per: time.Minute}
 func (p *planned) rule(rule ratelimit.Rule, method string) string {
 	limit := rule.Limit
 	if rule.Name == method {
@@ -177,7 +185,9 @@ var units = []unit{
 	{"Millisecond", time.Millisecond}, {"Microsecond", time.Microsecond}, {"Nanosecond", 1},
 }
 
-// duration returns the Go expression for d, in the largest unit that leaves no fraction.
+// duration returns the Go expression for d, in the largest unit that leaves no fraction, such as:
+//
+//	10 * time.Minute
 func (p *planned) duration(d time.Duration) string {
 	u := units[slices.IndexFunc(units, func(u unit) bool { return d%u.Duration == 0 })]
 	name := p.imports.Name(timePackage) + "." + u.name

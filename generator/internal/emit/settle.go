@@ -37,7 +37,17 @@ func settlesAfterFailure(r *model.Rule) bool {
 
 // begin asks the limiter and makes the wrapped call. If the call fails, rules with refund=error give their permits back. The other rules
 // with settle= settle their cost in any case, and those with pause= pause their keys. Rules that count calls that run give their permits back
-// when the method returns.
+// when the method returns. For example:
+//
+//	taken, err := wrap.Begin(ctx, a.limiter, askRules, wrap.Charge{Key: user, Cost: 500})
+//	if err != nil {
+//		return nil, err
+//	}
+//	ok := false
+//	defer taken.RefundUnless(ctx, &ok)
+//	answer, err := a.next.Ask(ctx, user)
+//	ok = err == nil
+//	return answer, err
 func (w *writer) begin() {
 	err := ""
 	if w.method.Error >= 0 {
@@ -96,7 +106,9 @@ func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
 	}
 }
 
-// pauseAndSettle pauses keys and settles the charge, as far as rules ask for that. The results of the call are in variables.
+// pauseAndSettle pauses keys and settles the charge, as far as rules ask for that. The results of the call are in variables:
+//
+//	taken.Pause(ctx, 0, wrap.RetryAfter(err))
 func (w *writer) pauseAndSettle(variables []string, succeeded, taken, leave string) {
 	w.returned, w.values = variables, map[string]string{} // the call may have changed values
 	if pauses(w.method) {
@@ -108,7 +120,11 @@ func (w *writer) pauseAndSettle(variables []string, succeeded, taken, leave stri
 	}
 }
 
-// settlement returns the statements that settle the charge.
+// settlement returns the statements that settle the charge:
+//
+//	if err == nil {
+//		taken.Settle(ctx, answer.Tokens)
+//	}
 func (w *writer) settlement(succeeded, taken, leave string) []string {
 	always, never := true, true // whether a rule is settled after a failure
 	for _, r := range w.method.Rules {
@@ -129,7 +145,9 @@ func (w *writer) settlement(succeeded, taken, leave string) []string {
 }
 
 // settled returns the statements that settle the rules that wanted selects. If an expression fails, the charge and the results stay as they
-// are.
+// are:
+//
+//	taken.Settle(ctx, wrap.Keep, answer.Tokens)
 func (w *writer) settled(wanted func(*model.Rule) bool, taken, leave string) string {
 	ctx := w.context()
 	return w.inner(func() string {

@@ -12,7 +12,9 @@ import (
 )
 
 // join returns a template as one Go expression. For the island with an index, the function island returns Go code, or, if text is true,
-// constant text. Neighbouring texts become one string.
+// constant text. Neighbouring texts become one string:
+//
+//	"sms:" + phone
 func join(pieces []model.Piece, island func(i int) (code string, text bool)) string {
 	var terms []string
 	known := ""
@@ -62,7 +64,9 @@ func separated(pieces []model.Piece) []model.Piece {
 }
 
 // joined returns the Go expression for a key or a member. In a value before the last one, the rune that follows it is escaped, so
-// different values never give the same text.
+// different values never give the same text:
+//
+//	wrap.Part(tenant) + ":" + phone
 func (w *writer) joined(pieces []model.Piece) string {
 	pieces = separated(pieces)
 	return join(pieces, func(i int) (string, bool) {
@@ -86,7 +90,12 @@ func (w *writer) joined(pieces []model.Piece) string {
 }
 
 // refusal returns the statements that handle the limiter's error, which is in the variable err. They return the error, or, if the
-// call is refused, call the fallback unless it is nil. A method without an error result calls its fallback for every error.
+// call is refused, call the fallback unless it is nil. A method without an error result calls its fallback for every error:
+//
+//	if errors.Is(err, ratelimit.ErrTooManyRequests) {
+//		return sendLater(ctx, phone)
+//	}
+//	return err
 func (w *writer) refusal(err string) string {
 	fallback := w.method.Fallback
 	if fallback == nil {
@@ -108,7 +117,9 @@ func (w *writer) refusal(err string) string {
 	return "if " + is + " {\n" + instead + "\n}\n" + failure
 }
 
-// described returns the statements of leave for the error in the variable err, with the message of the rule that the error is about.
+// described returns the statements of leave for the error in the variable err, with the message of the rule that the error is about:
+//
+//	return wrap.Describe(err, wrap.AsDeclared, wrap.Printable(phone)+" has had ten codes today.")
 func (w *writer) described(err string, leave func(err string) string) string {
 	rules := describedRules(w.method)
 	if len(rules) == 0 {
@@ -134,7 +145,9 @@ func describedRules(m *model.Method) []*model.Rule {
 	return rules
 }
 
-// message returns the Go expression for the message of the error in the variable err. It escapes values of the caller.
+// message returns the Go expression for the message of the error in the variable err. It escapes values of the caller:
+//
+//	wrap.Printable(phone) + " has had ten codes today."
 func (w *writer) message(r *model.Rule, err string) string {
 	fails := false
 	text := join(r.Message, func(i int) (string, bool) {

@@ -56,18 +56,27 @@ func (p *planned) declarations(of *model.Wrapper) (decls []*jen.Statement) {
 	return decls
 }
 
-// method returns the beginning of the declaration of a method of the wrapper.
+// method returns the beginning of the declaration of a method of the wrapper:
+//
+//	func (s *LimitedSender) Send
 func (w *wrapper) method(name string) *jen.Statement {
 	return jen.Func().Params(jen.Id(w.receiver).Id("*" + w.Name + w.args)).Id(name)
 }
 
-// head returns the beginning of the declaration of the constructor or function, whose parameters have these names.
+// head returns the beginning of the declaration of the constructor or function, whose parameters have these names:
+//
+//	func NewLimitedSender(next Sender, limiter *ratelimit.Limiter)
 func (w *wrapper) head(next, limiter string) *jen.Statement {
 	begin := w.New + w.params
 	return jen.Func().Id(begin).Add(brackets(len("func  *"+begin+w.Name+w.args), next+" "+w.wrapped, limiter+" *"+w.ratelimit("Limiter")))
 }
 
-// structType declares the type of the wrapper.
+// structType declares the type of the wrapper:
+//
+//	type LimitedSender struct {
+//		next    Sender
+//		limiter *ratelimit.Limiter
+//	}
 func (w *wrapper) structType(next, limiter string) *jen.Statement {
 	var fields []jen.Code
 	for _, t := range w.Embeds {
@@ -80,7 +89,11 @@ func (w *wrapper) structType(next, limiter string) *jen.Statement {
 	return comment(typeDoc(w.Wrapper)).Type().Id(w.Name + w.params).Struct(fields...)
 }
 
-// constructor declares the function that returns a wrapper, whose fields have these names.
+// constructor declares the function that returns a wrapper, whose fields have these names:
+//
+//	func NewLimitedSender(next Sender, limiter *ratelimit.Limiter) *LimitedSender {
+//		return &LimitedSender{next: wrap.Next("sms.Sender", next), limiter: wrap.Limiter("sms.Sender", limiter, senderSendRules)}
+//	}
 func (w *wrapper) constructor(next, limiter string) *jen.Statement {
 	own := w.Name + w.args
 	free := w.block.Inside(w.imports.Names()...)
@@ -91,18 +104,24 @@ func (w *wrapper) constructor(next, limiter string) *jen.Statement {
 		Add(w.head(by, with)).Op("*").Id(own).Block(jen.Return(jen.Id(value)))
 }
 
-// checked returns a call of a function of package wrap that checks an argument of the constructor.
+// checked returns a call of a function of package wrap that checks an argument of the constructor:
+//
+//	wrap.Next("sms.Sender", next)
 func (w *wrapper) checked(fn, value string) string {
 	return w.wrap(fn) + "(" + quote(w.Scope) + ", " + value + ")"
 }
 
-// registered returns a call of a function of package wrap that checks the limiter and registers the rules of the type with it.
+// registered returns a call of a function of package wrap that checks the limiter and registers the rules of the type with it:
+//
+//	wrap.Limiter("sms.Sender", limiter, senderSendRules)
 func (w *wrapper) registered(limiter string) string {
 	return call(w.wrap("Limiter"), append([]string{quote(w.Scope), limiter}, w.ruleVars()...)...)
 }
 
 // assertion declares something that does not compile if the wrapper is outdated, with a comment that says what to do. For a generic
-// type it is a function, which needs no type arguments.
+// type it is a function, which needs no type arguments:
+//
+//	var _ Sender = (*LimitedSender)(nil)
 func (w *wrapper) assertion() *jen.Statement {
 	s := comment(wrapped("If this does not compile, " + w.Object.Name() + ` has changed: run "go tool ratelimit" in this directory.`))
 	assert := jen.Var().Id("_").Id(w.wrapped).Op("=").Parens(jen.Op("*").Id(w.Name + w.args)).Parens(jen.Nil())

@@ -43,7 +43,13 @@ var cancelled = having("Done() <-chan struct{}; Err() error; Value(any) any")
 
 // implementsContext reports whether t has the methods of a context. It works without the types of package context.
 func implementsContext(t types.Type) bool {
-	return types.Implements(t, cancelled) && types.NewMethodSet(t).Lookup(nil, "Deadline") != nil
+	deadline := types.NewMethodSet(t).Lookup(nil, "Deadline")
+	if deadline == nil || !types.Implements(t, cancelled) {
+		return false
+	}
+	sig := deadline.Type().(*types.Signature)
+	results := sig.Results()
+	return sig.Params().Len() == 0 && results.Len() == 2 && isTime(results.At(0).Type()) && types.Identical(results.At(1).Type(), truth)
 }
 
 // context lowers the name ctx in a method without a parameter of that name.
