@@ -179,7 +179,7 @@ func TestSpan(t *testing.T) {
 			_, _ = l.Allow(ctx, ratelimit.Request{Rule: ratelimit.Rule{Name: "login", Limit: 1, Per: time.Minute}, Key: "ann"})
 			span.End()
 		}
-		for i, want := range []string{"outcome=admitted,source=store", "outcome=refused,retry_after=60,rules=[\"login\"],source=store"} {
+		for i, want := range []string{"outcome=admitted,source=store", "outcome=refused,retry_after=60,rules=[login],source=store"} {
 			if got := labels(attribute.NewSet(spans.Ended()[i].Attributes()...)); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
