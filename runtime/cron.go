@@ -49,10 +49,12 @@ func cronError(text string) error {
 
 // unsupported says what to write instead of the extensions of other schedulers, or returns "".
 func unsupported(item string, f cronField) string {
-	last := strings.HasSuffix(item, "L") || strings.HasPrefix(item, "L-") || strings.HasSuffix(item, "W")
+	last := strings.HasSuffix(item, "L") || strings.HasPrefix(item, "L-") || item == "LW"
 	switch {
 	case strings.Contains(item, "#"):
 		return "the first, second or third of a weekday cannot be written; expected a day of the week, such as FRI, or days of the month"
+	case strings.HasSuffix(item, "W") && !last && f.size == 31:
+		return "the weekday next to a day cannot be written; expected the day itself, such as " + strings.TrimSuffix(item, "W")
 	case last && f.size == 31:
 		return "the last day of a month cannot be written; with the day 1, windows end when a month does"
 	case last && f.size == 7 && len(item) < 3:

@@ -68,7 +68,7 @@ func sameSchedule(t *testing.T, field int, item, same string) {
 func TestCronAdvice(t *testing.T) {
 	for expr, want := range map[string]string{
 		"0 0 0 L * *":        `found "L"; the last day of a month cannot be written; with the day 1, windows end when a month does`,
-		"0 0 0 15W * *":      "with the day 1",
+		"0 0 0 15W * *":      "expected the day itself, such as 15",
 		"0 0 * * 5L":         "the last of a weekday cannot be written",
 		"0 0 * * FRI#2":      "expected a day of the week, such as FRI",
 		"0 0 12 * * ? 2027":  `leave out the year: "0 0 12 * * ?"`,

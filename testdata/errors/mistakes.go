@@ -14,6 +14,21 @@ type X interface {
 	//ratelimit:rule key="{user}" limit=1 per=1m
 	//                     ^ a *User has no stable text form; write a field of it, such as user.ID
 	Struct(user *User) error
+	//ratelimit:rule key="{users}" limit=1 per=1m
+	//                     ^ a []*User has no stable text form; write one value of it, such as users[0].ID
+	Structs(users []*User) error
+	//ratelimit:rule key="{calls}" limit=1 per=1m
+	//                     ^ a []func() has no stable text form; write one value of it
+	Funcs(calls []func()) error
+	//ratelimit:rule key="{body}" limit=1 per=1m
+	//                     ^ a []byte has no stable text form; write string(...) around it
+	Bytes(body []byte) error
+	//ratelimit:rule key="{share}" limit=1 per=1m
+	//                     ^ a *float64 has no stable text form; write int(...) around it
+	Float(share *float64) error
+	//ratelimit:rule key="{id}" limit=1 per=1m
+	//                     ^ a *int has no stable text form; ?? "" after it gives what it points to
+	Int(id *int) error
 	//ratelimit:rule limit=1 per=1m algorithm=gcra
 	//                                        ^ unknown algorithm "gcra"; did you mean token-bucket?
 	Algorithm() error

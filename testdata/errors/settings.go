@@ -82,6 +82,12 @@ type X interface {
 	//ratelimit:rule limit=1 cron="0 0 L * *"
 	//                             ^ cron: found "L"; the last day of a month cannot be written; with the day 1, windows end when a month does
 	Last() error
+	//ratelimit:rule limit=1 cron="0 0 15W * *"
+	//                             ^ cron: found "15W"; the weekday next to a day cannot be written; expected the day itself, such as 15
+	Near() error
+	//ratelimit:rule limit=1 cron="0 0 LW * *"
+	//                             ^ cron: found "LW"; the last day of a month cannot be written; with the day 1, windows end when a month does
+	LastNear() error
 	//ratelimit:rule key="{nope}" limit=1 per=1x
 	//                     ^ unknown name nope; the method has no parameters
 	//                                         ^ unknown unit "x" in "1x"; expected ns, us, ms, s, m, h, d or w

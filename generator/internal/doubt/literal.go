@@ -36,7 +36,9 @@ func (a *analysis) literalKeys(w *model.Wrapper) {
 var (
 	word  = regexp.MustCompile(`[\pL_][\pL_\p{Nd}]*`)
 	chain = regexp.MustCompile(`[\pL_][\pL_\p{Nd}.]*(\(.*\))?`) // most expressions in keys look like this
-	value = regexp.MustCompile("^[0-9\"'`]")                    // the beginning of a number or a string
+
+	// unvaried matches the beginning of a number, a string, or a parameter that a method may lack.
+	unvaried = regexp.MustCompile("^[0-9\"'`]|^\\$env")
 )
 
 // meantBy returns advice about a template that is the same in all calls of m but was probably meant to differ. It returns "" for
@@ -45,7 +47,7 @@ func meantBy(pieces []model.Piece, m *model.Method) string {
 	var b strings.Builder
 	islands := false
 	for _, p := range pieces {
-		if p.Expr != "" && (!value.MatchString(p.Expr) || constant(p.Code) == nil) {
+		if p.Expr != "" && (!unvaried.MatchString(p.Expr) || constant(p.Code) == nil) {
 			return ""
 		}
 		islands = islands || p.Expr != ""

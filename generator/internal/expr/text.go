@@ -110,33 +110,60 @@ func (c *compiler) text(t *term) *term {
 
 // textHint says what to write instead of a value without a text form.
 func textHint(t *term) string {
-	elem := pointee(t.typ)
-	hasText := func(of types.Type) bool { return isText(of) || isBool(of) || isInt(of) }
-	switch {
-	case elem != nil && hasText(elem):
-		return `; ?? "" after it gives what it points to`
-	case is(t.typ, types.IsFloat):
-		return "; write int(...) around it"
-	case elem == nil:
-		elem = t.typ
+	of := t.typ
+	if elem := pointee(of); elem != nil {
+		of = elem
 	}
 	such := func(part string) string {
-		if !isPath(t.node) {
+		if part == "" || !isPath(t.node) {
 			return ""
 		}
 		return ", such as " + t.node.String() + part
 	}
-	switch u := elem.Underlying().(type) {
+	switch u := of.Underlying().(type) {
+	case *types.Basic:
+		if is(of, types.IsFloat) {
+			return "; write int(...) around it"
+		}
+		if hasText(of) {
+			return `; ?? "" after it gives what it points to`
+		}
 	case *types.Struct:
-		for f := range u.Fields() {
+		if field := textField(of); field != "" {
+			return "; write a field of it" + such(field)
+		}
+	case *types.Slice:
+		if isBytes(of) {
+			return "; write string(...) around it"
+		}
+		return "; write one value of it" + such(element("[0]", u.Elem()))
+	case *types.Array:
+		return "; write one value of it" + such(element("[0]", u.Elem()))
+	case *types.Map:
+		return "; write one value of it" + such(element(`["name"]`, u.Elem()))
+	}
+	return ""
+}
+
+// hasText reports whether values of a type have a text form without a method.
+func hasText(t types.Type) bool { return isText(t) || isBool(t) || isInt(t) }
+
+// element returns an index, and the field of the element if only that has a text form. It returns "" if neither has one.
+func element(index string, of types.Type) string {
+	if field := textField(of); field != "" || hasText(of) || isAny(of) {
+		return index + field
+	}
+	return ""
+}
+
+// textField returns the first field of a struct that has a text form, as in .Name, or "".
+func textField(t types.Type) string {
+	if s, ok := aggregate(t).(*types.Struct); ok {
+		for f := range s.Fields() {
 			if hasText(f.Type()) && f.Exported() {
-				return "; write a field of it" + such("."+f.Name())
+				return "." + f.Name()
 			}
 		}
-	case *types.Slice, *types.Array:
-		return "; write one value of it" + such("[0]")
-	case *types.Map:
-		return "; write one value of it" + such(`["name"]`)
 	}
 	return ""
 }
