@@ -14,6 +14,7 @@
 //
 //   - values that reach a generated constructor, directly or by way of variables, fields, parameters and results;
 //   - decorators: types that hold a value which may be the wrapper, such as a field of the interface type;
+//   - results of methods that a wrapper calls, and arguments of functions that these methods get: the wrapper limits them;
 //   - tests, and the package that declares the interface, unless that is package main;
 //   - a line that ends with //ratelimit:bare and a reason.
 //
@@ -133,10 +134,40 @@ func (c *checker) missing(at inspector.Cursor, t transfer) *limited {
 	}
 	l := c.limited[source.TypeName(t.to)]
 	isWrapper := c.wrappers[source.TypeName(t.from)] != nil
-	if l == nil || c.isOwn(l) || isWrapper || t.from == types.Typ[types.UntypedNil] || c.decorates(t.value, t.from, l) {
+	if l == nil || c.isOwn(l) || isWrapper || t.from == types.Typ[types.UntypedNil] || c.handsOut(at, t) || c.decorates(t.value, t.from, l) {
 		return nil
 	}
 	return l
+}
+
+// handsOut reports whether a method that a wrapper calls hands out a value, as a result or to a function that it got. The wrapper limits it.
+func (c *checker) handsOut(at inspector.Cursor, t transfer) bool {
+	for around := range at.Enclosing((*ast.FuncDecl)(nil)) {
+		fn := c.TypesInfo.Defs[around.Node().(*ast.FuncDecl).Name].(*types.Func)
+		out := t.owner == fn
+		if call, ok := at.Node().(*ast.CallExpr); ok {
+			param, _ := c.variable(call.Fun).(*types.Var)
+			out = slices.Contains(variables(fn.Signature().Params()), param)
+		}
+		return out && c.isWrapped(fn)
+	}
+	return false
+}
+
+// isWrapped reports whether a method belongs to an annotated struct, or to an implementation of an annotated interface that has it.
+func (c *checker) isWrapped(fn *types.Func) bool {
+	recv := fn.Signature().Recv()
+	if recv == nil {
+		return false
+	}
+	for annotated := range c.limited {
+		i, ok := annotated.Type().Underlying().(*types.Interface)
+		has := ok && types.NewMethodSet(i).Lookup(fn.Pkg(), fn.Name()) != nil
+		if has && types.Implements(recv.Type(), i) || source.TypeName(recv.Type()) == annotated {
+			return true
+		}
+	}
+	return false
 }
 
 // isOwn reports whether a package that is not main declares the type itself, and so may use it bare.
