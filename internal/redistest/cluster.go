@@ -2,8 +2,6 @@ package redistest
 
 import (
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -24,7 +22,7 @@ func StartCluster(t testing.TB, n int, args ...string) Cluster {
 		c = append(c, s)
 	}
 	for _, s := range c[1:] {
-		s.Do("CLUSTER MEET " + c[0].busAddr())
+		s.meet(c[0])
 	}
 	for _, s := range c {
 		s.waitJoined(n)
@@ -41,22 +39,14 @@ func (c Cluster) Addrs() []string {
 	return addrs
 }
 
-// startNode also finds a free port for the cluster bus. The default, the port of the server plus 10000, may be taken or out of range.
 func startNode(t testing.TB, args []string) *Server {
 	t.Helper()
-	return Start(t, append([]string{
-		"--cluster-enabled", "yes", "--cluster-node-timeout", "5000", "--cluster-port", strconv.Itoa(freePort(t)),
-	}, args...)...)
+	return Start(t, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "5000"}, args...)...)
 }
 
-// busAddr returns the address for CLUSTER MEET: host, port and bus port.
-func (s *Server) busAddr() string {
-	host, port, err := net.SplitHostPort(s.Addr)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	bus := s.Do("CONFIG GET cluster-port")
-	return fmt.Sprintf("%s %s %s", host, port, strings.TrimPrefix(bus, "cluster-port\n"))
+// meet makes the server join the cluster of another one.
+func (s *Server) meet(other *Server) {
+	s.Do("CLUSTER MEET " + strings.Replace(other.Addr, ":", " ", 1))
 }
 
 // waitJoined waits until the server knows n nodes and the owners of all slots.

@@ -18,7 +18,7 @@ func (c Cluster) Replicate(t testing.TB, args ...string) Cluster {
 	var replicas Cluster
 	for range c {
 		r := startNode(t, args)
-		r.Do("CLUSTER MEET " + c[0].busAddr())
+		r.meet(c[0])
 		replicas = append(replicas, r)
 	}
 	for i, r := range replicas {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os/exec"
 	"slices"
@@ -46,7 +47,7 @@ func Start(t testing.TB, args ...string) *Server {
 	var err error
 	for range startTries {
 		// Another process may take the port before the server binds it. Then the server ends, and Start tries the next port.
-		s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(t)))
+		s.Addr = net.JoinHostPort("127.0.0.1", freePort(t))
 		if err = s.run(); err == nil {
 			return s
 		}
@@ -150,12 +151,17 @@ func findBinary(t testing.TB) string {
 	return ""
 }
 
-func freePort(t testing.TB) int {
+// freePort returns a free port of 12000 to 21999. A cluster's bus has the port that is 10000 higher. Systems give connections ports from 32768 on,
+// so no connection takes the port of a server that is stopped.
+func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		port := strconv.Itoa(12_000 + rand.IntN(10_000))
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
+			_ = l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal("no port is free")
+	return ""
 }
