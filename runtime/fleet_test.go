@@ -121,7 +121,7 @@ func TestTheFleetShowsNoSubject(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
-	l := ratelimit.New(redisstore.New(client, redisstore.WithStats()), ratelimit.WithPrefix("p"), ratelimit.WithSubjectHash(make([]byte, 32)))
+	l := ratelimit.New(redisstore.New(client, redisstore.WithStats(), redisstore.WithTimeout(time.Minute)), ratelimit.WithPrefix("p"), ratelimit.WithSubjectHash(make([]byte, 32)))
 	ctx, limit, q := ratelimit.WithActor(t.Context(), "kim", "abuse"), int64(2), ratelimit.Request{
 		Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour}, Key: "eve@example.org",
 	}

@@ -100,7 +100,7 @@ func fillFleet(t *testing.T, addr string) (rules []ratelimit.Rule) {
 	for i := range 990 {
 		rules = append(rules, ratelimit.Rule{Name: fmt.Sprintf("a.rather.long.name.of.a.rule.%d", i), Key: "{tenant}", Limit: 100, Per: time.Hour})
 	}
-	l := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("shop"))
+	l := ratelimit.New(redisstore.New(client, redisstore.WithTimeout(time.Minute)), ratelimit.WithPrefix("shop"))
 	if err := l.Check(rules...); err != nil {
 		t.Fatal(err)
 	}

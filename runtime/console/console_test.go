@@ -31,7 +31,9 @@ func kim(*http.Request) (string, error) { return "kim", nil }
 
 // stores are the stores that a console shows.
 var stores = map[string]func(testing.TB) ratelimit.Store{
-	"redis":  func(t testing.TB) ratelimit.Store { return redisstore.New(startRedis(t), redisstore.WithStats()) },
+	"redis": func(t testing.TB) ratelimit.Store {
+		return redisstore.New(startRedis(t), redisstore.WithStats(), redisstore.WithTimeout(time.Minute))
+	},
 	"memory": func(testing.TB) ratelimit.Store { return memstore.New() },
 }
 
@@ -154,7 +156,7 @@ func TestSubjectInTime(t *testing.T) {
 func TestTimesAreDenied(t *testing.T) {
 	client := startRedis(t)
 	client.Do(t.Context(), "ACL", "SETUSER", "default", "-lrange")
-	l, h := open(t, redisstore.New(client))
+	l, h := open(t, redisstore.New(client, redisstore.WithTimeout(time.Minute)))
 	if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: sms, Key: "ann"}); err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func TestTransportPausesOthers(t *testing.T) {
 	open := func() *ratelimit.Limiter {
 		client := redis.NewClient(&redis.Options{Addr: server.Addr})
 		t.Cleanup(func() { _ = client.Close() })
-		return ratelimit.New(redisstore.New(client))
+		return ratelimit.New(redisstore.New(client, redisstore.WithTimeout(time.Minute)))
 	}
 	hasty := []ratelimit.Rule{api[0]}
 	hasty[0].Wait = 0
