@@ -72,7 +72,8 @@ func (t *tool) printACL(ctx context.Context, _ []string) error {
 	if t.isCluster() {
 		p.Required = union(p.Required, sharded)
 	}
-	if reports, err := t.fleet.Reports(ctx); err == nil && len(reports) > 0 {
+	processes, _ := t.fleet.Processes(ctx) // without any there are no reports
+	if reports, err := t.fleet.Reports(ctx, processes); err == nil && len(reports) > 0 {
 		p.Statistics = statistics
 	}
 	return t.print(p, t.aclLines(&p)...)

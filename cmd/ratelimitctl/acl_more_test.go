@@ -190,7 +190,9 @@ func TestACLForStatistics(t *testing.T) {
 		t.Errorf("nothing is in use, but it prints %q", p.Statistics)
 	}
 	published := func(name string) bool {
-		reports, err := redisstore.New(admin).Fleet(name).Reports(t.Context())
+		f := redisstore.New(admin).Fleet(name)
+		processes, _ := f.Processes(t.Context()) // without any there are no reports
+		reports, err := f.Reports(t.Context(), processes)
 		return err == nil && len(reports) > 0
 	}
 	all, _ := limiterOf(permit(t, server, "ACL SETUSER ratelimit on >x ~counts* +@all", "counts", "", ""), redisstore.WithStats())

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -10,8 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // startConsole runs "ratelimitctl serve" until the test ends, and returns what it prints.
@@ -84,6 +88,36 @@ func TestServe(t *testing.T) {
 	}
 	if code, _ := fetch(t, http.DefaultClient, "POST", at+"change", formFields.Encode(), "Sec-Fetch-Site: same-origin", "Content-Type: application/x-www-form-urlencoded"); code != 404 {
 		t.Errorf("a change without -write: %d", code)
+	}
+}
+
+// It reads all settings before it listens, so that the first pages take at most 20 commands.
+func TestServeReadsSettingsFirst(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	f.known(map[string]string{"login": ruleText(login)})
+	var requests []ratelimit.Request
+	for i := range 1500 { // reading them takes 30 commands
+		requests = append(requests, ratelimit.Request{Rule: login, Key: fmt.Sprint("key", i)})
+	}
+	if err := f.Block(ratelimit.WithActor(t.Context(), "ada", "r"), time.Hour, requests...); err != nil {
+		t.Fatal(err)
+	}
+	at := strings.TrimPrefix(startConsole(t, server.Addr, "-listen", "127.0.0.1:0"), "the console is at ")
+	sent := func() (n int64) {
+		fields := redisinfo.Fields(f.client.Info(t.Context(), "commandstats").Val())
+		for name, field := range fields {
+			if !strings.HasPrefix(name, "cmdstat_client") && name != "cmdstat_hello" && name != "cmdstat_info" {
+				n += redisinfo.Number(redisinfo.List(field), "calls")
+			}
+		}
+		return n
+	}
+	for _, path := range []string{"", "rules", "rule?name=login", "live", "changes"} {
+		before := sent()
+		if code, _ := fetch(t, http.DefaultClient, "GET", at+path, ""); code != 200 || sent()-before > 20 {
+			t.Errorf("%s: %d, %d commands", path, code, sent()-before)
+		}
 	}
 }
 

@@ -73,7 +73,7 @@ func (t *tool) frame(ctx context.Context) (*frame, error) {
 	if err != nil {
 		return nil, err
 	}
-	reports, err := t.fleet.Reports(ctx)
+	reports, err := t.fleet.Reports(ctx, processes)
 	if err != nil {
 		return nil, err
 	}

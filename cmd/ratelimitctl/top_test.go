@@ -97,10 +97,10 @@ func TestTop(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	reader := newFleet(t, server.Addr)
-	reports := redisstore.New(reader.client).Fleet("ratelimit")
+	reader := redisstore.New(newFleet(t, server.Addr).client).Fleet("ratelimit")
 	redistest.Eventually(t, "both processes publish", func() bool {
-		all, err := reports.Reports(t.Context())
+		processes, _ := reader.Processes(t.Context()) // without any there are no reports
+		all, err := reader.Reports(t.Context(), processes)
 		return err == nil && len(all) == 2
 	})
 	var f frame

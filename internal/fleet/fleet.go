@@ -78,7 +78,9 @@ type Fleet struct {
 	turn     chan struct{} // holds a value while the settings below are read or written
 	changed  known
 	unlogged []line
-	panicked bool     // a panic was logged
+	panicked bool      // a panic was logged
+	heard    []Process // as Processes returned them last
+	heardAt  time.Time
 	done     []Change // of a store in this process: the changes, the newest first
 
 	mu   sync.Mutex

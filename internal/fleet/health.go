@@ -18,6 +18,8 @@ type Health struct {
 	RoundTrip time.Duration // of one command
 	Memory    int64         // bytes in use; 0 if the server does not say
 	MaxMemory int64         // 0 if there is no bound, or the server does not say
+	Epoch     string        // of the settings; "" if nothing was ever set, or the store lost all
+	Version   int64         // of the newest setting
 }
 
 // IsLocal reports whether the store is in this process.
@@ -29,10 +31,12 @@ func (f *Fleet) Health(ctx context.Context) (h Health, err error) {
 		return h, f.Status().Err
 	}
 	began := time.Now()
-	if _, err := f.server.Do(ctx, Command{"MGET", f.keys.epoch, f.keys.version}); err != nil {
+	replies, err := f.server.Do(ctx, Command{"MGET", f.keys.epoch, f.keys.version})
+	if err != nil {
 		return h, err
 	}
 	h.RoundTrip = time.Since(began)
+	h.Epoch, h.Version = looked(replies[0])
 	if replies, err := f.server.Do(ctx, Command{"INFO", "memory"}); err == nil {
 		text, _ := replies[0].(string)
 		info := redisinfo.Fields(text)

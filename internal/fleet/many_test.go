@@ -319,7 +319,11 @@ func TestHistoryOfAnotherType(t *testing.T) {
 		f.Statistics().Unlock()
 		f.Beat()
 	}
-	reports, err := f.Reports(t.Context())
+	processes, err := f.Processes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reports, err := f.Reports(t.Context(), processes)
 	if log.text() != "" || len(reports) != 1 || err != nil {
 		t.Errorf("got %+v, %v, logged %s", reports, err, log.text())
 	}

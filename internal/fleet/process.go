@@ -36,6 +36,9 @@ type Process struct {
 // processLife is how long after its last word a process counts as gone.
 const processLife = 12 * time.Second
 
+// heardFor is how long Rules goes by the processes that were read last.
+const heardFor = 2 * beatEvery
+
 // program describes the program of this process.
 var program = func() (p Process) {
 	p.Host, _ = os.Hostname()
@@ -93,7 +96,9 @@ func (f *Fleet) Processes(ctx context.Context) ([]Process, error) {
 			err = json.Unmarshal([]byte(f.word()), &p)
 			return []Process{p}, err
 		}
-		all, _, err = f.processes(ctx)
+		if all, _, err = f.processes(ctx); err == nil {
+			f.heard, f.heardAt = all, time.Now()
+		}
 		return all, err
 	})
 }

@@ -226,16 +226,12 @@ func slotsOf(sums map[sumOf]*Counts, first, last int64) []Slot {
 	return all
 }
 
-// Reports returns the last report of each process that publishes some.
-func (f *Fleet) Reports(ctx context.Context) (reports []Report, err error) {
+// Reports returns the last reports of those of the processes that publish some.
+func (f *Fleet) Reports(ctx context.Context, of []Process) (reports []Report, err error) {
 	if f.server == nil {
 		return nil, nil
 	}
-	processes, err := f.Processes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	err = each(processes, func(some []Process) error {
+	err = each(of, func(some []Process) error {
 		names := make([]string, len(some))
 		for i, p := range some {
 			names[i] = f.keys.reports + p.ID

@@ -237,9 +237,11 @@ func (f *Fleet) Rules(ctx context.Context) ([]Declared, error) {
 		if err != nil {
 			return nil, err
 		}
-		processes, _, err := f.processes(ctx)
-		if err != nil {
-			return nil, err
+		processes := f.heard
+		if time.Since(f.heardAt) > heardFor {
+			if processes, _, err = f.processes(ctx); err != nil {
+				return nil, err
+			}
 		}
 		by := declaredBy(sets, processes)
 		err = f.scan(ctx, f.keys.rules, 4*MaxRules, func(id, text string) {

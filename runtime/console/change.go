@@ -26,19 +26,28 @@ type order struct {
 
 // orders are the changes that forms may ask for, by their field do. Each returns what it did.
 var orders = map[string]struct {
-	ends bool // it needs an end
+	ends end
 	do   func(*console, context.Context, order) (string, error)
 }{
-	"reset":   {false, (*console).reset},
-	"give":    {false, (*console).give},
-	"block":   {true, (*console).block},
-	"unblock": {false, (*console).unblock},
-	"pause":   {true, (*console).pause},
-	"resume":  {false, (*console).resume},
-	"set":     {true, (*console).set},
-	"clear":   {false, (*console).clear},
-	"undo":    {false, (*console).undo},
+	"reset":   {noEnd, (*console).reset},
+	"give":    {noEnd, (*console).give},
+	"block":   {soon, (*console).block},
+	"unblock": {noEnd, (*console).unblock},
+	"pause":   {soon, (*console).pause},
+	"resume":  {noEnd, (*console).resume},
+	"set":     {soonOrNever, (*console).set},
+	"clear":   {noEnd, (*console).clear},
+	"undo":    {noEnd, (*console).undo},
 }
+
+// end is when a change must end.
+type end int
+
+const (
+	noEnd       end = iota // what it does is done
+	soon                   // within 30 days
+	soonOrNever            // whoever asks for it says "forever"
+)
 
 // change does what a form asks for, and answers with the page that it changed.
 func (c *console) change(w http.ResponseWriter, r *http.Request) {
@@ -96,15 +105,18 @@ func (c *console) obey(ctx context.Context, o order) (string, error) {
 	if problem := o.actor.Check(); problem != "" {
 		return "", wrong{problem}
 	}
-	if what.ends {
+	if what.ends != noEnd {
 		length, err := parseFor(form.Get("for"))
-		if err != nil {
+		switch {
+		case err != nil:
 			return "", wrong{err.Error()}
+		case what.ends == soon && length == 0:
+			return "", wrong{"a " + form.Get("do") + " needs an end of at most 30d"}
 		}
 		o.length = length
 	}
 	if form.Get("do") != "undo" {
-		rules, at := c.readRules(ctx)
+		rules, at := c.known.rules.get(ctx)
 		i := slices.IndexFunc(rules, func(u ratelimit.UsedRule) bool { return choice(u.Rule) == form.Get("rule") })
 		if i < 0 {
 			if at.Err != nil {
@@ -132,18 +144,7 @@ func (c *console) give(ctx context.Context, o order) (string, error) {
 	return "Up to " + count(int(n), "permit") + " given back.", o.of.Give(ctx, n, o.request())
 }
 
-// bounded returns an error unless what an order sets has an end.
-func (o order) bounded(what string) error {
-	if o.length == 0 {
-		return wrong{"a " + what + " needs an end of at most 30d"}
-	}
-	return nil
-}
-
 func (c *console) block(ctx context.Context, o order) (string, error) {
-	if err := o.bounded("block"); err != nil {
-		return "", err
-	}
 	return "Blocked for " + span(o.length) + everywhere, o.of.Block(ctx, o.length, o.request())
 }
 
@@ -152,9 +153,6 @@ func (c *console) unblock(ctx context.Context, o order) (string, error) {
 }
 
 func (c *console) pause(ctx context.Context, o order) (string, error) {
-	if err := o.bounded("pause"); err != nil {
-		return "", err
-	}
 	return "Paused for " + span(o.length) + everywhere, o.of.Pause(ctx, o.length, o.request())
 }
 
@@ -204,7 +202,7 @@ func (c *console) clear(ctx context.Context, o order) (string, error) {
 // undo brings back what was in force before the last change.
 func (c *console) undo(ctx context.Context, o order) (string, error) {
 	c.known.changes.forget()
-	all, at := c.readChanges(ctx)
+	all, at := c.known.changes.get(ctx)
 	if at.Err != nil {
 		return "", at.Err
 	}

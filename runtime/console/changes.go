@@ -13,25 +13,27 @@ type changesPage struct {
 	Changes list[change]
 	Seen    seen
 	Undo    string // identifies the last change if it can be undone
+	Last    change
 }
 
 func (c *console) changes(w http.ResponseWriter, r *http.Request) { c.showChanges(w, r, page{}) }
 
-// showChanges shows who changed what, the newest first.
+// showChanges shows who changed what, the newest first. The search is not for keys, because it is in the URL.
 func (c *console) showChanges(w http.ResponseWriter, r *http.Request, shown page) {
-	p := changesPage{Search: r.URL.Query().Get("q")}
-	all, at := c.readChanges(r.Context())
+	query := r.URL.Query()
+	p := changesPage{Search: query.Get("q")}
+	all, at := c.known.changes.get(r.Context())
 	if len(all) > 0 && kindOf(all[0]) != "" {
-		p.Undo = identity(all[0])
+		p.Undo, p.Last = identity(all[0]), change{all[0]}
 	}
 	var found []change
 	for _, one := range all {
-		text := strings.ToLower(one.Rule + " " + one.Key + " " + one.By + " " + one.What + " " + one.Reason)
+		text := strings.ToLower(one.Rule + " " + one.By + " " + one.What + " " + one.Reason)
 		if strings.Contains(text, strings.ToLower(p.Search)) {
 			found = append(found, change{one})
 		}
 	}
-	p.Changes, p.Seen = part(r, found, maxKeys), at
+	p.Changes, p.Seen = part(found, maxKeys, "changes", query), at
 	shown.Title, shown.Screen, shown.Data = "Changes", "changes", p
 	c.show(w, "changes", shown)
 }

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -63,10 +65,11 @@ func (s *sent) take() []string {
 	return names
 }
 
-// The first page of a new console takes at most 20 commands, also of a fleet of 300 processes that publish statistics.
+// The first page of a new console takes at most 20 commands, also of a fleet of 2,000 processes that publish statistics.
 func TestCommands(t *testing.T) {
+	t.Parallel()
 	addr := redistest.Start(t).Addr
-	rules := fillFleet(t, addr)
+	rules := fillFleet(t, addr, fleet.MaxProcesses)
 	for path, form := range map[string]url.Values{
 		"/": nil, "/rules": nil, "/rule?name=" + rules[7].Name: nil, "/live": nil, "/changes": nil, "/subject": {"key": {"k7"}},
 	} {
@@ -87,13 +90,40 @@ func TestCommands(t *testing.T) {
 			requireSmall(t, path, page)
 		}
 		if path == "/live" {
-			requireText(t, h, path, nil, "Sums of 300 processes")
+			requireText(t, h, path, nil, "Sums of 400 of 2,000 processes")
 		}
 	}
 }
 
-// fillFleet writes what 300 processes with statistics say of themselves, and returns the rules of all.
-func fillFleet(t *testing.T, addr string) (rules []ratelimit.Rule) {
+// A report is read once. When its process says something new, it is read again.
+func TestReportsAreReadOnce(t *testing.T) {
+	t.Parallel()
+	addr := redistest.Start(t).Addr
+	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+	defer client.Close()
+	hook := new(sent)
+	client.AddHook(hook)
+	h := console.New(ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("shop")))
+	writer := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+	defer writer.Close()
+	report := func(calls int64) fleet.Report {
+		return fleet.Report{Rules: []fleet.RuleCounts{{Name: "r", Tag: "1h", Counts: fleet.Counts{Calls: calls}}}}
+	}
+	say(t, writer, report(30))
+	requireText(t, h, "/live", nil, "r per hour 30 ")
+	hook.take()
+	for names := []string(nil); !slices.Contains(names, "hscan"); time.Sleep(50 * time.Millisecond) {
+		send(h, http.MethodGet, "/live", nil)
+		if names = hook.take(); slices.Contains(names, "mget") {
+			t.Fatalf("the reports were read again: %q", names)
+		}
+	}
+	say(t, writer, report(70))
+	requireText(t, h, "/live", nil, "r per hour 70 ")
+}
+
+// fillFleet writes what processes with statistics say of themselves, and returns the rules of all.
+func fillFleet(t testing.TB, addr string, processes int) (rules []ratelimit.Rule) {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
 	defer client.Close()
@@ -132,7 +162,7 @@ func fillFleet(t *testing.T, addr string) (rules []ratelimit.Rule) {
 		t.Fatal(err)
 	}
 	_, err = client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
-		for i := range 300 {
+		for i := range processes {
 			p.Set(t.Context(), fmt.Sprint("shop.seen:{shop}:report:process", i), text, time.Hour)
 		}
 		for field, n := range slot {
@@ -145,13 +175,13 @@ func fillFleet(t *testing.T, addr string) (rules []ratelimit.Rule) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keepAlive(t, addr)
+	keepAlive(t, addr, processes)
 	waitForRules(t, l, len(rules))
 	return rules
 }
 
-// keepAlive writes the words of 300 processes once a second until the test ends.
-func keepAlive(t *testing.T, addr string) {
+// keepAlive writes the words of processes every five seconds, as they do, until the test ends.
+func keepAlive(t testing.TB, addr string, processes int) {
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
 	ctx, stop := context.WithCancel(context.Background())
 	var beats sync.WaitGroup
@@ -159,7 +189,7 @@ func keepAlive(t *testing.T, addr string) {
 	beats.Go(func() {
 		for ctx.Err() == nil {
 			_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error {
-				for i := range 300 {
+				for i := range processes {
 					id := fmt.Sprintf("process%d", i)
 					word, err := json.Marshal(fleet.Process{Host: "host" + id, PID: i, Program: "example.com/shop", At: time.Now(), Stats: true})
 					if err != nil {
@@ -171,14 +201,14 @@ func keepAlive(t *testing.T, addr string) {
 			})
 			select {
 			case <-ctx.Done():
-			case <-time.After(time.Second):
+			case <-time.After(5 * time.Second):
 			}
 		}
 	})
 }
 
 // waitForRules waits until the limiter's beat has declared its rules.
-func waitForRules(t *testing.T, l *ratelimit.Limiter, n int) {
+func waitForRules(t testing.TB, l *ratelimit.Limiter, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		rules, err := l.Rules(t.Context())
@@ -188,5 +218,47 @@ func waitForRules(t *testing.T, l *ratelimit.Limiter, n int) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d rules, %v", len(rules), err)
 		}
+	}
+}
+
+// BenchmarkPages measures pages over 10,000 settings of keys of 128 odd bytes: the first page of a console, and one of those that follow when what
+// was read is no longer fresh.
+func BenchmarkPages(b *testing.B) {
+	addr := redistest.Start(b).Addr
+	rules := fillFleet(b, addr, 300)
+	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+	defer client.Close()
+	l := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("shop"))
+	var requests []ratelimit.Request
+	for i := range 9_900 {
+		requests = append(requests, ratelimit.Request{Rule: rules[7], Key: fmt.Sprintf("%s%05d", strings.Repeat(`"`, 123), i)})
+	}
+	if err := l.Block(ratelimit.WithActor(b.Context(), "ada", "r"), time.Hour, requests...); err != nil {
+		b.Fatal(err)
+	}
+	for _, path := range []string{"/", "/?from=5000", "/rules", "/rule?name=" + rules[7].Name, "/live", "/changes", "/subject"} {
+		method, form := http.MethodGet, url.Values(nil)
+		if path == "/subject" {
+			method, form = http.MethodPost, url.Values{"key": {requests[0].Key}}
+		}
+		show := func(b *testing.B, h http.Handler) {
+			if code, page := send(h, method, path, form); code != http.StatusOK {
+				b.Fatal(code, page)
+			}
+		}
+		b.Run("first"+path, func(b *testing.B) {
+			for b.Loop() {
+				show(b, console.New(l))
+			}
+		})
+		b.Run("later"+path, func(b *testing.B) {
+			h := console.New(l)
+			for range b.N + 2 { // after two, all reports are known
+				b.StopTimer()
+				time.Sleep(time.Second)
+				b.StartTimer()
+				show(b, h)
+			}
+		})
 	}
 }

@@ -45,6 +45,9 @@ func New(limiter *ratelimit.Limiter, options ...Option) http.Handler {
 	var view any
 	view, c.prefix, c.fleet = bridge.View(limiter)
 	c.view = view.(*ratelimit.Limiter)
+	k := &c.known
+	k.health.from, k.processes.from, k.changes.from = c.fleet.Health, c.fleet.Processes, c.fleet.Changes
+	k.rules.from, k.history.from, k.sums.from = c.readRules, c.readHistory, c.sum
 	for _, option := range options {
 		option(c)
 	}

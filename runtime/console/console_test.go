@@ -2,10 +2,12 @@ package console_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/console"
@@ -90,6 +93,12 @@ func plain(page string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(page, " "))), " ")
 }
 
+// stored is what the first screen says of each store, after three settings.
+var stored = map[string]string{
+	"redis":  "Store up asked just now Round trip",
+	"memory": "Store in this process asked just now Round trip – of one command Memory not known that of this process Decided by policy not known no statistics Processes 1",
+}
+
 // Every screen shows what is declared, what is in force, and what a subject has used.
 func TestScreens(t *testing.T) {
 	for name, store := range stores {
@@ -111,11 +120,11 @@ func TestScreens(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			requireText(t, h, "/", nil, "All is well", "override sms all keys limit 500", "block sms eve refused", "ada: ticket 7", "Processes")
+			requireText(t, h, "/", nil, stored[name], "All is well", "override sms all keys limit 500", "block sms eve refused", "ada: ticket 7", "Processes")
 			requireText(t, h, "/rules", nil, "sms {phone} per hour 10 500")
 			requireText(t, h, "/rule?name=sms", nil, "per hour {phone} 10 500 enforce", "limit 500")
 			requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "3 of 500", "override of all keys: limit 500")
-			requireText(t, h, "/subject", url.Values{"key": {"eve"}}, "blocked for 59 min", "blocked by ada, ticket 7, until")
+			requireText(t, h, "/subject", url.Values{"key": {"eve"}}, "blocked for 59m", "blocked by ada, ticket 7, until")
 			requireText(t, h, "/subject", url.Values{"key": {"zoe"}}, "paused by ada, ticket 7, until")
 			requireText(t, h, "/subject", url.Values{"key": {"bob"}}, "0 of 500")
 			requireText(t, h, "/subject", url.Values{"all": {"1"}}, "Everybody", "0 of 5")
@@ -130,6 +139,7 @@ func TestScreens(t *testing.T) {
 
 // A subject's page shows when its permits were taken, how many calls wait and until when, and how many run.
 func TestSubjectInTime(t *testing.T) {
+	t.Parallel()
 	l, h := open(t, stores["redis"](t))
 	queue := ratelimit.Rule{Name: "queue", Key: "{user}", Algorithm: ratelimit.LeakyBucket, Limit: 2, Per: time.Hour, Wait: 2 * time.Hour}
 	report := ratelimit.Rule{Name: "report", Key: "{user}", Algorithm: ratelimit.Concurrency, Limit: 4}
@@ -145,7 +155,7 @@ func TestSubjectInTime(t *testing.T) {
 		}
 	}
 	waiting.Go(func() { _, _ = l.Wait(ctx, ratelimit.Request{Rule: queue, Key: "ann"}) })
-	page := requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "3 permits taken", "calls wait for 1 permit, the first in 29 min", "2 of 4 running")
+	page := requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "3 permits taken", "1 of 1 in 59m", "calls wait for 1 permit, the first in 29m", "2 of 4 running")
 	requireClean(t, page)
 	if strips := strings.Count(page, `class="strip"`); strips != 2 {
 		t.Errorf("%d strips", strips)
@@ -165,6 +175,7 @@ func TestTimesAreDenied(t *testing.T) {
 
 // Traffic is that of all processes that publish statistics.
 func TestTraffic(t *testing.T) {
+	t.Parallel()
 	l, h := open(t, stores["redis"](t))
 	for i := range 20 {
 		if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: sms, Key: "ann"}); err != nil {
@@ -172,16 +183,153 @@ func TestTraffic(t *testing.T) {
 		}
 	}
 	requireText(t, h, "/live", nil, "sms per hour", "ann sms", "Sums of 1 process")
-	requireText(t, h, "/live?q=none", nil, "No rule matches", "No key matches")
-	requireText(t, h, "/rule?name=sms", nil, "Heaviest keys Read", "Key Decisions/s Refused/s ann")
+	requireText(t, h, "/live?q=none", nil, "No rule matches", "No key of such a rule")
+	requireText(t, h, "/rule?name=sms", nil, "Heaviest keys Read", "Most refused keys Read", "Key Decisions/s Refused/s ann")
 }
 
-// Without statistics, pages say how to turn them on.
-func TestNoStatistics(t *testing.T) {
-	_, h := open(t, redisstore.New(startRedis(t)))
-	for _, path := range []string{"/", "/rules", "/rule?name=sms", "/live"} {
-		requireText(t, h, path, nil, "redisstore.WithStats()")
+// say writes what another process counted in the last second.
+func say(t *testing.T, client *redis.Client, report fleet.Report) {
+	t.Helper()
+	report.Seconds = 1
+	text, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
 	}
+	word, err := json.Marshal(fleet.Process{Host: "h", Program: "p", At: time.Now(), Stats: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(client.Set(t.Context(), "shop.seen:{shop}:report:a", text, 0).Err(), client.HSet(t.Context(), "shop.seen:{shop}:processes", "a", word).Err()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The screen Rules shows which processes declare which limit, and which share of the calls is refused.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	for _, limit := range []int64{10, 2000} {
+		client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+		t.Cleanup(func() { _ = client.Close() })
+		l := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("shop"))
+		if err := l.Check(ratelimit.Rule{Name: "sms", Key: "{phone}", Limit: limit, Per: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		if limit > 10 {
+			say(t, client, fleet.Report{Rules: []fleet.RuleCounts{{Name: "sms", Tag: "1h", Counts: fleet.Counts{Calls: 40, Refused: 10}}}})
+			requireText(t, console.New(l), "/rules", nil, "sms {phone} per hour 10 (1 process), 2,000 (1 process) as declared enforce 40 25.0 %")
+			requireText(t, console.New(l), "/rule?name=sms", nil, "10 (1 process), 2,000 (1 process)")
+		}
+	}
+}
+
+// Undo brings back what was in force before each change that can be undone.
+func TestUndo(t *testing.T) {
+	_, h := open(t, memstore.New(), console.WithWrites(kim))
+	rows := regexp.MustCompile(`(?s)<tr><td>(?:block|pause|override)</td>.*?<td class="why">`)
+	inForce := func() string {
+		return plain(strings.Join(rows.FindAllString(first(send(h, http.MethodGet, "/", nil)), -1), "\n"))
+	}
+	change := func(page string, fields url.Values) {
+		t.Helper()
+		fields.Set("page", page)
+		fields.Set("key", "ann")
+		fields.Set("rule", "sms 1h {phone}")
+		fields.Set("reason", "r")
+		if code, shown := send(h, http.MethodPost, "/change", fields); code != http.StatusOK {
+			t.Fatalf("%v: %d %s", fields, code, plain(shown))
+		}
+	}
+	for _, do := range []url.Values{
+		{"do": {"block"}, "for": {"1h"}}, {"do": {"block"}, "for": {"2h"}}, {"do": {"unblock"}}, {"do": {"pause"}, "for": {"3h"}}, {"do": {"resume"}},
+		{"do": {"set"}, "for": {"forever"}, "limit": {"7"}}, {"do": {"set"}, "for": {"1h"}, "factor": {"2"}}, {"do": {"clear"}},
+	} {
+		before := inForce()
+		change("subject", do)
+		if inForce() == before {
+			t.Fatalf("%v changed nothing", do)
+		}
+		page := first(send(h, http.MethodGet, "/changes", nil))
+		last := html.UnescapeString(regexp.MustCompile(`name="change" value="([^"]*)"`).FindStringSubmatch(page)[1])
+		change("changes", url.Values{"do": {"undo"}, "change": {last}})
+		if got := inForce(); got != before {
+			t.Errorf("after an undo of %v, in force is %q, want %q", do, got, before)
+		}
+		change("subject", do) // the next change is made after this one
+	}
+}
+
+// The rules and keys of the screen Live are sorted by the column that is asked for.
+func TestLiveIsSorted(t *testing.T) {
+	client := startRedis(t)
+	_, h := open(t, redisstore.New(client))
+	counts := map[string]fleet.Counts{
+		"calls": {Calls: 400, Refused: 1, Failed: 1, Shadow: 1}, "fails": {Calls: 300, Refused: 2, Failed: 9, Shadow: 2},
+		"refuses": {Calls: 200, Refused: 9, Failed: 2, Shadow: 3}, "shadow": {Calls: 100, Refused: 3, Failed: 3, Shadow: 9},
+	}
+	var report fleet.Report
+	for name, n := range counts {
+		report.Rules = append(report.Rules, fleet.RuleCounts{Name: name, Tag: "1h", Counts: n, Subjects: []fleet.Subject{{Name: "key." + name, Counts: n}}})
+	}
+	say(t, client, report)
+	for by, want := range map[string]string{
+		"": "calls", "decisions": "calls", "refused": "refuses", "failed": "fails", "shadow": "shadow", "rule": "calls", "none": "calls",
+	} {
+		page := plain(requireText(t, h, "/live?by="+by, nil, "key.calls", "key.fails", "key.refuses", "key.shadow"))
+		if !strings.Contains(page, "Would refuse/s "+want+" per hour") || !strings.Contains(page, "Would refuse/s key."+want+" ") {
+			t.Errorf("by %q, the first is not %s:\n%s", by, want, page)
+		}
+	}
+}
+
+// The first screen shows the epoch and the version of the settings, and how many calls the failure policies decided in ten minutes.
+func TestStoreTiles(t *testing.T) {
+	t.Parallel()
+	client := startRedis(t)
+	l, h := open(t, redisstore.New(client))
+	slot := time.Now().Unix() / 5
+	for n := slot - 130; n <= slot; n++ { // ten minutes are 120 of them
+		client.HSet(t.Context(), fmt.Sprint("shop.seen:{shop}:history:", n/24), fmt.Sprintf("%d failed sms 1h", n), 10)
+	}
+	requireText(t, h, "/", nil, "no epoch: nothing was ever set", "MB no bound")
+	if err := l.Block(t.Context(), time.Hour, ratelimit.Request{Rule: sms, Key: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	epoch := client.Get(t.Context(), "shop.fleet:{shop}:epoch").Val()
+	page := plain(requireText(t, h, "/", nil, "epoch "+epoch+" , version 1", "calls in ten minutes"))
+	found := regexp.MustCompile(`Decided by policy ([0-9,]+) `).FindStringSubmatch(page)
+	if n := strings.ReplaceAll(found[1], ",", ""); n != "1200" && n != "1190" { // the last slot may have begun meanwhile
+		t.Errorf("the failure policies decided %s calls", n)
+	}
+}
+
+// Each list says how old it is, also if the store is lost.
+func TestAges(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	_, h := open(t, redisstore.New(client, redisstore.WithStats()))
+	ages := map[string]int{"/": 3, "/rules": 1, "/rule?name=sms": 5, "/live": 2, "/changes": 1}
+	require := func(age string, paths ...string) {
+		t.Helper()
+		for _, path := range paths {
+			var page string
+			want := ages[path]
+			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+				_, page = send(h, http.MethodGet, path, nil)
+				if strings.Count(page, `<p class="`+age) == want {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("%s has not %d times %q:\n%s", path, want, age, plain(page))
+				}
+			}
+		}
+	}
+	require(`seen">Read `, slices.Collect(maps.Keys(ages))...)
+	server.Stop()
+	require(`seen bad">Cannot be read now; this is from `, "/rule?name=sms")
 }
 
 var methods = []string{
@@ -381,6 +529,7 @@ var (
 
 // No key, reason or actor becomes part of a page's markup.
 func TestNastyKeysAreEscaped(t *testing.T) {
+	t.Parallel()
 	l, h := open(t, memstore.New(), console.WithWrites(kim))
 	for i, text := range nasty() {
 		if i < 20 {
@@ -391,7 +540,9 @@ func TestNastyKeysAreEscaped(t *testing.T) {
 		}
 		_, page := send(h, http.MethodPost, "/subject", url.Values{"key": {text}})
 		requireClean(t, page)
-		requireClean(t, first(send(h, http.MethodGet, "/rules?q="+url.QueryEscape(text), nil)))
+		if i%10 == 0 {
+			requireClean(t, first(send(h, http.MethodGet, "/rules?q="+url.QueryEscape(text), nil)))
+		}
 	}
 	for _, path := range []string{"/", "/changes", "/rule?name=sms"} {
 		requireClean(t, first(send(h, http.MethodGet, path, nil)))
@@ -423,6 +574,58 @@ func requireClean(t *testing.T, page string) {
 	}
 	if strings.Contains(page, "\x00") {
 		t.Fatal("the page has a zero byte")
+	}
+}
+
+// No link and no form puts a key into a URL, and no search that is in a URL finds one.
+func TestSubjectsAreInNoURL(t *testing.T) {
+	t.Parallel()
+	l, h := open(t, stores["redis"](t), console.WithWrites(kim))
+	if err := l.Block(ratelimit.WithActor(t.Context(), "ada", "r"), time.Hour, ratelimit.Request{Rule: sms, Key: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: sms, Key: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	address := regexp.MustCompile(` (?:href|src|action)="[^"]*ann|method="get"[^>]*>[^/]*ann`)
+	for _, path := range []string{"/", "/rule?name=sms", "/live", "/changes"} {
+		if page := requireText(t, h, path, nil, " ann "); address.MatchString(page) {
+			t.Errorf("%s has a key in a URL: %s", path, address.FindString(page))
+		}
+	}
+	requireText(t, h, "/live?q=ann", nil, "No rule matches")
+	requireText(t, h, "/changes?q=ann", nil, "No change has")
+}
+
+// The console shows nothing of other prefixes on the same store.
+func TestOtherPrefixes(t *testing.T) {
+	t.Parallel()
+	client := startRedis(t)
+	_, h := open(t, redisstore.New(client, redisstore.WithStats()))
+	var others []http.Handler
+	for _, prefix := range []string{"shop2", "sho", "shop:sms", "*"} {
+		l := ratelimit.New(redisstore.New(client, redisstore.WithStats()), ratelimit.WithPrefix(prefix))
+		other := ratelimit.Rule{Name: "other", Key: "{phone}", Limit: 10, Per: time.Hour}
+		ctx := ratelimit.WithActor(t.Context(), "mallory", "other")
+		if err := l.Block(ctx, time.Hour, ratelimit.Request{Rule: other, Key: "bob"}, ratelimit.Request{Rule: sms, Key: "bob"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: sms, Key: "ann"}); err != nil {
+			t.Fatal(err)
+		}
+		others = append(others, console.New(l))
+	}
+	for _, other := range others {
+		requireText(t, other, "/live", nil, " ann ")
+	}
+	for _, path := range []string{"/", "/rules", "/rule?name=sms", "/live", "/changes"} {
+		if page := requireText(t, h, path, nil, "Read just now."); strings.Contains(page, "other") || strings.Contains(page, "mallory") || strings.Contains(page, "bob") ||
+			strings.Contains(page, "ann<") {
+			t.Errorf("%s shows another prefix:\n%s", path, plain(page))
+		}
+	}
+	for _, key := range []string{"ann", "bob"} {
+		requireText(t, h, "/subject", url.Values{"key": {key}}, "0 of 10", "Nothing is counted for this key")
 	}
 }
 
@@ -482,9 +685,9 @@ func TestParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string][]string{
-		"/rules?q=part":          {"1 to 100 of 250 rules", "part000", `href="?from=100&amp;q=part"`},
-		"/rules?q=part&from=100": {"101 to 200 of 250 rules", "part100", `href="?from=0&amp;q=part"`, `href="?from=200&amp;q=part"`},
-		"/rules?q=part&from=999": {"201 to 250 of 250 rules", "part249", `href="?from=100&amp;q=part"`},
+		"/rules?q=part":          {"1 to 100 of 250 rules", "part000", `href="rules?from=100&amp;q=part"`},
+		"/rules?q=part&from=100": {"101 to 200 of 250 rules", "part100", `href="rules?from=0&amp;q=part"`, `href="rules?from=200&amp;q=part"`},
+		"/rules?q=part&from=999": {"201 to 250 of 250 rules", "part249", `href="rules?from=100&amp;q=part"`},
 		"/rules?q=part&from=-7":  {"1 to 100 of 250 rules"},
 	} {
 		page := first(send(h, http.MethodGet, path, nil))
@@ -492,6 +695,36 @@ func TestParts(t *testing.T) {
 			if !strings.Contains(page, text) && !strings.Contains(plain(page), text) {
 				t.Errorf("%s lacks %q", path, text)
 			}
+		}
+	}
+}
+
+// The links of a long table also work on the page that answers a form, and lead to all settings of a rule.
+func TestPartsAfterAChange(t *testing.T) {
+	l, h := open(t, memstore.New(), console.WithWrites(kim))
+	var requests []ratelimit.Request
+	for i := range 60 {
+		requests = append(requests, ratelimit.Request{Rule: sms, Key: fmt.Sprintf("key%02d", i)})
+	}
+	for _, r := range requests {
+		if err := l.Block(ratelimit.WithActor(t.Context(), "ada", "r"), time.Hour, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	form := url.Values{"do": {"set"}, "name": {"sms"}, "rule": {"sms 1h {phone}"}, "limit": {"7"}, "for": {"1h"}, "reason": {"r"}}
+	for page, want := range map[string]string{"rule": "key59", "changes": "key00"} {
+		form.Set("page", page)
+		next, found := 0, false
+		for _, shown := send(h, http.MethodPost, "/change", form); !found && next < 3; next++ {
+			link := regexp.MustCompile(`<a href="([^"]*)">next</a>`).FindStringSubmatch(shown)
+			if link == nil {
+				break
+			}
+			_, shown = send(h, http.MethodGet, "/"+html.UnescapeString(link[1]), nil)
+			found = strings.Contains(shown, want)
+		}
+		if !found {
+			t.Errorf("after a change, the links of the page %s do not lead to %s", page, want)
 		}
 	}
 }
@@ -505,6 +738,7 @@ func requireSmall(t *testing.T, what, page string) {
 
 // A store that is lost leaves the last figures on the page, with their age.
 func TestLostStore(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })

@@ -6,7 +6,7 @@ import (
 )
 
 // policy lets pages load only what the console itself serves.
-const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 // guarded sets the headers of all responses, and refuses POST requests that another origin sent.
 func guarded(next http.Handler) http.Handler {

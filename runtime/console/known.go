@@ -1,9 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,13 +22,15 @@ type known struct {
 	health    read[fleet.Health]
 	rules     read[[]ratelimit.UsedRule]
 	processes read[[]fleet.Process]
-	reports   read[[]fleet.Report]
+	sums      read[sums]
+	reports   map[string]fleet.Report // those in sums, by process
 	changes   read[[]fleet.Change]
 	history   read[[]fleet.Slot]
 }
 
-// read is a value that was read from the store.
+// read is a value that is read from the store.
 type read[T any] struct {
+	from  func(context.Context) (T, error)
 	mu    sync.Mutex
 	value T
 	at    time.Time // when it was read; zero if it never was
@@ -37,13 +39,13 @@ type read[T any] struct {
 }
 
 // get returns the value, and reads it again if it is older than fresh. Callers who come meanwhile wait for the same reply.
-func (r *read[T]) get(ctx context.Context, from func(context.Context) (T, error)) (T, seen) {
+func (r *read[T]) get(ctx context.Context) (T, seen) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Since(r.tried) >= fresh {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
-		value, err := from(ctx)
+		value, err := r.from(ctx)
 		if r.tried, r.err = time.Now(), err; err == nil {
 			r.value, r.at = value, r.tried
 		}
@@ -63,43 +65,36 @@ func (s seen) Age() time.Duration { return time.Since(s.At) }
 // Never reports whether there is no figure.
 func (s seen) Never() bool { return s.At.IsZero() }
 
-func (c *console) readRules(ctx context.Context) ([]ratelimit.UsedRule, seen) {
-	return c.known.rules.get(ctx, c.view.Rules)
+// worse returns the age of figures that were read together with others.
+func (s seen) worse(other seen) seen {
+	if other.Err != nil || s.Err == nil && other.At.Before(s.At) {
+		return other
+	}
+	return s
 }
 
-func (c *console) readProcesses(ctx context.Context) ([]fleet.Process, seen) {
-	return c.known.processes.get(ctx, c.fleet.Processes)
-}
-
-func (c *console) readReports(ctx context.Context) ([]fleet.Report, seen) {
-	return c.known.reports.get(ctx, c.fleet.Reports)
-}
-
-func (c *console) readChanges(ctx context.Context) ([]fleet.Change, seen) {
-	return c.known.changes.get(ctx, c.fleet.Changes)
-}
-
-func (c *console) readHealth(ctx context.Context) (fleet.Health, seen) {
-	return c.known.health.get(ctx, c.fleet.Health)
+// readRules reads the processes first, so that the rules need not read them again.
+func (c *console) readRules(ctx context.Context) ([]ratelimit.UsedRule, error) {
+	if _, at := c.known.processes.get(ctx); at.Err != nil {
+		return nil, at.Err
+	}
+	return c.view.Rules(ctx)
 }
 
 // readHistory reads only the slots that may have changed.
-func (c *console) readHistory(ctx context.Context) ([]fleet.Slot, seen) {
-	h := &c.known.history
-	return h.get(ctx, func(ctx context.Context) ([]fleet.Slot, error) {
-		var since time.Time
-		old := h.value
-		if n := len(old) - 2; n > 0 {
-			since, old = old[n].At, old[:n]
-		}
-		news, err := c.fleet.History(ctx, since)
-		if err != nil || len(news) == 0 {
-			return nil, err
-		}
-		first := news[len(news)-1].At.Add(-fleet.HistoryLength)
-		old = slices.DeleteFunc(slices.Clone(old), func(s fleet.Slot) bool { return !s.At.After(first) })
-		return append(old, news...), nil
-	})
+func (c *console) readHistory(ctx context.Context) ([]fleet.Slot, error) {
+	var since time.Time
+	old := c.known.history.value
+	if n := len(old) - 2; n > 0 {
+		since, old = old[n].At, old[:n]
+	}
+	news, err := c.fleet.History(ctx, since)
+	if err != nil || len(news) == 0 {
+		return nil, err
+	}
+	first := news[len(news)-1].At.Add(-fleet.HistoryLength)
+	old = slices.DeleteFunc(slices.Clone(old), func(s fleet.Slot) bool { return !s.At.After(first) })
+	return append(old, news...), nil
 }
 
 // follow returns the settings that hold. Reading what has not changed is one command.
@@ -107,8 +102,14 @@ func (c *console) follow(ctx context.Context) ([]*fleet.Setting, seen) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := c.fleet.Follow(ctx)
-	settings := slices.SortedFunc(c.fleet.InForce().All(), func(a, b *fleet.Setting) int { return strings.Compare(a.Name(), b.Name()) })
-	return settings, seen{At: time.Now(), Err: err}
+	settings := slices.SortedFunc(c.fleet.InForce().All(), func(a, b *fleet.Setting) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key))
+	})
+	at := c.fleet.Read()
+	if c.fleet.IsLocal() {
+		at = time.Now()
+	}
+	return settings, seen{at, err}
 }
 
 // forget makes the next get read the value again.

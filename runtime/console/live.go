@@ -18,20 +18,21 @@ type livePage struct {
 // Sorts are the names of the columns.
 func (livePage) Sorts() []string { return []string{"decisions", "refused", "failed", "shadow", "rule"} }
 
-// live shows what is decided now: the rules and the keys with the most decisions.
+// live shows what is decided now: the rules and the keys with the most decisions. The search is for rules, because it is in the URL.
 func (c *console) live(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	p := livePage{recent: c.recent(r.Context()), Search: query.Get("q"), By: query.Get("by")}
 	if traffic.Columns[p.By] == nil {
 		p.By = "decisions"
 	}
-	search, by := strings.ToLower(p.Search), traffic.Columns[p.By]
-	matches := func(text string) bool { return strings.Contains(strings.ToLower(text), search) }
-	p.Rules = p.Sums.Rules(by, func(n traffic.Named) bool { return matches(n.Rule) })
+	by, wanted := traffic.Columns[p.By], func(n traffic.Named) bool {
+		return strings.Contains(strings.ToLower(n.Rule), strings.ToLower(p.Search))
+	}
+	p.Rules = p.Sums.Rules(by, wanted)
 	p.Rules = p.Rules[:min(len(p.Rules), maxKeys)]
 	if p.By == "rule" {
 		by = traffic.Columns["decisions"]
 	}
-	p.Keys = p.Sums.Keys(by, maxKeys, func(k *traffic.OfKey) bool { return matches(k.Rule) || matches(k.Key) })
+	p.Keys = p.Sums.Keys(by, maxKeys, func(k *traffic.OfKey) bool { return wanted(k.Named) })
 	c.show(w, "live", page{Title: "Live", Screen: "live", Refresh: 2, Data: p})
 }

@@ -22,13 +22,15 @@ type nowPage struct {
 	Shadow        []ratelimit.UsedRule // rules that refuse nothing
 	Charts        []chart
 	ChartsSeen    seen
-	Counts        bool // processes publish statistics
+	Counts        bool  // processes publish statistics
+	ByPolicy      int64 // decisions of the failure policies while the charts last
 }
 
 // process is a process of the fleet with its faults.
 type process struct {
 	fleet.Process
-	Behind int // versions of the settings that it has not followed yet
+	Behind int           // versions of the settings that it has not followed yet
+	Age    time.Duration // since it started
 }
 
 // maxSkew is how far a process's clock may be off before the page says so.
@@ -44,11 +46,13 @@ func (c *console) now(w http.ResponseWriter, r *http.Request) {
 func (c *console) nowPage(r *http.Request) *nowPage {
 	ctx := r.Context()
 	p := &nowPage{}
-	p.Health, p.HealthSeen = c.readHealth(ctx)
+	p.Health, p.HealthSeen = c.known.health.get(ctx)
 	settings, at := c.follow(ctx)
-	p.Settings, p.SettingsSeen = part(r, settings, maxKeys), at
-	p.addProcesses(c.readProcesses(ctx))
-	rules, _ := c.readRules(ctx)
+	p.Settings, p.SettingsSeen = part(settings, maxKeys, "./", r.URL.Query()), at
+	processes, at := c.known.processes.get(ctx)
+	p.addProcesses(processes, c.fleet.Now())
+	p.ProcessesSeen = at
+	rules, _ := c.known.rules.get(ctx)
 	for _, rule := range rules {
 		if rule.Mode != ratelimit.ModeEnforce && len(p.Shadow) < maxRows {
 			p.Shadow = append(p.Shadow, rule)
@@ -59,23 +63,27 @@ func (c *console) nowPage(r *http.Request) *nowPage {
 	return p
 }
 
-func (p *nowPage) addProcesses(found []fleet.Process, at seen) {
+func (p *nowPage) addProcesses(found []fleet.Process, now time.Time) {
 	newest := int64(0)
 	for _, f := range found {
 		newest = max(newest, f.Version)
 	}
 	all := make([]process, len(found))
 	for i, f := range found {
-		all[i] = process{f, int(newest - f.Version)}
+		all[i] = process{f, int(newest - f.Version), now.Sub(f.Start)}
 	}
 	p.Processes = list[process]{Rows: all[:min(len(all), maxRows)], Total: len(all), size: maxRows}
-	p.ProcessesSeen = at
 }
 
 func (p *nowPage) addCharts(ctx context.Context, c *console) {
-	slots, at := c.readHistory(ctx)
+	slots, at := c.known.history.get(ctx)
 	p.Charts, p.ChartsSeen = charts(slots, func(fleet.RuleCounts) bool { return true }), at
 	p.Counts = c.counts(ctx)
+	for _, s := range slots {
+		for _, r := range s.Rules {
+			p.ByPolicy += r.Failed
+		}
+	}
 }
 
 // judge says what is not well.

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
@@ -25,7 +24,7 @@ import (
 var pages embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"ago": ago, "choice": choice, "ruleName": ruleName, "bytes": inBytes, "count": count, "cut": cut, "full": fullTime, "rate": perSecond, "span": span, "share": share,
+	"ago": ago, "choice": choice, "ruleName": ruleName, "bytes": inBytes, "number": thousands, "count": count, "cut": cut, "full": fullTime, "rate": perSecond, "span": span, "share": share,
 	"shown": key.Shown, "what": whatIs, "window": traffic.PerWindow, "label": labelled,
 }).ParseFS(pages, "page/*.html"))
 
@@ -68,15 +67,15 @@ type list[T any] struct {
 	Total int // of the whole table
 	from  int // the index of the first row
 	size  int // rows of a whole part
+	path  string
 	query url.Values
 }
 
-// part returns the part of a table that begins at the row of the request's parameter "from".
-func part[T any](r *http.Request, all []T, size int) list[T] {
-	query := r.URL.Query()
+// part returns the part of a table that begins at the row of the query's parameter "from". Links to other parts go to a path.
+func part[T any](all []T, size int, path string, query url.Values) list[T] {
 	from, _ := strconv.Atoi(query.Get("from"))
 	from = max(0, min(from, len(all)-1)) / size * size
-	return list[T]{all[from:min(len(all), from+size)], len(all), from, size, query}
+	return list[T]{all[from:min(len(all), from+size)], len(all), from, size, path, query}
 }
 
 // First is the number of the first row.
@@ -101,11 +100,11 @@ func (l list[T]) Next() string {
 	return l.link(l.from + l.size)
 }
 
-// link returns the link to another part of the same table: "?from=100&q=sms".
+// link returns the link to another part of the same table: "rules?from=100&q=sms".
 func (l list[T]) link(from int) string {
 	query := maps.Clone(l.query)
 	query.Set("from", strconv.Itoa(from))
-	return "?" + query.Encode()
+	return l.path + "?" + query.Encode()
 }
 
 // Many reports whether there is more than one part.
@@ -113,41 +112,22 @@ func (l list[T]) Many() bool { return l.Total > l.size }
 
 // ago puts an age into words.
 func ago(d time.Duration) string {
-	switch d = max(0, d); {
-	case d < time.Second:
+	if d < time.Second {
 		return "just now"
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s ago", d.Seconds())
-	default:
-		return span(d) + " ago"
 	}
+	return span(d) + " ago"
 }
 
-// span puts a duration into words of at most two units: "3 min 20 s".
+// span puts a duration into words of at most two units, as forms take them: "3m20s".
 func span(d time.Duration) string {
-	units := []struct {
-		length time.Duration
-		name   string
-	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}}
-	switch {
-	case d < time.Millisecond:
-		return fmt.Sprintf("%.2f ms", d.Seconds()*1e3)
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", int64(math.Ceil(float64(d)/float64(time.Millisecond))))
-	}
-	for i, u := range units {
-		if d < u.length {
-			continue
+	for _, size := range []struct{ least, rest time.Duration }{
+		{24 * time.Hour, time.Hour}, {time.Hour, time.Minute}, {time.Second, time.Second}, {time.Millisecond, time.Millisecond},
+	} {
+		if d >= size.least {
+			return period.Format(d.Truncate(size.rest))
 		}
-		text := fmt.Sprintf("%d %s", d/u.length, u.name)
-		if i+1 < len(units) {
-			if rest := d % u.length / units[i+1].length; rest > 0 {
-				text += fmt.Sprintf(" %d %s", rest, units[i+1].name)
-			}
-		}
-		return text
 	}
-	return ""
+	return period.Format(max(0, d.Truncate(10*time.Microsecond)))
 }
 
 // count puts a number with its noun: "1 rule", "12,000 rules".
@@ -175,29 +155,30 @@ func perSecond(n float64) string {
 
 // share is a part of a whole, in percent.
 func share(part, whole float64) string {
-	if whole == 0 {
+	switch {
+	case whole == 0:
 		return "–"
+	case part == 0:
+		return "0 %"
 	}
 	return fmt.Sprintf("%.1f %%", 100*part/whole)
 }
 
 func inBytes(n int64) string {
-	unit, size := "kB", float64(n)/1e3
-	for _, next := range []string{"MB", "GB", "TB"} {
-		if size >= 1000 {
-			unit, size = next, size/1e3
-		}
+	if n < 1<<30 {
+		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
 	}
-	return fmt.Sprintf("%.3g %s", size, unit)
+	return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
 }
 
-// cut shortens a long key for a table.
+// cut shortens a long key for a table. It leaves the end, in which keys often differ.
 func cut(text string) string {
-	const most = 48
-	if utf8.RuneCountInString(text) <= most {
+	const head, tail = 28, 19
+	runes := []rune(text)
+	if len(runes) <= head+1+tail {
 		return text
 	}
-	return string([]rune(text)[:most-1]) + "…"
+	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
 }
 
 func fullTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }

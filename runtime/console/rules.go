@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -58,11 +59,13 @@ type rulesPage struct {
 
 func (c *console) rules(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
-	c.follow(ctx)
-	p := rulesPage{recent: c.recent(ctx), Search: r.URL.Query().Get("q")}
-	p.Rules = part(r, c.rows(&p.recent, func(rule *ratelimit.UsedRule) bool {
+	_, at := c.follow(ctx)
+	query := r.URL.Query()
+	p := rulesPage{recent: c.recent(ctx), Search: query.Get("q")}
+	p.Seen = p.Seen.worse(p.RulesSeen).worse(at)
+	p.Rules = part(c.rows(&p.recent, func(rule *ratelimit.UsedRule) bool {
 		return strings.Contains(strings.ToLower(rule.Name+" "+rule.Key), strings.ToLower(p.Search))
-	}), maxRows)
+	}), maxRows, "rules", query)
 	c.show(w, "rules", page{Title: "Rules", Screen: "rules", Refresh: 10, Data: p})
 }
 
@@ -89,13 +92,15 @@ func (c *console) rows(lately *recent, wanted func(*ratelimit.UsedRule) bool) (r
 
 type rulePage struct {
 	recent
-	Name       string
-	Rules      []ruleRow
-	Settings   list[*fleet.Setting] // of the rule and its keys
-	Charts     []chart
-	ChartsSeen seen
-	Heaviest   []traffic.OfKey
-	Refused    []traffic.OfKey
+	Name     string
+	Rules    []ruleRow
+	Settings list[*fleet.Setting] // of the rule and its keys
+
+	SettingsSeen seen
+	Charts       []chart
+	ChartsSeen   seen
+	Heaviest     []traffic.OfKey
+	Refused      []traffic.OfKey
 }
 
 func (c *console) rule(w http.ResponseWriter, r *http.Request) {
@@ -105,14 +110,16 @@ func (c *console) rule(w http.ResponseWriter, r *http.Request) {
 // showRule shows the rules of a name.
 func (c *console) showRule(w http.ResponseWriter, r *http.Request, name string, shown page) {
 	ctx := r.Context()
-	settings, _ := c.follow(ctx)
 	p := rulePage{recent: c.recent(ctx), Name: name}
+	settings, at := c.follow(ctx)
+	p.SettingsSeen, p.RulesSeen = at, p.RulesSeen.worse(at)
 	p.Rules = c.rows(&p.recent, func(rule *ratelimit.UsedRule) bool { return rule.Name == name })
 	if len(p.Rules) == 0 && p.RulesSeen.Err == nil {
 		w.WriteHeader(http.StatusNotFound)
 	}
-	p.Settings = part(r, slices.DeleteFunc(settings, func(s *fleet.Setting) bool { return s.Rule != name }), maxKeys)
-	slots, at := c.readHistory(ctx)
+	settings = slices.DeleteFunc(settings, func(s *fleet.Setting) bool { return s.Rule != name })
+	p.Settings = part(settings, maxKeys, "rule", url.Values{"name": {name}, "from": r.URL.Query()["from"]})
+	slots, at := c.known.history.get(ctx)
 	p.ChartsSeen = at
 	p.Charts = charts(slots, func(n fleet.RuleCounts) bool { return p.names[traffic.Named{Rule: n.Name, Window: n.Tag}].Rule == name })
 	ofRule := func(k *traffic.OfKey) bool { return k.Rule == name }

@@ -101,7 +101,7 @@ func (c *console) showSubject(w http.ResponseWriter, r *http.Request, shown page
 
 // look asks the store for the counts of the subject, in one run.
 func (p *subjectPage) look(ctx context.Context, c *console, l *ratelimit.Limiter) {
-	rules, at := c.readRules(ctx)
+	rules, at := c.known.rules.get(ctx)
 	p.Seen = at
 	c.follow(ctx)
 	for _, rule := range rules {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
@@ -11,30 +12,83 @@ import (
 
 // recent is what the processes declare, and what they decided in the last seconds.
 type recent struct {
-	*traffic.Sums
-	names     map[traffic.Named]traffic.Named
+	sums
 	rules     []ratelimit.UsedRule
 	RulesSeen seen
-	Reports   int  // processes that report
 	Counts    bool // processes count decisions
-	Seen      seen // when the reports were read
+	Seen      seen // when the sums were made
+}
+
+// sums are the sums of what processes report.
+type sums struct {
+	*traffic.Sums
+	names   map[traffic.Named]traffic.Named
+	Reports int // processes whose reports are in the sums
+	Senders int // processes that report
 }
 
 func (c *console) recent(ctx context.Context) (r recent) {
-	r.rules, r.RulesSeen = c.readRules(ctx)
-	r.names = traffic.Names(c.view, c.prefix, r.rules)
-	reports, at := c.readReports(ctx)
-	r.Sums, r.Reports, r.Seen = traffic.Sum(reports, r.names), len(reports), at
-	r.Counts = r.Reports > 0 || c.counts(ctx)
+	r.rules, r.RulesSeen = c.known.rules.get(ctx)
+	r.sums, r.Seen = c.known.sums.get(ctx)
+	if r.Sums == nil { // nothing was read yet
+		r.Sums = traffic.Sum(nil, nil)
+	}
+	r.Counts = r.Senders > 0 || c.counts(ctx)
 	return r
 }
 
 // counts reports whether processes count decisions. What those that are gone have counted is in the history.
 func (c *console) counts(ctx context.Context) bool {
-	processes, _ := c.readProcesses(ctx)
+	processes, _ := c.known.processes.get(ctx)
 	if slices.ContainsFunc(processes, func(p fleet.Process) bool { return p.Stats }) {
 		return true
 	}
-	slots, _ := c.readHistory(ctx)
+	slots, _ := c.known.history.get(ctx)
 	return slices.ContainsFunc(slots, func(s fleet.Slot) bool { return len(s.Rules) > 0 })
+}
+
+// sum adds up what the processes report.
+func (c *console) sum(ctx context.Context) (s sums, err error) {
+	rules, at := c.known.rules.get(ctx)
+	processes, other := c.known.processes.get(ctx)
+	if err := at.worse(other).Err; err != nil {
+		return s, err
+	}
+	processes = slices.DeleteFunc(slices.Clone(processes), func(p fleet.Process) bool { return !p.Stats })
+	reports, err := c.readReports(ctx, processes)
+	s.names, s.Reports, s.Senders = traffic.Names(c.view, c.prefix, rules), len(reports), len(processes)
+	s.Sums = traffic.Sum(slices.Collect(maps.Values(reports)), s.names)
+	return s, err
+}
+
+// maxReports is how many reports are read at once.
+const maxReports = 200
+
+// readReports returns the reports of processes. It reads that of a process only if the process has said something since, and those first that were
+// read longest ago.
+func (c *console) readReports(ctx context.Context, processes []fleet.Process) (map[string]fleet.Report, error) {
+	known, reports, due := c.known.reports, map[string]fleet.Report{}, []fleet.Process(nil)
+	for _, p := range processes {
+		report, ok := known[p.ID]
+		if ok {
+			reports[p.ID] = report
+		}
+		if !report.Process.At.Equal(p.At) {
+			due = append(due, p)
+		}
+	}
+	slices.SortStableFunc(due, func(a, b fleet.Process) int { return known[a.ID].Process.At.Compare(known[b.ID].Process.At) })
+	due = due[:min(len(due), maxReports)]
+	news, err := c.fleet.Reports(ctx, due)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range due {
+		reports[p.ID] = fleet.Report{Process: p} // it may have decided nothing
+	}
+	for _, report := range news {
+		reports[report.Process.ID] = report
+	}
+	c.known.reports = reports
+	return reports, nil
 }

@@ -14,12 +14,21 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
+// reportsOf returns the reports of all processes.
+func reportsOf(t *testing.T, f *fleet.Fleet) ([]fleet.Report, error) {
+	processes, err := f.Processes(t.Context())
+	if err != nil {
+		return nil, err
+	}
+	return f.Reports(t.Context(), processes)
+}
+
 // published returns the only report of a prefix, when there is one that is wanted.
 func published(t *testing.T, client redis.UniversalClient, wanted func(fleet.Report) bool) fleet.Report {
 	t.Helper()
 	f := New(client).Fleet("p")
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		reports, err := f.Reports(t.Context())
+		reports, err := reportsOf(t, f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +116,7 @@ func TestStats(t *testing.T) {
 		}
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // the process is idle now
-		if reports, err := New(client).Fleet("p").Reports(t.Context()); err != nil || len(reports) == 0 {
+		if reports, err := reportsOf(t, New(client).Fleet("p")); err != nil || len(reports) == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
