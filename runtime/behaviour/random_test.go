@@ -15,7 +15,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
-var memorySteps = flag.Int("model.memory", 20_000, "random steps to compare between the model and the in-process store")
+var memorySteps = flag.Int("model.memory", 10_000, "random steps to compare between the model and the in-process store")
 
 const sequence = 50 // steps of one random sequence
 

@@ -740,7 +740,7 @@ func requireSmall(t *testing.T, what, page string) {
 func TestLostStore(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { _ = client.Close() })
 	_, h := open(t, redisstore.New(client))
 	requireText(t, h, "/rules", nil, "sms {phone}")
