@@ -25,8 +25,8 @@ const (
 	// SlidingCounter is a SlidingWindow that counts by slices of Per. It is less exact, but never admits more than Limit, and its state
 	// has a constant size.
 	SlidingCounter
-	// Concurrency lets calls of Limit permits run at the same time. A generated wrapper gives the permits back when the method returns; by hand,
-	// [Decision.Release] does. Per is how long permits outlive a process that died; those of running methods are renewed. Permits that were
+	// Concurrency bounds the calls that run at the same time: together they hold at most Limit permits. A generated wrapper gives the permits
+	// back when the method returns; by hand, [Decision.Release] does. Per is how long permits outlive a process that died; those of running methods are renewed. Permits that were
 	// taken by hand end after Per.
 	Concurrency
 )

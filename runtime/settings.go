@@ -203,8 +203,8 @@ func (l *Limiter) change(rule *prepared, own, all *fleet.Setting) (*prepared, er
 type actor struct{}
 
 // WithActor says who changes overrides, blocks or counts with the context that it returns, and why. The store keeps both with what they set,
-// and the newest 1,000 changes by actors. Without an actor a change is the program's own: it is not in that list, and programs can have at most
-// 9,000 settings together, of 10,000. by and reason are at most 200 bytes of UTF-8 each. They are what the caller claims; nothing proves them.
+// and the newest 1,000 changes by actors. Without an actor a change is the program's own, and is not in that list. The store has room for 10,000
+// settings; those without an actor can fill 9,000 of it. by and reason are at most 200 bytes of UTF-8 each. They are what the caller claims; nothing proves them.
 func WithActor(ctx context.Context, by, reason string) context.Context {
 	return context.WithValue(ctx, actor{}, fleet.Actor{By: by, Reason: reason})
 }

@@ -100,7 +100,7 @@ func (c *console) obey(ctx context.Context, o order) (string, error) {
 		return "", wrong{fmt.Sprintf("found the order %.20q; expected one of the forms of this page", form.Get("do"))}
 	}
 	if o.actor.Reason == "" {
-		return "", wrong{"write a reason; it stands in the list of changes"}
+		return "", wrong{"write a reason; it is for the list of changes"}
 	}
 	if problem := o.actor.Check(); problem != "" {
 		return "", wrong{problem}

@@ -16,7 +16,7 @@ var assets embed.FS
 type Option func(*console)
 
 // WithWrites lets people change limits: reset counts, give permits back, block and pause keys, and override rules. actor says who sent a
-// request; its name stands in the list of changes. If actor returns an error, the request is answered 403 with the error's text, and changes
+// request; the name is in the list of changes. If actor returns an error, the request is answered 403 with the error's text, and changes
 // nothing. WithWrites panics if actor is nil.
 func WithWrites(actor func(*http.Request) (string, error)) Option {
 	if actor == nil {
