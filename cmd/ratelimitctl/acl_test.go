@@ -43,6 +43,7 @@ func permit(t *testing.T, server *redistest.Server, setUser, name, more, less st
 
 // For each kind of rule, a limiter can do everything with the commands that acl prints, and fails without any one of them.
 func TestACL(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	kinds := map[string]ratelimit.Rule{
 		"sliding":  {Limit: 50, Per: time.Hour},
@@ -99,6 +100,7 @@ func register(t *testing.T, server *redistest.Server, prefix string, rule rateli
 
 // On a cluster, a client also needs the permission to ask for the layout.
 func TestACLOfACluster(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3, "--acllog-max-len", "1000")
 	printed, setUser := aclOf(t, cluster[0].Addr, "acl")
 	as := func(name, more string) error {

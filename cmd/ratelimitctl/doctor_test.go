@@ -181,6 +181,7 @@ func TestDoctorOfClocks(t *testing.T) {
 }
 
 func TestDoctorOfACluster(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3, "--appendonly", "yes", "--slowlog-log-slower-than", "1000000")
 	text, status := ctl(t, cluster[0].Addr, "doctor")
 	if status != done || strings.Count(text, "\n") != 2+3*(len(checks)-1) || strings.Contains(text, warn) {

@@ -74,6 +74,7 @@ func TestBadImports(t *testing.T) {
 
 // After the store has lost its settings, the tool says so until an import, and changes nothing by itself.
 func TestLostSettings(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	f.allow(1, login, "ann")

@@ -88,6 +88,7 @@ func requirePrintable(t *testing.T, text string) {
 
 // top shows the decisions of several processes, and nothing after they have stopped.
 func TestTop(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	login := ratelimit.Rule{Name: "login", Limit: 3, Per: time.Hour}
 	for range 2 {
