@@ -61,8 +61,9 @@ func window(r ratelimit.Rule) string {
 	if r.Cron != "" {
 		return strings.Join(strings.Fields(r.Cron), " ")
 	}
-	if r.Algorithm == ratelimit.Concurrency { // which may have no Per
-		return strings.TrimPrefix(r.Window(), r.Algorithm.String()+":")
+	if r.Per == 0 {
+		_, length, _ := strings.Cut(r.Window(), ":")
+		return length
 	}
 	return period.Format(r.Per)
 }

@@ -1,8 +1,10 @@
 package ratelimit
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
@@ -95,6 +97,12 @@ func (r *Rule) counting() engine.Kind {
 	return kind
 }
 
+// Releases reports whether a call releases the rule's permits when it ends, as under [Concurrency]: see [Decision.Release].
+func (r Rule) Releases() bool { return r.algorithm().Row().Releases }
+
+// length returns how long the rule's window is.
+func (r *Rule) length() time.Duration { return cmp.Or(r.Per, r.algorithm().Row().Per) }
+
 // takes reports whether the rule's algorithm accepts an argument.
 func (r *Rule) takes(argument string) bool { return r.algorithm().Takes(argument) }
 
@@ -104,10 +112,14 @@ func (r *Rule) checkTakes(argument string, has bool) error {
 		return nil
 	}
 	var words []string
-	for _, kind := range engine.Algorithms() {
+	all := engine.Algorithms()
+	for _, kind := range all {
 		if kind.Takes(argument) {
-			words = append(words, kind.String())
+			words = append(words, kind.Noun())
 		}
+	}
+	if which := r.algorithm().Row().Which; which != "" && 2*len(words) > len(all) {
+		return r.wrong(argument, "does not go with %s, %s", r.what(), which)
 	}
 	return r.wrong(argument, "found %s; expected a %s", r.what(), alternatives(words))
 }

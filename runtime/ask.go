@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -47,7 +48,10 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 	claim := &c.asked.Claims[last]
 	claim.Rule, claim.Subject, claim.Member, claim.Mode, claim.Delta = rule.numbers, subject, "", engine.Mode(rule.Mode), 0
 	r.fill(claim, 0)
-	c.identify(claim)
+	claim.ID, claim.Kept = 0, c.rules != nil // the claim may have been another one before
+	if rule.row().Releases {
+		c.releases, claim.ID = true, rand.Uint64()
+	}
 	if rule.Distinct != "" {
 		claim.Member = key.Member(c.limiter.hidden(&rule.Rule, charge.Member))
 	}

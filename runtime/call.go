@@ -27,14 +27,14 @@ type status struct {
 	next    int         // the index of the rule or request to ask next
 	err     error       // why the call cannot be decided
 
-	patient       bool          // for Wait: any rule may delay the call by wait, whatever its own Wait is
-	wait          time.Duration // how long the call may wait, if it is patient
-	waits         bool          // a rule may delay the call
-	paused        bool          // a setting pauses one of its subjects
-	reports       bool          // the caller wants the quotas
-	countsRunning bool          // a rule counts calls that run
-	never         bool          // a rule of limit 0 refuses the call
-	isBlocked     bool          // one of its subjects is blocked
+	patient   bool          // for Wait: any rule may delay the call by wait, whatever its own Wait is
+	wait      time.Duration // how long the call may wait, if it is patient
+	waits     bool          // a rule may delay the call
+	paused    bool          // a setting pauses one of its subjects
+	reports   bool          // the caller wants the quotas
+	releases  bool          // a rule's permits are released when calls end
+	never     bool          // a rule of limit 0 refuses the call
+	isBlocked bool          // one of its subjects is blocked
 
 	spot   *fleet.Waiter // its position in its line, or nil
 	began  time.Time     // when it began to wait

@@ -100,7 +100,7 @@ func (c *charged) settle(ctx context.Context, costs []int64) error {
 		}
 	}
 	rules, short, err := c.adjust(ctx, settled, func(h *held, i int) (int64, bool) {
-		return totals[i], h.rule.Distinct == "" && !h.rule.countsRunning() && !kept[i]
+		return totals[i], h.rule.numbers.Kind.Takes("settle") && !kept[i]
 	})
 	if len(rules) > 0 {
 		c.limiter.tell(ctx, EventSettled, c.method, cmp.Or(err, short), rules...)
@@ -144,7 +144,7 @@ func (c *charged) adjust(ctx context.Context, to stage, total func(h *held, i in
 		if err == nil || h.isDone() {
 			h.stage = to
 		}
-		if h.rule.countsRunning() {
+		if h.rule.row().Releases {
 			h.over(c.limiter)
 		}
 		if rules[i].Cost = h.cost(); h.cost() < totals[i] && short == nil {

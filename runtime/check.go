@@ -28,7 +28,7 @@ const (
 
 var checks = []func(Rule) error{
 	Rule.checkName, Rule.checkWindow, Rule.checkLimit, Rule.checkBucket, Rule.checkDistinct, Rule.checkWait, Rule.checkMode, Rule.checkLease,
-	Rule.checkRunning, Rule.checkPause,
+	Rule.checkPause,
 }
 
 // check returns the first error of the rule. It does not parse the cron expression.
@@ -42,14 +42,19 @@ func (r Rule) check() error {
 }
 
 // Problems returns what is wrong with the rule, at most one thing for each group of fields that belong together. Validate
-// returns the first of them.
-func (r Rule) Problems() []*RuleError {
+// returns the first of them. arguments are those of its directive that are no fields, such as settle and hold.
+func (r Rule) Problems(arguments ...string) []*RuleError {
 	var all []*RuleError
-	for _, check := range append(slices.Clone(checks), Rule.checkQueue, Rule.checkCron) {
-		var wrong *RuleError
-		if errors.As(check(r), &wrong) {
+	add := func(err error) {
+		if wrong, ok := errors.AsType[*RuleError](err); ok {
 			all = append(all, wrong)
 		}
+	}
+	for _, check := range append(slices.Clone(checks), Rule.checkQueue, Rule.checkCron) {
+		add(check(r))
+	}
+	for _, argument := range arguments {
+		add(r.checkTakes(argument, true))
 	}
 	return all
 }
@@ -104,6 +109,8 @@ func (r Rule) checkWindow() error {
 		return r.wrong("per", "a rule needs a window: per=1m, or cron= for calendar times")
 	case r.Per < 0 || r.Per > maxPer || r.Per%time.Microsecond != 0:
 		return r.wrong("per", "found %s; expected whole microseconds, up to %s", period.Format(r.Per), period.Format(maxPer))
+	case r.length() < r.algorithm().Row().MinPer:
+		return r.wrong("per", "found %s; expected %s or more for %s", period.Format(r.Per), period.Format(r.algorithm().Row().MinPer), r.what())
 	}
 	return nil
 }
@@ -150,11 +157,8 @@ func (r Rule) mostLimit() int64 {
 
 // what names the kind of rule, with an article.
 func (r Rule) what() string {
-	if r.Cron != "" {
-		return "a calendar window"
-	}
-	if r.countsRunning() {
-		return "a concurrency rule"
+	if kind := r.algorithm(); kind != 0 {
+		return "a " + kind.Noun()
 	}
 	return "a " + r.Algorithm.String()
 }
@@ -231,7 +235,10 @@ func (r Rule) checkQueue() error {
 }
 
 func (r Rule) checkMode() error {
+	err := cmp.Or(r.checkTakes("block", r.Block != 0), r.checkTakes("refund", r.Refund != RefundNever))
 	switch {
+	case err != nil:
+		return err
 	case r.Mode > ModeTrigger:
 		return r.wrong("mode", "found %d; expected enforce, shadow or trigger", r.Mode)
 	case r.Mode == ModeTrigger && (!r.takes("trigger") || r.Limit == 0 && !r.Computed):
@@ -259,10 +266,8 @@ func (r Rule) checkMode() error {
 func (r Rule) checkPause() error {
 	switch {
 	case !r.Pausable:
-	case r.Cron != "":
-		return r.wrong("pause", "found cron as well; expected per=, as calendar windows end at their own times")
-	case r.countsRunning():
-		return r.wrong("pause", "found algorithm=concurrency as well; expected a rule that limits how often calls begin")
+	case !r.takes("pause"):
+		return r.checkTakes("pause", true)
 	case r.Lease > 0:
 		return r.wrong("pause", "found lease as well; a process hands out what it has taken ahead, whatever pauses")
 	case r.Mode != ModeEnforce:

@@ -79,8 +79,8 @@ func perWindow(window string) string {
 		}
 		return members + "per " + name + inParentheses(notes)
 	}
-	if kind, rest := engine.AlgorithmOf(window); kind.CountsRunning() {
-		return "at the same time"
+	if kind, rest := engine.AlgorithmOf(window); kind.Row().Words != "" {
+		return kind.Row().Words
 	} else if rest != window {
 		window, _, _ = strings.Cut(rest, ":")
 		notes = append(notes, kind.String())

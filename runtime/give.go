@@ -30,9 +30,9 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 			return err
 		case rule.Distinct != "":
 			return rule.wrong("give", "does not go with distinct=: each member counts once")
-		case rule.countsRunning():
-			return rule.wrong("give", "does not go with algorithm=concurrency: a permit comes back when its call ends")
-		case rule.Computed && rule.numbers.Kind.Row().IsBucket:
+		case !rule.takes("give"):
+			return rule.checkTakes("give", true)
+		case rule.Computed && rule.row().IsBucket:
 			return rule.wrong("give", "each call brings the limit of this bucket, so its rate is unknown; override the limit first")
 		}
 		claim.Delta = -n

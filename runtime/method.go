@@ -131,7 +131,6 @@ func (c *call) Take(ctx context.Context) error {
 // Begin implements bridge.Call.
 func (c *call) Begin(ctx context.Context) (bridge.Taken, error) {
 	defer c.free()
-	c.keepRunning()
 	if err := c.take(ctx); err != nil {
 		return nil, err
 	}

@@ -71,6 +71,7 @@ type Outcome struct {
 	Refused    bool          // the rule refused; in ModeShadow it would have
 	Never      bool          // the rule refuses every such call
 	Running    int64         // of a refusal under Concurrency: permits of calls that run
+	Releases   bool          // a call releases the permits when it ends, as under Concurrency
 }
 
 // Result is what one rule did to a call that was decided. Metrics call it the outcome.
@@ -194,5 +195,5 @@ func ruleOf(err error) (name string) {
 
 // outcome returns the outcome of a rule without an answer.
 func (p *prepared) outcome(subject string, limit int64) Outcome {
-	return Outcome{Rule: p.shown, Window: p.window, Key: key.Shown(subject), Mode: p.Mode, Limit: limit}
+	return Outcome{Rule: p.shown, Window: p.window, Key: key.Shown(subject), Mode: p.Mode, Limit: limit, Releases: p.row().Releases}
 }

@@ -27,6 +27,9 @@ type prepared struct {
 	usedBy   [usedSlots]atomic.Uint64 // the limiters that noted it as used
 }
 
+// row returns what the engine knows about how the rule counts.
+func (p *prepared) row() *engine.Row { return p.numbers.Kind.Row() }
+
 // prepare checks a rule and prepares it for decisions. method is "" for the rule of a request.
 func (r Rule) prepare(method string) (*prepared, error) {
 	shown := r.Name

@@ -39,9 +39,6 @@ func (r *ruling) fill(claim *engine.Claim, waited time.Duration) {
 	if !r.neverFits {
 		claim.Cost, claim.Wait = r.permits(), r.rule.delay(max(0, r.wait-waited), r.limit)
 	}
-	if claim.Wait > 0 && r.rule.countsRunning() {
-		claim.Wait = max(claim.Wait, engine.AskEvery) // the call is asked again, if only when its wait ends
-	}
 }
 
 // permits returns the number of permits to ask the store for. A rule in trigger mode counts beyond its limit, so its cost is bounded here.
@@ -76,7 +73,7 @@ func (c *call) retry(r *ruling) time.Duration {
 }
 
 // isFull reports whether a rule that is asked refuses a call because of others that run. Nobody knows when these end.
-func (c *call) isFull(r *ruling) bool { return r.rule.countsRunning() && c.claim(r).Paused == 0 }
+func (c *call) isFull(r *ruling) bool { return r.rule.row().Releases && c.claim(r).Paused == 0 }
 
 // outcome returns the answer of one rule.
 func (c *call) outcome(r *ruling) Outcome {
@@ -85,9 +82,6 @@ func (c *call) outcome(r *ruling) Outcome {
 	if r.isAsked() {
 		claim := c.claim(r)
 		o.Limit = claim.Limit
-		if claim.By == engine.ByNobody && r.rule.countsRunning() {
-			o.Cost = 0 // so that the sum over events is what runs
-		}
 		if c.refusedHere() || !claim.Refused { // refusedHere: no store was asked
 			return o
 		}
@@ -174,14 +168,14 @@ func (c *call) lacksLimit(r *ruling) bool { return c.asked.Peek && r.rule.Comput
 
 // lacksRate reports whether r is a bucket that lacks its limit, so nobody knows when it will be full.
 func (c *call) lacksRate(r *ruling) bool {
-	return c.lacksLimit(r) && r.rule.numbers.Kind.Row().IsBucket
+	return c.lacksLimit(r) && r.rule.row().IsBucket
 }
 
 // policy returns what clients may know about the rule.
 func (c *call) policy(r *ruling) policy {
-	p := policy{index: r.index, unnamed: r.rule.unnamed, silent: r.rule.Mode != ModeEnforce, quota: r.limit, window: r.rule.Per}
-	if r.rule.countsRunning() {
-		p.window = 0
+	p := policy{index: r.index, unnamed: r.rule.unnamed, silent: r.rule.Mode != ModeEnforce, quota: r.limit}
+	if !r.rule.row().Releases {
+		p.window = r.rule.Per
 	}
 	if !r.isAsked() {
 		return p

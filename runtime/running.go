@@ -2,47 +2,11 @@ package ratelimit
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
-	"github.com/ratelimit-go/ratelimit/internal/period"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
-
-// The rules of [Concurrency].
-
-const (
-	defaultLife  = time.Minute     // Per of a Concurrency without one
-	shortestLife = 3 * time.Second // the least Per of a Concurrency: permits are renewed once a second
-)
-
-// countsRunning reports whether the rule counts calls that run.
-func (r *Rule) countsRunning() bool { return r.algorithm().CountsRunning() }
-
-// length returns how long the rule's window is.
-func (r *Rule) length() time.Duration {
-	if r.countsRunning() && r.Per == 0 {
-		return defaultLife
-	}
-	return r.Per
-}
-
-// checkRunning returns an error if a Concurrency has something that does not go with it. Row.Takes knows most of that.
-func (r Rule) checkRunning() error {
-	switch {
-	case !r.countsRunning():
-		return nil
-	case r.Per != 0 && r.Per < shortestLife:
-		return r.wrong("per", "found %s for calls that run; expected %s or more, after which the permits of a dead process end",
-			period.Format(r.Per), period.Format(shortestLife))
-	case r.Block != 0:
-		return r.wrong("block", "does not go with concurrency, whose permits may come back at any time; leave out block=")
-	case r.Refund != RefundNever:
-		return r.wrong("refund", "does not go with concurrency, whose permits come back whenever the call ends; leave out refund=")
-	}
-	return nil
-}
 
 // Release says that the call is over: it gives back the permits of rules with [Concurrency], once. Later calls return nil. [Decision.Refund] gives
 // those back, too. Permits that are not released end after the rule's Per. The errors are those of Refund. After an error the store goes on trying
@@ -55,7 +19,7 @@ func (d Decision) Release(ctx context.Context) error {
 }
 
 func (c *charged) release(ctx context.Context) error {
-	rules, _, err := c.adjust(ctx, refunded, func(h *held, _ int) (int64, bool) { return 0, h.rule.countsRunning() })
+	rules, _, err := c.adjust(ctx, refunded, func(h *held, _ int) (int64, bool) { return 0, h.rule.row().Releases })
 	if len(rules) > 0 {
 		c.limiter.tell(ctx, EventReleased, c.method, err, rules...)
 	}
@@ -83,20 +47,6 @@ func (l *Limiter) lineOf(claim *engine.Claim) (*fleet.Lines, fleet.Count) {
 		lines = &l.lines
 	}
 	return lines, fleet.Count{Name: claim.Rule.Name, Tag: claim.Rule.Tag, Subject: claim.Subject}
-}
-
-// identify gives a claim an ID if its rule counts calls that run. The claim may have been another one before.
-func (c *call) identify(claim *engine.Claim) {
-	if claim.ID, claim.Kept = 0, false; claim.Rule.Kind.CountsRunning() {
-		c.countsRunning, claim.ID = true, rand.Uint64()
-	}
-}
-
-// keepRunning makes permits of rules that count calls that run stay taken until they are given back.
-func (c *call) keepRunning() {
-	for i := range c.asked.Claims {
-		c.asked.Claims[i].Kept = c.asked.Claims[i].Rule.Kind.CountsRunning()
-	}
 }
 
 // decideInLine is decideInTime for a call with a rule that counts calls that run. Nobody knows when these end. So a call that may wait is in a
@@ -189,7 +139,7 @@ func (c *call) askInLine(ctx context.Context, others bool) (err error) {
 func (c *call) othersBefore(own *fleet.Waiter) *ruling {
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if !r.isAsked() || !r.rule.countsRunning() || r.rule.Mode != ModeEnforce {
+		if !r.isAsked() || !r.rule.row().Releases || r.rule.Mode != ModeEnforce {
 			continue
 		}
 		if lines, count := c.limiter.lineOf(c.claim(r)); !lines.IsFree(count, own) {
@@ -203,7 +153,7 @@ func (c *call) othersBefore(own *fleet.Waiter) *ruling {
 func (c *call) firstFull() *ruling {
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if r.isAsked() && r.rule.countsRunning() && r.rule.Mode == ModeEnforce && c.claim(r).Earliest > c.verdict.Now {
+		if r.isAsked() && r.rule.row().Releases && r.rule.Mode == ModeEnforce && c.claim(r).Earliest > c.verdict.Now {
 			return r
 		}
 	}

@@ -82,7 +82,7 @@ func costsOf(method string, rules []*prepared, cost int64, names []string) ([]in
 	costs := make([]int64, len(rules))
 	for i, r := range rules {
 		costs[i] = bridge.Keep
-		if !r.priced || r.countsRunning() {
+		if !r.priced || !r.takes("settle") {
 			continue
 		}
 		priced = append(priced, r.shown)

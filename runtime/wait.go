@@ -16,7 +16,7 @@ func (c *call) decideInTime(ctx context.Context) error {
 	mayWait := c.waits && c.limitWaits(ctx)
 	defer func() { c.spot.Leave() }()
 	switch {
-	case c.countsRunning:
+	case c.releases:
 		return c.decideInLine(ctx)
 	case !mayWait:
 		return c.askStores(ctx)

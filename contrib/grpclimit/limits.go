@@ -31,7 +31,7 @@ func WithLimits(
 ) ClientOption {
 	const name = "grpclimit.WithLimits"
 	for _, r := range rules {
-		if r.Distinct != "" || r.Algorithm == ratelimit.Concurrency && r.Cron == "" {
+		if r.Distinct != "" || r.Releases() {
 			panic(name + ": rule " + strconv.Quote(r.Name) + " counts members or calls that run; expected one that counts calls")
 		}
 	}

@@ -20,7 +20,6 @@ package otellimit
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -150,7 +149,7 @@ func (i *instruments) countRunning(ctx context.Context, e *ratelimit.Event) {
 		return
 	}
 	for n := range e.Rules {
-		if o := &e.Rules[n]; !o.Refused && strings.HasPrefix(o.Window, "concurrency:") {
+		if o := &e.Rules[n]; !o.Refused && o.Releases {
 			i.running.Add(ctx, o.Cost-o.CostBefore, i.with(series{of: byRule, rule: o.Rule}))
 		}
 	}

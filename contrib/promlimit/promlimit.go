@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -146,7 +145,7 @@ func (c *Collector) countRunning(e *ratelimit.Event) {
 		return
 	}
 	for i := range e.Rules {
-		if o := &e.Rules[i]; !o.Refused && strings.HasPrefix(o.Window, "concurrency:") {
+		if o := &e.Rules[i]; !o.Refused && o.Releases {
 			rule, _ := c.of(o.Rule)
 			c.running.WithLabelValues(rule).Add(float64(o.Cost - o.CostBefore))
 		}

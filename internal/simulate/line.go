@@ -25,8 +25,8 @@ type line struct {
 	idle    []*caller // coroutines whose calls are decided
 	slept   int       // the number of calls that have slept
 
-	countsRunning bool      // a rule counts calls that run
-	running       []running // these calls, the one that ends next first: all run equally long
+	releases bool      // calls release permits when they end
+	running  []running // these calls, the one that ends next first: all run equally long
 }
 
 // running is a call that holds permits until it ends.
@@ -82,7 +82,7 @@ func (l *line) Sleep(ctx context.Context, d time.Duration, placed bool) {
 		return
 	}
 	c, end, step := l.current, l.now.Add(d), d
-	if l.countsRunning {
+	if l.releases {
 		step = 50 * time.Millisecond
 	}
 	for ctx.Err() == nil && l.now.Before(end) {

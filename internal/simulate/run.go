@@ -87,7 +87,7 @@ func (r *run) prepare() error {
 		rule.Mode = ratelimit.ModeEnforce // the remaining budget does not depend on the mode
 		r.requests = append(r.requests, ratelimit.Request{Rule: rule.Rule, Key: r.subject(i, busiest), Member: "any"})
 		r.keyed = r.keyed || rule.Key != ""
-		r.countsRunning = r.countsRunning || rule.Algorithm == ratelimit.Concurrency
+		r.releases = r.releases || rule.Releases()
 	}
 	r.prepared, r.charges = wrap.NewRules("simulate", named...), make([]wrap.Charge, len(named))
 	return nil
@@ -173,7 +173,7 @@ func (r *run) decide(ctx context.Context, call Call) error {
 		}
 	}
 	taken, err := wrap.Begin(ctx, r.limiter, r.prepared, r.charges...)
-	if err == nil && r.countsRunning {
+	if err == nil && r.releases {
 		r.running = append(r.running, running{r.now.Add(cmp.Or(r.load.Runs, time.Second)), taken})
 	}
 	if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); ok { // there is no event for this error

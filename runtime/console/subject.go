@@ -29,9 +29,6 @@ type use struct {
 	Err      error
 }
 
-// Runs reports whether the rule counts calls that run.
-func (u use) Runs() bool { return u.Algorithm == ratelimit.Concurrency }
-
 // Used is how many permits are used.
 func (u use) Used() int64 { return u.Quota.Limit - u.Quota.Remaining }
 

@@ -25,7 +25,7 @@ func Transport(
 	limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule, next http.RoundTripper,
 ) http.RoundTripper {
 	for _, r := range rules {
-		if r.Algorithm == ratelimit.Concurrency && r.Cron == "" {
+		if r.Releases() {
 			panic("httplimit.Transport: rule " + strconv.Quote(r.Name) + " counts calls that run, and nobody says when a response was read")
 		}
 	}

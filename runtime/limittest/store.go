@@ -105,7 +105,7 @@ func (o *Outage) Adjust(ctx context.Context, call *engine.Call) error {
 	late := *call
 	late.Claims = nil
 	for _, c := range call.Claims {
-		if c.Rule.Kind.CountsRunning() && c.Delta < 0 {
+		if c.Rule.Kind.Row().Releases && c.Delta < 0 {
 			late.Claims = append(late.Claims, c)
 		}
 	}

@@ -118,7 +118,7 @@ func (m *remembered) remembers(call *engine.Call) bool {
 	}
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		if c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Kind.CountsMembers() || c.Rule.Kind.CountsRunning() || c.Rule.Pausable {
+		if c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Kind.Row().OfOneCall || c.Rule.Pausable {
 			return false
 		}
 	}

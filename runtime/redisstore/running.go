@@ -43,12 +43,12 @@ func permitOf(prefix string, c *engine.Claim) permit {
 	return permit{prefix, c.Rule.Name, c.Rule.Tag, c.Subject, c.ID}
 }
 
-// each calls do for the claims of a call that count calls that run.
+// each calls do for the claims of a call whose permits are released.
 func (r *running) each(call *engine.Call, do func(p permit, c *engine.Claim)) {
 	locked := false
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		if !c.Rule.Kind.CountsRunning() {
+		if !c.Rule.Kind.Row().Releases {
 			continue
 		}
 		if !locked {

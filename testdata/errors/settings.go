@@ -11,7 +11,7 @@ type X interface {
 	//ratelimit:rule key="{a}" limit=1 per=1m
 	Leased(a string) error
 	//ratelimit:rule limit=1 per=1m lease=200ms algorithm=leaky-bucket
-	//                                    ^ lease: found a leaky-bucket; expected a sliding-window, fixed-window, calendar or token-bucket
+	//                                    ^ lease: found a leaky-bucket; expected a sliding-window, fixed-window, calendar window or token-bucket
 	Leaky(a string) error
 	//ratelimit:rule limit=1 per=1m distinct="{a}" settle="n"
 	//                                                     ^ settle= does not go with distinct=: each member counts once
@@ -44,7 +44,7 @@ type X interface {
 	//                                                ^ wait: found mode=trigger, which delays no call
 	Trigger(context.Context) error
 	//ratelimit:rule limit=1 per=1m algorithm=token-bucket distinct="{a}"
-	//                                                               ^ distinct: found a token-bucket; expected a sliding-window or calendar
+	//                                                               ^ distinct: found a token-bucket; expected a sliding-window or calendar window
 	Distinct(a string) error
 	//ratelimit:rule limit=10 per=1m distinct="{a}" cost="len(a)"
 	//                                                    ^ cost= does not go with distinct=: each member counts once. To exempt calls, write when=

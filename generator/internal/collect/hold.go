@@ -8,7 +8,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
-	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // hold sets which result of m holds the permits of its rules that count calls that run.
@@ -16,7 +15,7 @@ func (c *methods) hold(m *model.Method) {
 	var first, differs *model.Rule
 	for _, r := range m.Rules {
 		switch {
-		case r.Limit.Algorithm != ratelimit.Concurrency || r.Bad:
+		case !r.Limit.Releases() || r.Bad:
 		case first == nil:
 			first = r
 		case first.Hold.Value != r.Hold.Value:

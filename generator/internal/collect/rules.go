@@ -52,19 +52,14 @@ func (c *collector) isValid(r *model.Rule) bool {
 	case cost.Expr.IsZero() && cost.Int < 1:
 		c.errorf(cost.Pos, "cost: found %d; expected at least 1, or an expression", cost.Int)
 	}
+	noFields := slices.DeleteFunc([]string{"settle", "hold"}, func(name string) bool { _, ok := r.Arg(name); return !ok })
 	if arg, ok := r.Arg("settle"); ok && rule.Distinct != "" {
 		c.errorf(arg.Value.Pos, "settle= does not go with distinct=: each member counts once")
-	} else if ok && rule.Algorithm == ratelimit.Concurrency {
-		c.errorf(arg.Value.Pos, "settle= does not go with algorithm=concurrency: its permits come back when the call ends; leave out settle=")
 	}
-	switch arg, ok := r.Arg("hold"); {
-	case !ok:
-	case rule.Algorithm != ratelimit.Concurrency:
-		c.errorf(arg.Value.Pos, "hold= needs algorithm=concurrency: other permits do not come back when a call ends")
-	case r.OfType:
+	if arg, ok := r.Arg("hold"); ok && r.OfType {
 		c.errorf(arg.Value.Pos, "hold= names a result of one method: write the rule above the methods, with name= to share its count")
 	}
-	for _, wrong := range rule.Problems() {
+	for _, wrong := range rule.Problems(noFields...) {
 		c.errorf(r.At(wrong.Argument), "%s: %s", wrong.Argument, wrong.Reason)
 	}
 	return !c.found[before:].HasErrors()

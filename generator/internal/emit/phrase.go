@@ -51,7 +51,7 @@ func permits(r *model.Rule) string {
 
 // window describes the window of a rule, as in "per minute".
 func window(r ratelimit.Rule) string {
-	if r.Algorithm == ratelimit.Concurrency {
+	if r.Releases() {
 		return "at the same time"
 	}
 	if r.Cron == "" {

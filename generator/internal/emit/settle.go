@@ -12,9 +12,9 @@ func refunds(m *model.Method) bool {
 	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Limit.Refund == ratelimit.RefundError })
 }
 
-// releases reports whether a rule of m counts calls that run.
+// releases reports whether a rule of m releases its permits when the call ends.
 func releases(m *model.Method) bool {
-	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Limit.Algorithm == ratelimit.Concurrency })
+	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Limit.Releases() })
 }
 
 // pauses reports whether a rule of m may pause its key after the call.

@@ -7,7 +7,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/collect"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
-	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // unheld returns a diagnostic for each rule that counts calls that run, above a method whose result goes on after the method has returned,
@@ -19,7 +18,7 @@ func unheld(pass *analysis.Pass, pkg *model.Package) (found annotations.Diagnost
 			continue
 		}
 		for _, r := range m.Rules {
-			if r.Limit.Algorithm != ratelimit.Concurrency || !r.Hold.IsZero() || r.OfType {
+			if !r.Limit.Releases() || !r.Hold.IsZero() || r.OfType {
 				continue
 			}
 			for _, result := range m.Results {

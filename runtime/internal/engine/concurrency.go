@@ -15,8 +15,8 @@ type running struct {
 	stop    int64 // when the permits end
 }
 
-// AskEvery is how long a call that waits for others to end sleeps before it asks again, in microseconds.
-const AskEvery = 50_000
+// askEvery is how long a call that waits for others to end sleeps before it asks again, in microseconds.
+const askEvery = 50_000
 
 func newConcurrency(*Rule) State { return new(concurrency) }
 
@@ -33,12 +33,16 @@ func (s concurrency) used(now int64) (permits int64) {
 	return permits
 }
 
-// Earliest returns when to ask again if the permits do not fit.
+// Earliest returns when to ask again if the permits do not fit. That is at the latest when the wait of the call ends.
 func (s concurrency) Earliest(c *Claim, n, now, from int64) int64 {
 	if s.used(now)+n <= c.Limit {
 		return from
 	}
-	return max(from, now+AskEvery)
+	again := now + askEvery
+	if c.Wait > 0 {
+		again = min(again, now+c.Wait)
+	}
+	return max(from, again)
 }
 
 // Room is below 0 if more permits are taken than the limit: it was lowered, or permits were renewed after the store had lost them.

@@ -139,7 +139,7 @@ func (call *Call) refuse(cells []*Cell, v Verdict) {
 func (call *Call) report(cells []*Cell, v Verdict) {
 	for i := range call.Claims {
 		c, cell := &call.Claims[i], cells[i]
-		if call.Peek || call.Report || c.Fired > 0 || c.Refused && (c.Cost > 1 && !call.UpTo || c.Rule.Kind.CountsRunning()) {
+		if call.Peek || call.Report || c.Fired > 0 || c.Refused && (c.Cost > 1 && !call.UpTo || c.Rule.Kind.Row().Releases) {
 			c.Room, c.Full = cell.State.Room(c, v.Now), cell.State.Full(c, v.Now)
 		}
 		if c.Refused && c.Rule.Block > 0 {

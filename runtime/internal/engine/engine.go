@@ -63,7 +63,7 @@ type Claim struct {
 	Wait    int64  // how long this rule may delay the call; 0 for Trigger, 0 or Never for Shadow
 	Mode    Mode
 	ID      uint64 // identifies the call to a Concurrency, so that permits are given back even if nobody knows whether the call took them; random
-	Kept    bool   // the permits of a Concurrency do not end while the process lives: the store renews them until they are given back
+	Kept    bool   // permits that are released do not end while the process lives: the store renews them until they are given back
 
 	// Decide sets the fields below, except Delta.
 

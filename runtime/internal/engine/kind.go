@@ -1,6 +1,10 @@
 package engine
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+	"time"
+)
 
 // Kind is how a rule counts: an algorithm, or a variant of one with amounts, distinct, prepay or warmup. The numbers are also used in the Lua script.
 type Kind uint8
@@ -26,14 +30,20 @@ const (
 
 // Row describes a kind. Other files and packages know nothing else about it. CONTRIBUTING.md says how to add one.
 type Row struct {
-	Name     string // the word in directives; for a variant, a word that only tests use
-	Tag      string // what stands in front of the window in keys: "", or a word and a colon
-	MaxLimit int64
-	Takes    string // the arguments of a rule that this kind accepts and some others do not; and up-to, if requests may have UpTo
-	IsBucket bool   // it gains permits all the time, and its claims have a Burst
-	Running  bool   // calls hold its permits until they end: its claims have an ID, and nobody knows when permits come back
-	Lua      string // the Lua file with the same functions
-	Commands string // the Redis commands of these functions, except DEL and TIME, which every rule needs
+	Name      string // the word in directives; for a variant, a word that only tests use
+	Noun      string // what errors call a rule of the kind; "" means Name
+	Which     string // a clause for errors: why the kind does not take what most others take
+	Words     string // what is said instead of "per minute"; "" if permits come back after a window
+	Tag       string // what stands in front of the window in keys: "", or a word and a colon
+	MaxLimit  int64
+	Takes     string        // the arguments of a rule that this kind accepts and some others do not; also up-to and give, for requests
+	IsBucket  bool          // it gains permits all the time, and its claims have a Burst
+	OfOneCall bool          // its claims differ from call to call, by a member or an ID, so no refusal is remembered
+	Releases  bool          // a call releases its permits when it ends: its claims have an ID, and nobody knows when permits come back
+	Per       time.Duration // of a rule without one
+	MinPer    time.Duration
+	Lua       string // the Lua file with the same functions
+	Commands  string // the Redis commands of these functions, except DEL and TIME, which every rule needs
 
 	state func(r *Rule) State                      // makes the state of a subject that was never charged
 	terms func(c *Claim, now, until int64) Terms   // see Claim.Terms
@@ -53,62 +63,68 @@ const (
 // ofIntervals are the commands for free places, besides PEXPIREAT.
 const ofIntervals = " ZADD ZCARD ZRANGE ZREM ZREMRANGEBYSCORE"
 
+// common are the arguments that nearly all kinds take.
+const common = "block refund pause settle give "
+
 var table = [...]Row{
 	SlidingWindow: {
-		Name: "sliding-window", MaxLimit: MaxTimes, Takes: "up-to wait distinct lease trigger",
+		Name: "sliding-window", MaxLimit: MaxTimes, Takes: common + "up-to wait distinct lease trigger",
 		Lua: "sliding_window", state: newSlidingWindow, terms: slidingWindowTerms, most: mostByLimit,
 		Commands: "LINDEX LLEN LPOP LRANGE LREM LSET LTRIM PEXPIREAT RPUSH SET" + ofIntervals,
 	},
 	FixedWindow: {
-		Name: "fixed-window", Tag: "fixed:", MaxLimit: MaxLimit, Takes: "up-to wait lease trigger",
+		Name: "fixed-window", Tag: "fixed:", MaxLimit: MaxLimit, Takes: common + "up-to wait lease trigger",
 		Lua: "window", state: newWindows, terms: periodTerms, most: mostByLimit,
 		Commands: "GET SET SETRANGE",
 	},
 	Calendar: {
-		Name: "calendar", MaxLimit: MaxLimit, Takes: "up-to wait distinct lease trigger",
+		Name: "calendar", Noun: "calendar window", Which: "which ends at a time of its own",
+		MaxLimit: MaxLimit, Takes: "block refund settle give up-to wait distinct lease trigger",
 		Lua: "window", state: newWindows, terms: calendarTerms, most: mostByLimit,
 		Commands: "GET SET SETRANGE",
 	},
 	TokenBucket: {
-		Name: "token-bucket", Tag: "bucket:", MaxLimit: MaxBucketLimit, Takes: "up-to wait burst prepay warmup queue lease",
+		Name: "token-bucket", Tag: "bucket:", MaxLimit: MaxBucketLimit, Takes: common + "up-to wait burst prepay warmup queue lease",
 		IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByBurst,
 		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	LeakyBucket: {
-		Name: "leaky-bucket", Tag: "leaky:", MaxLimit: MaxBucketLimit, Takes: "up-to wait prepay queue",
+		Name: "leaky-bucket", Tag: "leaky:", MaxLimit: MaxBucketLimit, Takes: common + "up-to wait prepay queue",
 		IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByBurst,
 		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	SlidingCounter: {
-		Name: "sliding-counter", Tag: "counter:", MaxLimit: MaxLimit, Takes: "up-to slices trigger",
+		Name: "sliding-counter", Tag: "counter:", MaxLimit: MaxLimit, Takes: common + "up-to slices trigger",
 		Lua: "sliding_counter", state: newSlidingCounter, terms: sliceTerms, most: mostByLimit,
 		Commands: "GET GETRANGE PEXPIREAT SET SETRANGE",
 	},
 	Concurrency: {
-		Name: "concurrency", Tag: "concurrency:", MaxLimit: MaxRunning, Takes: "wait",
-		Running: true, Lua: "concurrency", state: newConcurrency, terms: concurrencyTerms, most: mostByLimit,
+		Name: "concurrency", Noun: "concurrency rule", Which: "whose permits come back when calls end", Words: "at the same time",
+		Tag: "concurrency:", MaxLimit: MaxRunning, Takes: "wait hold",
+		Releases: true, OfOneCall: true, Per: time.Minute, MinPer: 3 * time.Second, // permits are renewed once a second
+		Lua: "concurrency", state: newConcurrency, terms: concurrencyTerms, most: mostByLimit,
 		Commands: "GET SET",
 	},
 
 	Amounts: {
-		Name: "amounts", Tag: "amounts:", MaxLimit: MaxAmounts, Takes: "up-to wait lease trigger",
+		Name: "amounts", Tag: "amounts:", MaxLimit: MaxAmounts, Takes: common + "up-to wait lease trigger",
 		Lua: "amounts", state: newAmounts, terms: amountTerms, most: mostByLimit,
 		Commands: "GET GETRANGE PEXPIREAT SET SETRANGE STRLEN",
 	},
 	Prepaid: {
-		Name: "prepaid", Takes: "wait", IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByDebt,
+		Name: "prepaid", Takes: common + "wait", IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByDebt,
 		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	Warmup: {
-		Name: "warmup", Takes: "wait", IsBucket: true, Lua: "warmup", state: newWarmup, terms: warmupTerms, most: mostByDebt,
+		Name: "warmup", Takes: common + "wait", IsBucket: true, Lua: "warmup", state: newWarmup, terms: warmupTerms, most: mostByDebt,
 		Commands: "GET PEXPIREAT SET" + ofIntervals,
 	},
 	Distinct: {
-		Name: "distinct", Takes: "trigger", Lua: "distinct", state: newDistinct, terms: distinctTerms, most: mostByLimit,
+		Name: "distinct", Takes: "block refund pause trigger", OfOneCall: true, Lua: "distinct", state: newDistinct, terms: distinctTerms, most: mostByLimit,
 		Commands: "PEXPIREAT ZADD ZCOUNT ZRANGE ZREM ZREMRANGEBYRANK ZSCORE",
 	},
 	DistinctCalendar: {
-		Name: "distinct-calendar", Takes: "trigger", Lua: "distinct", state: newDistinct, terms: distinctCalendarTerms, most: mostByLimit,
+		Name: "distinct-calendar", Takes: "block refund trigger", OfOneCall: true, Lua: "distinct", state: newDistinct, terms: distinctCalendarTerms, most: mostByLimit,
 		Commands: "PEXPIREAT ZADD ZCOUNT ZRANGE ZREM ZREMRANGEBYRANK ZSCORE",
 	},
 }
@@ -131,8 +147,8 @@ func (k Kind) Row() *Row { return &table[k] }
 // Takes reports whether the kind accepts an argument of a rule. The argument must be one that only some kinds accept.
 func (k Kind) Takes(argument string) bool { return strings.Contains(table[k].Takes, argument) }
 
-// CountsRunning reports whether the kind counts calls that run.
-func (k Kind) CountsRunning() bool { return table[k].Running }
+// Noun returns what errors call a rule of the kind.
+func (k Kind) Noun() string { return cmp.Or(table[k].Noun, table[k].Name) }
 
 // String returns the name of the kind.
 func (k Kind) String() string { return table[k].Name }

@@ -105,7 +105,7 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 		}
 		claims = append(claims, byte(c.Rule.Kind), byte(c.Mode), has)
 		claims = appendNumbers(claims, c.Limit, t.cost, t.A, t.B, t.wait)
-		if c.Rule.Kind.CountsMembers() || c.Rule.Kind.CountsRunning() {
+		if c.Rule.Kind.Row().OfOneCall {
 			texts, t.Text = append(append(texts, t.Text...), 0), nil
 		}
 		claims = append(append(claims, t.Text...), 0)

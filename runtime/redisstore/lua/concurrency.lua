@@ -29,10 +29,10 @@ function concurrency.check(c, now)
   return concurrency.earliest(c, c.cost, now, now)
 end
 
--- Returns when to ask again if the permits do not fit.
+-- Returns when to ask again if the permits do not fit. That is at the latest when the wait of the call ends.
 function concurrency.earliest(c, n, now, from)
   if c.used + n <= c.limit then return from end
-  return max(from, now + ASK_EVERY)
+  return max(from, now + (c.wait > 0 and min(ASK_EVERY, c.wait) or ASK_EVERY))
 end
 
 -- The room is below 0 if more permits are taken than the limit: the limit was lowered, or permits were renewed after the store had lost them.

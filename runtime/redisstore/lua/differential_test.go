@@ -198,7 +198,7 @@ func (p *pair) drawCall() engine.Call {
 		if r.Kind.Takes("wait") {
 			c.Wait = p.drawWait(patient && c.Mode == engine.Enforce)
 		}
-		if r.Kind.CountsRunning() {
+		if r.Kind.Row().Releases {
 			c.ID = rapid.Uint64Range(0, 20).Draw(t, "call")
 		}
 		if r.Kind.CountsMembers() {

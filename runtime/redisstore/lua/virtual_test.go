@@ -50,7 +50,7 @@ func (v *virtual) run(r *Run) (any, error) {
 // decide decides a call. A claim that needs an ID and has none gets one. Several goroutines may call decide.
 func (v *virtual) decide(call *engine.Call) (engine.Verdict, error) {
 	for i := range call.Claims {
-		if c := &call.Claims[i]; c.Rule.Kind.CountsRunning() && c.ID == 0 {
+		if c := &call.Claims[i]; c.Rule.Kind.Row().Releases && c.ID == 0 {
 			c.ID = v.calls.Add(1)
 		}
 	}
