@@ -37,8 +37,9 @@ type status struct {
 	isBlocked bool          // one of its subjects is blocked
 
 	spot   *fleet.Waiter // its position in its line, or nil
+	full   *ruling       // the rule for whose permits it waits until others release them, or nil
 	began  time.Time     // when it began to wait
-	asksAt time.Time     // when it asks again if it is the first call that a pause holds
+	asksAt time.Time     // when it asks again if it is the first call that holds in its line
 
 	verdict   engine.Verdict
 	waited    time.Duration // how long the call waited until it was admitted

@@ -80,6 +80,38 @@ func (c *charged) refund(ctx context.Context, wanted func(*held) bool) error {
 	return err
 }
 
+// Release says that the call is over: it gives back the permits of rules with [Concurrency], once. Later calls return nil. [Decision.Refund] gives
+// those back, too. Permits that are not released end after the rule's Per. The errors are those of Refund. After an error the store goes on trying
+// by itself.
+func (d Decision) Release(ctx context.Context) error {
+	if d.charged == nil {
+		return nil
+	}
+	return d.charged.release(ctx)
+}
+
+func (c *charged) release(ctx context.Context) error {
+	rules, _, err := c.adjust(ctx, refunded, func(h *held, _ int) (int64, bool) { return 0, h.rule.row().Releases })
+	if len(rules) > 0 {
+		c.limiter.tell(ctx, EventReleased, c.method, err, rules...)
+	}
+	return err
+}
+
+// Release implements bridge.Taken. Only observers see an error.
+func (c *charged) Release(ctx context.Context) {
+	back, cancel := afterCall(ctx)
+	defer cancel()
+	_ = c.release(back)
+}
+
+// over notes that the call is over: its permits are given back, or the store goes on trying. Calls of this process that wait for them may ask.
+func (h *held) over(l *Limiter) {
+	h.stage, h.claim.Charged, h.claim.Delta = refunded, 0, 0
+	lines, count := l.released(h.claim.Rule, h.claim.Subject)
+	lines.WakeFirst(count)
+}
+
 func (c *charged) settle(ctx context.Context, costs []int64) error {
 	if len(costs) != len(c.owners) {
 		return &RuleError{Argument: "settle", Reason: fmt.Sprintf("found %d costs; expected %d, one for each request", len(costs), len(c.owners))}

@@ -117,11 +117,50 @@ func (l *Limiter) changeStates(ctx context.Context, what string, call *engine.Ca
 func (l *Limiter) wakeAll(requests []Request) {
 	for i := range requests {
 		if rule, subject, err := l.ruleFor(&requests[i]); err == nil {
-			claim := rule.claim
-			claim.Subject = subject
-			lines, count := l.lineOf(&claim)
-			lines.Wake(count)
-			l.waiting.Wake(count)
+			l.waiting.Wake(fleet.Count{Name: rule.Name, Tag: rule.tag, Subject: subject})
 		}
 	}
+}
+
+// isPaused reports whether a subject of the call is paused by now. Only the store knows the pauses of rules that are Pausable. If it fails to say,
+// failure policies decide. A call whose place came before ctx ended goes on.
+func (c *call) isPaused(ctx context.Context) (bool, error) {
+	peek := engine.Call{Prefix: c.asked.Prefix, Peek: true}
+	for i := range c.rulings {
+		r := &c.rulings[i]
+		if !r.isAsked() || r.rule.Mode != ModeEnforce {
+			continue
+		}
+		if c.limiter.pauseLeft(r.rule, r.subject) > 0 {
+			return true, nil
+		}
+		if r.rule.Pausable {
+			peek.Claims = append(peek.Claims, *c.claim(r))
+		}
+	}
+	if len(peek.Claims) == 0 {
+		return false, nil
+	}
+	if _, err := c.limiter.decider.Decide(ctx, &peek); err != nil && ended(ctx) == nil {
+		return false, storeError(ctx, c.method, err)
+	}
+	return peek.PausedUntil() > 0, nil
+}
+
+// pauseHere answers a call as a store would. A setting pauses one of its subjects.
+func (c *call) pauseHere() {
+	now, longest := c.limiter.store.Time().UnixMicro(), int64(0)
+	for i := range c.rulings {
+		r := &c.rulings[i]
+		if !r.isAsked() {
+			continue
+		}
+		claim, left := c.claim(r), r.pauseLeft.Microseconds()
+		claim.Clear()
+		if claim.Earliest = now + left; left > 0 {
+			claim.Paused, claim.Full, claim.Refused = now+left, now+left, left > claim.Wait
+		}
+		longest = max(longest, left)
+	}
+	c.verdict = engine.Verdict{Now: now, At: now + longest}
 }

@@ -3,6 +3,7 @@ package ratelimit_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -56,5 +57,67 @@ func TestPauseAfterACall(t *testing.T) {
 	d, err := limiter.Peek(ctx, ratelimit.Request{Rule: far, Key: "ann"})
 	if err != nil || d.RetryAfter != 30*24*time.Hour {
 		t.Errorf("got %+v, error %v; a pause lasts at most 30 days", d, err)
+	}
+}
+
+// The pause of any rule of a call holds the call. Resume wakes it at once, whichever of its rules decides in which line it waits. The clock stands
+// still, so nothing else wakes it.
+func TestResumeWakesCallsOfSeveralRules(t *testing.T) {
+	for name, first := range map[string]ratelimit.Rule{
+		"window": {Name: "first", Limit: 100, Per: time.Second}, "pausable": {Name: "first", Limit: 100, Per: time.Second, Pausable: true},
+		"running": {Name: "first", Algorithm: ratelimit.Concurrency, Limit: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limiter, clock := limittest.New(t)
+			one := ratelimit.Request{Rule: first, Key: "ann"}
+			two := ratelimit.Request{Rule: ratelimit.Rule{Name: "second", Limit: 100, Per: time.Second}, Key: "ann"}
+			if err := limiter.Pause(t.Context(), time.Hour, two); err != nil {
+				t.Fatal(err)
+			}
+			gone := make(chan error)
+			go func() {
+				_, err := limiter.Wait(t.Context(), one, two)
+				gone <- err
+			}()
+			clock.AwaitSleepers(1)
+			if err := limiter.Resume(t.Context(), two); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case err := <-gone:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(time.Minute):
+				clock.Advance(time.Hour)
+				t.Errorf("the call sleeps on after Resume; it ends with error %v", <-gone)
+			}
+		})
+	}
+}
+
+// A call whose place has come asks whether a pause has begun. If the store fails to say, the failure policy decides.
+func TestPlaceWhileTheStoreFails(t *testing.T) {
+	rule := ratelimit.Rule{Name: "far", Algorithm: ratelimit.LeakyBucket, Limit: 1, Per: time.Minute, Pausable: true}
+	for policy, goes := range map[ratelimit.FailurePolicy]bool{ratelimit.FailClosed: false, ratelimit.FailOpen: true} {
+		clock := limittest.NewClock()
+		store := limittest.NewOutage(clock)
+		limiter := ratelimit.New(store, ratelimit.WithFailurePolicy(policy), ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+		q := ratelimit.Request{Rule: rule}
+		if d, err := limiter.Allow(t.Context(), q); err != nil || !d.Allowed {
+			t.Fatal(d, err)
+		}
+		gone := make(chan error)
+		go func() {
+			_, err := limiter.Wait(t.Context(), q)
+			gone <- err
+		}()
+		clock.AwaitSleepers(1)
+		store.Begin(nil)
+		clock.Advance(time.Minute)
+		err := <-gone
+		if _, failed := errors.AsType[*ratelimit.StoreError](err); failed == goes || (err == nil) != goes {
+			t.Errorf("%s: got %v", policy, err)
+		}
 	}
 }

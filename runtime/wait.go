@@ -6,31 +6,22 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/ratelimit-go/ratelimit/internal/fleet"
 )
 
-// decideInTime asks the stores, and sleeps until the call's place. If no place can be kept for the call, decideInTime sleeps until the call
-// would be admitted, or until its pause ends, and asks again.
+// decideInTime asks the stores, and sleeps until the call's place. If no place can be kept for the call, decideInTime waits for the next moment
+// at which the call may be admitted, and asks again. That is a time, the end of a pause, or a release of permits by others.
 func (c *call) decideInTime(ctx context.Context) error {
 	mayWait := c.waits && c.limitWaits(ctx)
 	defer func() { c.spot.Leave() }()
-	switch {
-	case c.releases:
-		return c.decideInLine(ctx)
-	case !mayWait:
-		return c.askStores(ctx)
-	}
 	for {
-		if err := c.awaitTurn(ctx); err != nil {
-			return err
+		if mayWait {
+			if err := c.awaitTurn(ctx); err != nil {
+				return err
+			}
 		}
 		err := c.askStores(ctx)
-		if err != nil || c.verdict.At <= c.verdict.Now || c.asked.Peek {
+		if err != nil || !mayWait || c.verdict.At <= c.verdict.Now || c.asked.Peek {
 			return err
-		}
-		if c.began.IsZero() {
-			c.began = c.limiter.store.Time()
 		}
 		if goes, err := c.rest(ctx); goes || err != nil {
 			return err
@@ -39,16 +30,22 @@ func (c *call) decideInTime(ctx context.Context) error {
 	}
 }
 
-// askStores asks the stores once, unless a setting pauses a subject of the call.
+// askStores asks the stores once, unless a setting pauses a subject of the call. If others wait for permits before the call, it charges nothing
+// and only asks what the other rules say.
 func (c *call) askStores(ctx context.Context) error {
+	before := c.othersBefore()
 	if c.paused {
 		c.pauseHere()
 	} else {
+		report := c.asked.Report
+		c.asked.Refused, c.asked.Report = before != nil, report || before != nil
 		v, err := c.limiter.decider.Decide(ctx, &c.asked)
+		c.asked.Refused, c.asked.Report = false, report
 		if c.verdict = v; err != nil {
 			return storeError(ctx, c.method, err)
 		}
 	}
+	c.full = c.fullRule(before)
 	if !c.verdict.Admitted && (c.asked.Peek || !c.asked.AskAgain(c.verdict)) {
 		c.verdict.At = 0
 		c.noteHold()
@@ -56,24 +53,31 @@ func (c *call) askStores(ctx context.Context) error {
 	return nil
 }
 
-// rest lets a call sleep that is not admitted now. It reports whether the call may go then, or has to ask again.
+// rest lets a call sleep that is not admitted now, or puts it into the line in which it holds. It reports whether the call may go then, or has to
+// ask again.
 func (c *call) rest(ctx context.Context) (goes bool, err error) {
-	v := c.verdict
-	switch paused := c.asked.PausedUntil(); {
+	v, now := c.verdict, c.limiter.store.Time()
+	if c.began.IsZero() {
+		c.began = now
+	}
+	d := max(time.Duration(v.At-v.Now)*time.Microsecond, shortestSleep)
+	switch {
 	case v.Admitted:
 		return c.awaitPlace(ctx)
-	case paused > 0:
-		c.asksAt = c.limiter.store.Time().Add(min(time.Duration(paused-v.Now)*time.Microsecond, pollPause))
-		c.hold()
-		return false, nil
+	case c.asked.PausedUntil() > 0:
+		c.full = nil
+		c.hold(now.Add(min(d, pollPause)))
+	case c.full != nil:
+		c.hold(now.Add(d))
+	default:
+		c.stand()
+		_, err = c.sleep(ctx, d, false)
 	}
-	c.stand()
-	_, err = c.sleep(ctx, c.spot, max(v.At-v.Now, shortestSleep), false)
 	return false, err
 }
 
-// shortestSleep is the least time that a call sleeps before it asks again, in microseconds.
-const shortestSleep = 100
+// shortestSleep is the least time that a call sleeps before it asks again.
+const shortestSleep = 100 * time.Microsecond
 
 // claimAgain prepares the claims for being decided again, after the call has waited.
 func (c *call) claimAgain() {
@@ -114,22 +118,23 @@ func (c *call) limitWaits(ctx context.Context) bool {
 }
 
 // awaitPlace sleeps until the place of a call that is admitted. If a pause has begun by then, the call gives its place back and has to ask
-// again. If ctx ends first, it gives its place back, too.
+// again. If ctx ends first, or the store fails to say whether there is a pause, it gives its place back, too.
 func (c *call) awaitPlace(ctx context.Context) (goes bool, err error) {
 	wait := time.Duration(c.verdict.At-c.verdict.Now) * time.Microsecond
 	c.waited += wait
 	c.stand()
 	for due := c.limiter.store.Time().Add(wait); ; {
-		left := due.Sub(c.limiter.store.Time()) + time.Microsecond - 1
-		woken, err := c.sleep(ctx, c.spot, left.Microseconds(), true)
+		woken, err := c.sleep(ctx, due.Sub(c.limiter.store.Time()), true)
 		if err != nil {
 			return false, joinErrors(err, c.giveBack(ctx))
 		}
 		isDue := !woken || !c.limiter.store.Time().Before(due)
-		switch {
-		case c.isPaused(ctx):
-			c.asksAt = time.Time{}
-			c.hold()
+		switch paused, err := c.isPaused(ctx); {
+		case err != nil:
+			_ = c.giveBack(ctx) // it fails for the same reason
+			return false, err
+		case paused:
+			c.hold(time.Time{})
 			_ = c.giveBack(ctx) // the call goes on waiting, even if its old place stays charged
 			return false, nil
 		case isDue:
@@ -157,14 +162,13 @@ func (c *call) giveBack(ctx context.Context) error {
 	return failed
 }
 
-// sleep waits for us microseconds, or until the call is woken in its line. It reports whether it was. It returns an error if ctx ends first.
-func (c *call) sleep(ctx context.Context, own *fleet.Waiter, us int64, placed bool) (woken bool, err error) {
-	if us <= 0 {
+// sleep waits for d, or until the call is woken in its line. It reports whether it was. It returns an error if ctx ends first.
+func (c *call) sleep(ctx context.Context, d time.Duration, placed bool) (woken bool, err error) {
+	if d <= 0 {
 		return false, nil
 	}
-	d := time.Duration(us) * time.Microsecond
 	until := c.limiter.store.Time().Add(d)
-	nap, awake := own.Nap(ctx)
+	nap, awake := c.spot.Nap(ctx)
 	c.limiter.store.Sleep(nap, d, placed)
 	woken = awake()
 	if ctx.Err() == nil || !c.limiter.store.Time().Before(until) { // a sleep that ends right at the deadline counts

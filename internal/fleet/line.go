@@ -22,8 +22,9 @@ type Count struct{ Name, Tag, Subject string }
 type Waiter struct {
 	lines *Lines
 	count Count
-	at    int64 // its first place
-	place int64 // its place now
+	rules []Count // what wakes it
+	at    int64   // its first place
+	place int64   // its place now
 	holds bool
 	due   bool // its place has come, and it waits for calls with earlier places to go
 
@@ -31,18 +32,18 @@ type Waiter struct {
 	called bool               // it was woken while it was awake
 }
 
-// Enter adds a call with a place to its line.
-func (l *Lines) Enter(count Count, place int64) *Waiter {
+// Enter adds a call with a place to its line. rules are the counts of all its rules.
+func (l *Lines) Enter(count Count, rules []Count, place int64) *Waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.add(&Waiter{lines: l, count: count, at: place, place: place})
+	return l.add(&Waiter{lines: l, count: count, rules: rules, at: place, place: place})
 }
 
 // EnterHolding adds a call that holds to its line.
-func (l *Lines) EnterHolding(count Count) *Waiter {
+func (l *Lines) EnterHolding(count Count, rules []Count) *Waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := l.add(&Waiter{lines: l, count: count, at: math.MaxInt64})
+	w := l.add(&Waiter{lines: l, count: count, rules: rules, at: math.MaxInt64})
 	w.hold()
 	return w
 }
@@ -78,12 +79,16 @@ func (l *Lines) IsFree(count Count, own *Waiter) bool {
 	return first == nil || first == own
 }
 
-// Wake wakes all calls of a line.
+// Wake wakes all calls with a rule that has the count, in whichever lines they are.
 func (l *Lines) Wake(count Count) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, w := range l.all[count] {
-		w.call()
+	for _, line := range l.all {
+		for _, w := range line {
+			if slices.Contains(w.rules, count) {
+				w.call()
+			}
+		}
 	}
 }
 
