@@ -222,7 +222,7 @@ func TestPage(t *testing.T) {
 	observe, reader := open(t)
 	for _, kind := range []ratelimit.EventKind{ratelimit.EventAdmitted, ratelimit.EventFailed} {
 		observe(t.Context(), &ratelimit.Event{
-			Kind: kind, Err: &ratelimit.StoreError{Err: errors.New("gone")}, Waited: time.Second, Rules: []ratelimit.Outcome{{Rule: "r", Window: "concurrency:1m", Cost: 1}},
+			Kind: kind, Err: &ratelimit.StoreError{Err: errors.New("gone")}, Waited: time.Second, Rules: []ratelimit.Outcome{{Rule: "r", Window: "concurrency:1m", Cost: 1, Releases: true}},
 		})
 	}
 	watched, l := metric.NewManualReader(), ratelimit.New(memstore.New())

@@ -113,7 +113,7 @@ func TestPage(t *testing.T) {
 	}
 	c := New()
 	c.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventRefused, Waited: 1, Rules: []ratelimit.Outcome{{Rule: "login"}}})
-	c.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventAdmitted, Rules: []ratelimit.Outcome{{Rule: "run", Window: "concurrency:1m", Cost: 1}}})
+	c.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventAdmitted, Rules: []ratelimit.Outcome{{Rule: "run", Window: "concurrency:1m", Cost: 1, Releases: true}}})
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(watching{c})
 	families, err := registry.Gather()
