@@ -1,5 +1,7 @@
 package emit
 
+import "go/types"
+
 // release returns the deferred statement that gives the permits of calls that run back, unless a result holds them.
 func (w *writer) release(taken string) []string {
 	if w.method.Hold == nil {
@@ -38,16 +40,25 @@ func (w *writer) keep(variables []string, target func(result string) string) {
 		body = to + " = " + w.wrap(h.Func) + "(" + w.hold + ", " + result + ")"
 	default:
 		plain, held := w.Take("plain"), w.Take("held")
-		typ := w.imports.Type(w.method.Signature.Results().At(h.Result).Type())
+		t := w.method.Signature.Results().At(h.Result).Type()
+		field := func(name, typ string) string { // a field hides a method of its name, so it gets another one
+			if method, _, _ := types.LookupFieldOrMethod(t, false, nil, name); method != nil {
+				alias := w.Take("the" + name)
+				body += "type " + alias + " = " + typ + "\n"
+				return alias
+			}
+			return typ
+		}
+		of := field(t.(interface{ Obj() *types.TypeName }).Obj().Name(), w.imports.Type(t))
 		fields, values := plain+"\n", plain+"{"+result+"}"
 		if h.Closes {
-			fields, values = fields+w.wrap("Closer")+"\n", values+", "+w.hold+".Closer("+result+")"
+			fields, values = fields+field("Closer", w.wrap("Closer"))+"\n", values+", "+w.hold+".Closer("+result+")"
 		}
 		if h.Receives != nil {
-			fields += w.wrap("Receiver") + "[" + w.imports.Type(h.Receives) + "]\n"
+			fields += field("Receiver", w.wrap("Receiver")+"["+w.imports.Type(h.Receives)+"]") + "\n"
 			values += ", " + w.wrap("Receive") + "(" + w.hold + ", " + result + ")"
 		}
-		body = "type " + plain + " struct{ " + typ + " }\ntype " + held + " struct {\n" + fields + "}\n" +
+		body += "type " + plain + " struct{ " + of + " }\ntype " + held + " struct {\n" + fields + "}\n" +
 			to + " = " + held + "{" + values + "}"
 	}
 	w.add("if " + w.hold + ".Keeps(" + result + ", " + err + ") {\n" + body + "\n}")
