@@ -88,9 +88,6 @@ func changing(change crowd, limiter *ratelimit.Limiter, rule ratelimit.Rule) (cr
 func TestModelOfLimitsThatChange(t *testing.T) {
 	for _, rule := range modelled() {
 		for name, change := range changes {
-			if change.together && rule.Prepay {
-				continue // its burst changes to and fro: a debt keeps its time, but what a larger burst only lacks keeps its permits
-			}
 			t.Run(rule.Name+", "+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					limiter := ratelimit.New(memstore.New(memstore.WithClock(time.Now)), quiet())
@@ -184,9 +181,6 @@ func TestLimitsThatChangeOnRedis(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, rule := range modelled() {
-				if change.together && rule.Prepay {
-					continue // see TestModelOfLimitsThatChange
-				}
 				t.Run(rule.Name, func(t *testing.T) {
 					t.Parallel()
 					limiter := ratelimit.New(redisstore.New(connect(t, server.Addr)), ratelimit.WithPrefix(strings.ReplaceAll(name, " ", "-")), quiet())

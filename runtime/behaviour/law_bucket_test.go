@@ -182,7 +182,7 @@ func (b bucket) of(rule ratelimit.Rule, now int64) bucket {
 		from = max(from, now)
 	}
 	if law := (bucketLaw{rule}); law.prepays() {
-		from = max(from, roundUp(new(big.Rat).Sub(b.tat, refill(old, law.burst()))).Num().Int64())
+		from = max(from, b.cut, roundUp(new(big.Rat).Sub(b.tat, refill(old, law.burst()))).Num().Int64())
 	}
 	if cuts := from > now || rule.Limit < old.Limit && b.oldFull > now; rule.Warmup == 0 && (cuts || rule.Limit > old.Limit) {
 		b.oldFull = max(b.oldFull, roundUp(b.tat).Num().Int64())

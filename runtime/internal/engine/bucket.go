@@ -102,7 +102,7 @@ func (b *bucket) converted(c *Claim, now int64) bucket {
 	}
 	if c.Rule.Kind.isPrepaid() {
 		stored, rest := mulDiv(c.Burst, c.Rule.Per, 0, limit)
-		from = max(from, b.full-stored+min(max(0, int64(b.parts)-rest), 1)) // the end of its debt
+		from = max(from, b.cut, b.full-stored+min(max(0, int64(b.parts)-rest), 1)) // the end of its debt, also for an earlier, smaller burst
 	}
 	if whole > from {
 		whole, parts = mulDiv(b.full-from, limit, int64(b.parts), c.Limit)

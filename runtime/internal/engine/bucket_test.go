@@ -7,16 +7,21 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Programs with different limits share a bucket, and the limit of each changes. Whatever they ask and wait for, no span has more permits than
-// the burst and what the bucket gains in it at the greatest limit. Calls also give permits back, in any order.
+// Programs with different limits share a bucket, and the limit of each changes; that of a prepaid bucket changes with its burst. Whatever they
+// ask and wait for, no span has more permits than the largest burst and what the bucket gains in it at the greatest limit, beside the last call's
+// if that may go into debt. Calls also give permits back, in any order.
 func TestChangedLimitsOfABucket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rule := Rule{Kind: rapid.SampledFrom([]Kind{TokenBucket, LeakyBucket}).Draw(t, "kind"), Per: 1000}
+		rule := Rule{Kind: rapid.SampledFrom([]Kind{TokenBucket, LeakyBucket, Prepaid}).Draw(t, "kind"), Per: 1000}
 		burst := int64(1)
 		if rule.Kind == TokenBucket {
 			burst = rapid.Int64Range(1, 8).Draw(t, "burst")
 		}
 		limits := rapid.SliceOfN(rapid.SampledFrom([]int64{1, 3, 7, 10, 100}), 1, 3).Draw(t, "limits")
+		largest := burst
+		if rule.Kind == Prepaid {
+			largest = slices.Max(limits)
+		}
 		cell, now := NewCell(&rule), int64(1_000_000*second)
 		var taken []Claim
 		for range 60 {
@@ -31,19 +36,27 @@ func TestChangedLimitsOfABucket(t *testing.T) {
 			}
 			c := Claim{Rule: &rule, Cost: rapid.Int64Range(1, burst).Draw(t, "cost"), Burst: burst}
 			c.Limit = rapid.SampledFrom(limits).Draw(t, "limit")
+			if rule.Kind == Prepaid {
+				c.Burst, c.Cost = c.Limit, rapid.Int64Range(1, 4).Draw(t, "cost of a debt")
+			}
 			c.Wait = rapid.SampledFrom([]int64{0, 0, 500, 5000}).Draw(t, "wait")
 			call := Call{Claims: []Claim{c}, Refused: rapid.IntRange(0, 3).Draw(t, "refused") == 0, Peek: rapid.IntRange(0, 5).Draw(t, "peek") == 0}
 			if v := call.Decide([]*Cell{&cell}, now); v.Admitted && !call.Peek {
 				taken = append(taken, call.Claims[0])
 			}
 		}
-		slices.SortFunc(taken, func(a, b Claim) int { return int(a.At - b.At) })
+		slices.SortStableFunc(taken, func(a, b Claim) int { return int(a.At - b.At) })
 		for i, first := range taken {
 			sum := int64(0)
 			for _, last := range taken[i:] {
-				sum += last.Charged
-				if most := burst + (last.At-first.At+1)*slices.Max(limits)/rule.Per; sum > most {
+				if rule.Kind != Prepaid {
+					sum += last.Charged
+				}
+				if most := largest + (last.At-first.At+1)*slices.Max(limits)/rule.Per; sum > most {
 					t.Fatalf("%d permits from %d to %d, at most %d may be", sum, first.At, last.At, most)
+				}
+				if rule.Kind == Prepaid {
+					sum += last.Charged
 				}
 			}
 		}
@@ -125,4 +138,16 @@ func TestPlacesInDebtsOfTwoLimits(t *testing.T) {
 			t.Errorf("%s: a debt of %d us is paid after %d us", kind, v.At-debt.At, next.At-debt.At)
 		}
 	}
+}
+
+// Two programs with different limits and bursts share a prepaid bucket. What is a debt under the smaller burst keeps its time under the larger
+// one, too.
+func TestDebtOfASmallerBurst(t *testing.T) {
+	s := newSubject(t, Rule{Kind: Prepaid, Per: second})
+	fast, slow := Claim{Cost: 1, Limit: 3, Burst: 3}, Claim{Cost: 1, Limit: 1, Burst: 1}
+	s.require("the burst, and one in debt", s.admits(5, fast), 4)
+	s.require("of a bucket in debt", s.admits(1, slow), 0)
+	s.require("of the same debt", s.admits(1, fast), 0)
+	s.now += second
+	s.require("two that are left, and one in debt", s.admits(5, fast), 3)
 }

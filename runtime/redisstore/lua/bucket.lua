@@ -86,7 +86,7 @@ local function adapt(c, now, b)
   if c.limit > b.z or x + REMEMBERED <= now then from = max(from, now) end
   if c.prepaid then
     local stored, rest = divide(c.a, c.burst, b.z)
-    from = max(from, b.x - stored + (b.y > rest and 1 or 0)) -- the end of its debt
+    from = max(from, b.cut, b.x - stored + (b.y > rest and 1 or 0)) -- the end of its debt, also for an earlier, smaller burst
   end
   if x > from then
     x, y = divide(b.x - from, b.z, c.limit)
