@@ -26,28 +26,19 @@ type order struct {
 
 // orders are the changes that forms may ask for, by their field do. Each returns what it did.
 var orders = map[string]struct {
-	ends end
+	ends bool // it needs an end
 	do   func(*console, context.Context, order) (string, error)
 }{
-	"reset":   {noEnd, (*console).reset},
-	"give":    {noEnd, (*console).give},
-	"block":   {soon, (*console).block},
-	"unblock": {noEnd, (*console).unblock},
-	"pause":   {soon, (*console).pause},
-	"resume":  {noEnd, (*console).resume},
-	"set":     {soonOrNever, (*console).set},
-	"clear":   {noEnd, (*console).clear},
-	"undo":    {noEnd, (*console).undo},
+	"reset":   {false, (*console).reset},
+	"give":    {false, (*console).give},
+	"block":   {true, (*console).block},
+	"unblock": {false, (*console).unblock},
+	"pause":   {true, (*console).pause},
+	"resume":  {false, (*console).resume},
+	"set":     {true, (*console).set},
+	"clear":   {false, (*console).clear},
+	"undo":    {false, (*console).undo},
 }
-
-// end is when a change must end.
-type end int
-
-const (
-	noEnd       end = iota // what it does is done
-	soon                   // within 30 days
-	soonOrNever            // whoever asks for it says "forever"
-)
 
 // change does what a form asks for, and answers with the page that it changed.
 func (c *console) change(w http.ResponseWriter, r *http.Request) {
@@ -105,12 +96,12 @@ func (c *console) obey(ctx context.Context, o order) (string, error) {
 	if problem := o.actor.Check(); problem != "" {
 		return "", wrong{problem}
 	}
-	if what.ends != noEnd {
+	if what.ends {
 		length, err := parseFor(form.Get("for"))
 		switch {
 		case err != nil:
 			return "", wrong{err.Error()}
-		case what.ends == soon && length == 0:
+		case length == 0 && form.Get("do") != "set":
 			return "", wrong{"a " + form.Get("do") + " needs an end of at most 30d"}
 		}
 		o.length = length

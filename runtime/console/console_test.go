@@ -303,6 +303,25 @@ func TestStoreTiles(t *testing.T) {
 	}
 }
 
+// The first screen says what is wrong with any process, also with one that the table has no room for.
+func TestManyProcesses(t *testing.T) {
+	client := startRedis(t)
+	_, h := open(t, redisstore.New(client))
+	for i := range 120 {
+		p := fleet.Process{Host: fmt.Sprintf("host%03d", i), Program: "p", At: time.Now()}
+		if i == 119 {
+			p.Store, p.Setting, p.Ahead = "it fails", "they fail", time.Minute
+		}
+		word, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client.HSet(t.Context(), "shop.seen:{shop}:processes", fmt.Sprint(i), word)
+	}
+	requireText(t, h, "/", nil, "Look at this", "1 process had errors of the store.", "1 process cannot read the settings.", "1 process: the clock is off by more than 1s.",
+		"The first 100 of 12") // it may list the process of this test
+}
+
 // Each list says how old it is, also if the store is lost.
 func TestAges(t *testing.T) {
 	t.Parallel()

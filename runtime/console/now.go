@@ -15,7 +15,8 @@ type nowPage struct {
 	Problems      []string
 	Health        fleet.Health
 	HealthSeen    seen
-	Processes     list[process]
+	processes     []process
+	Processes     list[process] // the first of them
 	ProcessesSeen seen
 	Settings      list[*fleet.Setting]
 	SettingsSeen  seen
@@ -68,11 +69,11 @@ func (p *nowPage) addProcesses(found []fleet.Process, now time.Time) {
 	for _, f := range found {
 		newest = max(newest, f.Version)
 	}
-	all := make([]process, len(found))
+	p.processes = make([]process, len(found))
 	for i, f := range found {
-		all[i] = process{f, int(newest - f.Version), now.Sub(f.Start)}
+		p.processes[i] = process{f, int(newest - f.Version), now.Sub(f.Start)}
 	}
-	p.Processes = list[process]{Rows: all[:min(len(all), maxRows)], Total: len(all), size: maxRows}
+	p.Processes = list[process]{Rows: p.processes[:min(len(found), maxRows)], Total: len(found)}
 }
 
 func (p *nowPage) addCharts(ctx context.Context, c *console) {
@@ -98,27 +99,20 @@ func (p *nowPage) judge(s fleet.Status, rules int) {
 	if n := len(s.Malformed); n > 0 {
 		add("%s cannot be read; earlier ones stay in force. The first: %v", count(n, "setting"), s.Malformed[0])
 	}
-	failing, skewed, unread := 0, 0, 0
-	for _, process := range p.Processes.Rows {
-		if process.Store != "" {
-			failing++
+	addMany := func(text string, is func(process) bool) {
+		n := 0
+		for _, process := range p.processes {
+			if is(process) {
+				n++
+			}
 		}
-		if process.Setting != "" {
-			unread++
-		}
-		if process.IsSkewed() {
-			skewed++
+		if n > 0 {
+			add("%s%s", count(n, "process"), text)
 		}
 	}
-	if failing > 0 {
-		add("%s had errors of the store.", count(failing, "process"))
-	}
-	if unread > 0 {
-		add("%s cannot read the settings.", count(unread, "process"))
-	}
-	if skewed > 0 {
-		add("%s: the clock is off by more than %s. Decisions go by the store's clock, so they are right.", count(skewed, "process"), span(maxSkew))
-	}
+	addMany(" had errors of the store.", func(p process) bool { return p.Store != "" })
+	addMany(" cannot read the settings.", func(p process) bool { return p.Setting != "" })
+	addMany(": the clock is off by more than "+span(maxSkew)+". Decisions go by the store's clock, so they are right.", process.IsSkewed)
 	if p.Processes.Total == 0 && p.HealthSeen.Err == nil && rules == 0 {
 		add("No process of this prefix is running, and none has declared a rule within a day.")
 	}

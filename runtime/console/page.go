@@ -107,9 +107,6 @@ func (l list[T]) link(from int) string {
 	return l.path + "?" + query.Encode()
 }
 
-// Many reports whether there is more than one part.
-func (l list[T]) Many() bool { return l.Total > l.size }
-
 // ago puts an age into words.
 func ago(d time.Duration) string {
 	if d < time.Second {

@@ -40,12 +40,6 @@ func (u use) Percent() int64 {
 	return min(100, max(0, 100*u.Used()/u.Quota.Limit))
 }
 
-// Choice names the rule in a form.
-func (u use) Choice() string { return choice(u.Rule) }
-
-// Label names the rule to people.
-func (u use) Label() string { return ruleName(u.Rule) }
-
 // choice identifies a rule in a form.
 func choice(r ratelimit.Rule) string { return r.Name + " " + r.Window() + " " + r.Key }
 
