@@ -22,7 +22,7 @@ type strip struct {
 }
 
 const (
-	maxStrips  = 8 // on a page
+	maxStrips  = 6 // on a page, a command each
 	stripParts = 100
 )
 
