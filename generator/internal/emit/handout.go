@@ -11,14 +11,7 @@ import (
 // limitedResult returns the Go expression for a result of the wrapped call with the limits of its type, as in
 // wrap.WithLimits(repo, r.limiter, NewLimitedRepo).
 func (f *function) limitedResult(l *model.Limited, value string) string {
-	limit := l.New
-	if len(l.Args) > 0 {
-		var args []string
-		for _, t := range l.Args {
-			args = append(args, f.imports.Type(t))
-		}
-		limit += "[" + strings.Join(args, ", ") + "]"
-	}
+	limit := f.instance(l.New, l)
 	switch {
 	case l.Kind == model.Interface:
 		return f.wrap("WithLimits") + "(" + value + ", " + f.limiter + ", " + limit + ")"
@@ -51,14 +44,19 @@ func (f *function) resultType(i int) string {
 		return f.imports.Type(f.method.Signature.Results().At(i).Type())
 	}
 	l := f.method.Returns[i]
-	text := "*" + l.Name
-	for j, t := range l.Args {
-		text += map[bool]string{true: "[", false: ", "}[j == 0] + f.imports.Type(t)
+	return "*" + f.instance(l.Name, l)
+}
+
+// instance returns a generated name with the type arguments of l, such as LimitedRepo[string].
+func (f *function) instance(name string, l *model.Limited) string {
+	var args []string
+	for _, t := range l.Args {
+		args = append(args, f.imports.Type(t))
 	}
-	if len(l.Args) > 0 {
-		text += "]"
+	if args == nil {
+		return name
 	}
-	return text
+	return name + "[" + strings.Join(args, ", ") + "]"
 }
 
 // handOut returns the statements that return the results of a call:

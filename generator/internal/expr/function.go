@@ -268,8 +268,6 @@ func (f function) result(form int, args []*term) types.Type {
 	switch gives {
 	case '1':
 		return args[0].typ
-	case '2':
-		return args[1].typ
 	case 'o':
 		return itemOf(args[0].typ)
 	case 'l':
@@ -288,7 +286,7 @@ func (f function) result(form int, args []*term) types.Type {
 			return total(itemOf(args[0].typ))
 		}
 		return total(args[1].typ)
-	case 'e':
+	case '2', 'e':
 		return args[1].typ
 	case 'L':
 		return types.NewSlice(args[1].typ)
