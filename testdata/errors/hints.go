@@ -22,6 +22,10 @@ type X interface {
 	//ratelimit:rule key="{phone}" limit=1 per=1m
 	//                     ^ unknown name phone; the parameters have no names here: arg0 context.Context, arg1 string
 	Nameless(context.Context, string) error
+	//ratelimit:rule key="{user.ID}:{ip}" limit=1 per=1m
+	//                     ^ unknown name user; the parameter is phone
+	//                               ^ unknown name ip; the parameter is phone
+	NoContext(phone string) error
 	//ratelimit:rule key="#{#phone}" limit=1 per=1m
 	//                      ^ an expression needs only braces: write {phone} without the #
 	Spring(phone string) error

@@ -69,7 +69,10 @@ func (e *Env) holds(name string) bool { return e.find(name) >= 0 }
 
 // words returns all names that an expression may use.
 func (c *compiler) words() []string {
-	words := append(slices.Sorted(maps.Keys(identities)), "method")
+	words := []string{"method"}
+	if ctx, _ := Context(c.env.Params); ctx >= 0 {
+		words = append(words, slices.Sorted(maps.Keys(identities))...)
+	}
 	if c.wanted == Duration {
 		words = append(words, retryAfter)
 	}
@@ -163,7 +166,8 @@ func (c *compiler) hint(name string) string {
 
 // suggestion returns "; did you mean x?" if the user probably means a name that is known, or "".
 func (c *compiler) suggestion(name string) string {
-	if likely := meant[strings.ReplaceAll(strings.ToLower(name), "_", "")]; likely != "" {
+	likely := meant[strings.ReplaceAll(strings.ToLower(name), "_", "")]
+	if ctx, _ := Context(c.env.Params); likely != "" && (ctx >= 0 || !strings.HasSuffix(likely, "(ctx)")) {
 		return "; did you mean " + likely + "?"
 	}
 	for _, r := range c.env.Results { // an error without a name
