@@ -45,7 +45,7 @@ var shopSellRules = wrap.NewRules("runtime/behaviour_test.shop.sell",
 // sell decides whether a call of shop.sell may go on. Limits: 100000 per 125d per {user} (a call costs
 // 50, settled to {usage?.Total ?? 7}); 100000 per 125d per {user} (a call costs 40, settled to
 // {usage.Total}, given back on an error); 10000 per 125d per {user}; 1 at the same time per {user}. If
-// so, defer done at once, with pointers to the named results.
+// the error is nil, defer done at once, with pointers to the named results.
 func (g *shopGuard) sell(ctx context.Context, user string) (done func(usage **usage, err *error), err error) {
 	wrap.NeedGuard("runtime/behaviour_test.shop", g != nil && g.limiter != nil)
 	done = func(**usage, *error) {}
