@@ -25,14 +25,25 @@ func (t *tool) block(ctx context.Context, args []string) error {
 	if t.forTime == 0 || t.forTime > maxBlock {
 		return misused(fmt.Sprintf("block: -for: expected how long, up to %s, as in -for 1h", words(maxBlock)))
 	}
-	settings, _, err := t.keySettings(ctx, fleet.Block, args)
+	settings, requests, err := t.keySettings(ctx, fleet.Block, args)
 	if err != nil {
 		return err
 	}
 	return t.change(ctx, edit{"block", settings, func(_, s *fleet.Setting) error {
 		s.Until = t.fleet.Now().Add(t.forTime)
 		return nil
-	}}, nil)
+	}}, func([]edited) (lines [][]string, err error) {
+		for _, q := range requests[:min(1, len(requests))] { // the rule is the same for all
+			now, err := t.limiter.RuleFor(q)
+			if err != nil {
+				return nil, err
+			}
+			if now.Mode != ratelimit.ModeEnforce {
+				lines = append(lines, harmlessNote(q.Rule.Name, now.Mode.String()))
+			}
+		}
+		return lines, nil
+	})
 }
 
 // unblock ends blocks. It also says which of them a rule with block= goes on refusing.
@@ -47,7 +58,7 @@ func (t *tool) unblock(ctx context.Context, args []string) error {
 			if err != nil {
 				return nil, err
 			}
-			if until.After(t.fleet.Now()) {
+			if !until.IsZero() {
 				lines = append(lines, []string{fmt.Sprintf("the block= of rule %s still refuses %s until %s; reset ends that", q.Rule.Name, cmp.Or(q.Key, "everybody"), local(until))})
 			}
 		}
@@ -74,7 +85,7 @@ func (t *tool) keySettings(ctx context.Context, kind fleet.Kind, args []string) 
 	return settings, all, err
 }
 
-// ownBlock returns until when a rule with Block refuses a key, or a time in the past if it does not.
+// ownBlock returns until when a rule with Block refuses a key, or the zero time if it does not.
 func (t *tool) ownBlock(ctx context.Context, q ratelimit.Request) (time.Time, error) {
 	if q.Rule.Block == 0 {
 		return time.Time{}, nil
@@ -86,11 +97,14 @@ func (t *tool) ownBlock(ctx context.Context, q ratelimit.Request) (time.Time, er
 	return t.marked(ctx, key.BlockOf(state))
 }
 
-// marked returns the time in a marker, or a time in the past if there is none.
-func (t *tool) marked(ctx context.Context, name string) (time.Time, error) {
+// marked returns the time in a marker, or the zero time if the marker is missing or over.
+func (t *tool) marked(ctx context.Context, name string) (until time.Time, err error) {
 	text, err := t.client.Get(ctx, name).Result()
 	if errors.Is(err, redis.Nil) {
 		err = nil
 	}
-	return time.UnixMicro(lua.BlockedUntil(text)), err
+	if until = time.UnixMicro(lua.BlockedUntil(text)); !until.After(t.fleet.Now()) {
+		until = time.Time{}
+	}
+	return until, err
 }

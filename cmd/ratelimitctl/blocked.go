@@ -14,6 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/traffic"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
@@ -26,6 +27,7 @@ type blockedKey struct {
 	At     time.Time `json:"at,omitzero"`
 	Reason string    `json:"reason,omitempty"`
 	Begun  bool      `json:"byRule,omitempty"` // a refusal by a rule with block= began the block
+	Mode   string    `json:"mode,omitempty"`   // that of the rule, if it refuses nobody
 }
 
 // blockedKeys is the output of blocked.
@@ -44,7 +46,11 @@ func (t *tool) printBlocked(ctx context.Context, args []string) error {
 	for _, s := range set {
 		shown.Blocked = append(shown.Blocked, blockedKey{Rule: s.Rule, Key: key.Shown(s.Key), Until: s.Until, By: s.By, At: s.At, Reason: s.Reason})
 	}
-	begun, more, err := t.begunBlocks(ctx)
+	rules, err := t.usedRules(ctx)
+	if err != nil {
+		return err
+	}
+	begun, more, err := t.begunBlocks(ctx, t.names(rules))
 	if err != nil {
 		return err
 	}
@@ -54,37 +60,55 @@ func (t *tool) printBlocked(ctx context.Context, args []string) error {
 		}
 	}
 	shown.More = more
+	modes := t.harmless(rules)
+	for i := range shown.Blocked {
+		shown.Blocked[i].Mode = modes[settingName(shown.Blocked[i].Rule)]
+	}
 	slices.SortStableFunc(shown.Blocked, func(a, b blockedKey) int {
 		return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key))
 	})
 	return cmp.Or(t.print(shown, shown.lines()...), t.malformed())
 }
 
+// harmless returns the modes of those rules that refuse nobody, by the names that settings use.
+func (t *tool) harmless(rules []ratelimit.UsedRule) map[string]string {
+	modes := map[string]string{}
+	for _, r := range rules {
+		if now, err := t.limiter.RuleFor(ratelimit.Request{Rule: r.Rule}); err == nil && now.Mode != ratelimit.ModeEnforce {
+			modes[settingName(r.Name)] = now.Mode.String()
+		}
+	}
+	return modes
+}
+
+// harmlessNote says that the blocks of a rule have no effect.
+func harmlessNote(rule, mode string) []string {
+	return []string{fmt.Sprintf("%s is in mode %s: its calls would be refused, and pass", rule, mode)}
+}
+
 func (b *blockedKeys) lines() [][]string {
-	lines := [][]string{{"RULE", "KEY", "UNTIL", "SET BY", "SET AT", "REASON"}}
+	lines, notes := [][]string{{"RULE", "KEY", "UNTIL", "SET BY", "SET AT", "REASON"}}, [][]string(nil)
 	for _, k := range b.Blocked {
 		by := k.By
 		if k.Begun {
 			by = "the rule's block="
 		}
 		lines = append(lines, []string{k.Rule, cmp.Or(k.Key, "everybody"), local(k.Until), by, local(k.At), k.Reason})
+		if note := harmlessNote(k.Rule, k.Mode); k.Mode != "" && !slices.ContainsFunc(notes, func(n []string) bool { return n[0] == note[0] }) {
+			notes = append(notes, note)
+		}
 	}
 	if len(b.Blocked) == 0 {
 		lines = [][]string{{"nobody is blocked"}}
 	}
 	if b.More != "" {
-		lines = append(lines, []string{b.More})
+		notes = append(notes, []string{b.More})
 	}
-	return lines
+	return append(lines, notes...)
 }
 
 // begunBlocks returns the keys that are blocked by rules with block=, and says why there may be more of them.
-func (t *tool) begunBlocks(ctx context.Context) (found []blockedKey, more string, err error) {
-	rules, err := t.usedRules(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	names := t.names(rules)
+func (t *tool) begunBlocks(ctx context.Context, names map[traffic.Named]traffic.Named) (found []blockedKey, more string, err error) {
 	var mu sync.Mutex
 	err = t.eachServer(ctx, func(ctx context.Context, p *patient) error {
 		some, missing, err := t.begunAt(ctx, p, names)

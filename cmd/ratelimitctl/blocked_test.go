@@ -160,3 +160,29 @@ func TestLongKey(t *testing.T) {
 	require(t, server.Addr, done, "→ not blocked", "unblock", "login", shown, "-shown")
 	require(t, server.Addr, misuse, "expected a whole key", "unblock", "login", shown[:120], "-shown")
 }
+
+// Blocks of a rule in shadow mode refuse nobody, and block and blocked say so.
+func TestBlocksInShadowMode(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	f.known(map[string]string{"login": ruleText(login), "guess": ruleText(guess)})
+	const note = "login is in mode shadow: its calls would be refused, and pass"
+	for _, mode := range []string{"shadow", "enforce"} {
+		require(t, server.Addr, done, "mode="+mode, "override", "set", "login", "-mode", mode, "-for", "1h")
+		for _, key := range []string{"ann", "bob"} {
+			text, _ := ctl(t, server.Addr, "block", "login", key, "-for", "1h")
+			if strings.Contains(text, note) != (mode == "shadow") {
+				t.Errorf("mode %s: got %s", mode, text)
+			}
+		}
+		require(t, server.Addr, done, "→ blocked", "block", "guess", "ann", "-for", "1h")
+		text, _ := ctl(t, server.Addr, "blocked")
+		if n := strings.Count(text, note); n != map[string]int{"shadow": 1}[mode] || strings.Contains(text, "guess is in mode") {
+			t.Errorf("mode %s: got %s", mode, text)
+		}
+		text, _ = ctl(t, server.Addr, "-json", "blocked")
+		if n := strings.Count(text, `"mode": "shadow"`); n != map[string]int{"shadow": 2}[mode] {
+			t.Errorf("mode %s: got %s", mode, text)
+		}
+	}
+}

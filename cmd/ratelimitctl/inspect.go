@@ -20,23 +20,24 @@ import (
 
 // inspected says, as JSON, what is in force for a key under a rule, why, and what it has used.
 type inspected struct {
-	Rule          string     `json:"rule"`
-	Key           string     `json:"key,omitempty"`
-	directive                // in force
-	Declared      *directive `json:"declared,omitempty"`     // if something else is in force
-	Because       []source   `json:"because,omitempty"`      // the settings in force
-	BlockedByRule time.Time  `json:"blockedByRule,omitzero"` // until when its block= refuses the key
-	PausedByRule  time.Time  `json:"pausedByRule,omitzero"`  // until when a marker of its pause= pauses the key
-	Used          int64      `json:"used"`
-	Capacity      *int64     `json:"capacity,omitempty"` // permits that the key can have at once: the limit, or the burst of a bucket; nil if computed
-	Remaining     *int64     `json:"remaining,omitempty"`
-	Counted       bool       `json:"counted"` // the store has a count for the key
-	ResetIn       string     `json:"resetIn,omitempty"`
-	RetryAfter    string     `json:"retryAfter,omitempty"`
-	Last          []permits  `json:"lastPermits,omitempty"` // the newest last
-	Waiting       []place    `json:"waiting,omitempty"`
-	Ahead         []place    `json:"ahead,omitempty"` // permits that leases took
-	Free          []place    `json:"free,omitempty"`
+	Rule          string        `json:"rule"`
+	Key           string        `json:"key,omitempty"`
+	directive                   // in force
+	Declared      *directive    `json:"declared,omitempty"`         // if something else is in force
+	Limits        map[int64]int `json:"processesByLimit,omitempty"` // if processes declare different limits
+	Because       []source      `json:"because,omitempty"`          // the settings in force
+	BlockedByRule time.Time     `json:"blockedByRule,omitzero"`     // until when its block= refuses the key
+	PausedByRule  time.Time     `json:"pausedByRule,omitzero"`      // until when a marker of its pause= pauses the key
+	Used          int64         `json:"used"`
+	Capacity      *int64        `json:"capacity,omitempty"` // permits that the key can have at once: the limit, or the burst of a bucket; nil if computed
+	Remaining     *int64        `json:"remaining,omitempty"`
+	Counted       bool          `json:"counted"` // the store has a count for the key
+	ResetIn       string        `json:"resetIn,omitempty"`
+	RetryAfter    string        `json:"retryAfter,omitempty"`
+	Last          []permits     `json:"lastPermits,omitempty"` // the newest last
+	Waiting       []place       `json:"waiting,omitempty"`
+	Ahead         []place       `json:"ahead,omitempty"` // permits that leases took
+	Free          []place       `json:"free,omitempty"`
 
 	words, declared string // the limit in words
 }
@@ -135,25 +136,36 @@ func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratel
 	if s.BlockedByRule, err = t.ownBlock(ctx, q); err != nil {
 		return s, err
 	}
-	blocked := s.BlockedByRule
 	if s.PausedByRule, err = t.markedPause(ctx, q, state); err != nil {
 		return s, err
 	}
-	if s.PausedByRule.After(blocked) {
-		blocked = s.PausedByRule
-	}
-	for _, found := range t.sources(q.Rule.Name, state) {
-		s.Because = append(s.Because, found)
-		if found.Kind != fleet.Override && rule.Mode == ratelimit.ModeEnforce && found.Until.After(blocked) {
-			blocked = found.Until
-		}
+	s.Because = t.sources(q.Rule.Name, state)
+	if rule.Mode == ratelimit.ModeEnforce {
+		retry = max(retry, s.held().Sub(t.fleet.Now()))
 	}
 	overridden := slices.ContainsFunc(s.Because, func(b source) bool { return b.Kind == fleet.Override })
 	if before := directiveOf(q.Rule); overridden || len(used.Limits) > 1 {
 		s.Declared, s.declared = &before, declared(used)
 	}
-	s.RetryAfter = words(max(retry, blocked.Sub(t.fleet.Now())))
+	if len(used.Limits) > 1 {
+		s.Limits = used.Limits
+	}
+	s.RetryAfter = words(retry)
 	return s, nil
+}
+
+// held returns until when blocks and pauses keep the key from permits, or a time in the past.
+func (s *inspected) held() time.Time {
+	until := s.BlockedByRule
+	if s.PausedByRule.After(until) {
+		until = s.PausedByRule
+	}
+	for _, b := range s.Because {
+		if b.Kind != fleet.Override && b.Until.After(until) {
+			until = b.Until
+		}
+	}
+	return until
 }
 
 // peek returns what a key has left under a rule with its overrides applied, whether the key is blocked or not.
@@ -238,25 +250,28 @@ func (s *inspected) left() string {
 // notes says why the limit is what it is, and what else the count has.
 func (s *inspected) notes() (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	key := cmp.Or(s.Key, "everybody")
+	key, is, refuses := cmp.Or(s.Key, "everybody"), "is", "refuses"
+	if s.Mode != ratelimit.ModeEnforce.String() {
+		is, refuses = "would be", "would refuse"
+	}
 	for _, b := range s.Because {
 		what := "override of the rule: "
 		switch {
 		case b.Kind == fleet.Override && b.Key != "":
 			what = "override of " + b.Key + ": "
 		case b.Kind != fleet.Override:
-			what = key + " is "
+			what = key + " " + is + " "
 		}
 		add("%s%s, set by %s at %s%s", what, valuesInWords(b.Kind, &b.Values), cmp.Or(b.By, "a program"), local(b.At), because(b.Reason))
 	}
 	if s.Declared != nil {
 		add("declared %s, mode %s", s.declared, s.Declared.Mode)
 	}
-	if s.RetryAfter != "" && !s.BlockedByRule.IsZero() {
-		add("its block= refuses %s until %s", key, local(s.BlockedByRule))
+	if !s.BlockedByRule.IsZero() {
+		add("its block= %s %s until %s", refuses, key, local(s.BlockedByRule))
 	}
-	if s.RetryAfter != "" && !s.PausedByRule.IsZero() {
-		add("%s is paused until %s", key, local(s.PausedByRule))
+	if !s.PausedByRule.IsZero() {
+		add("%s %s paused until %s", key, is, local(s.PausedByRule))
 	}
 	if !s.Counted {
 		add("nothing is counted for %s: it was not seen lately", key)

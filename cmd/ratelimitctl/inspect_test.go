@@ -319,8 +319,42 @@ func TestInspectSaysWhy(t *testing.T) {
 	}
 	// An override to shadow mode makes a block harmless, and its retry delay goes.
 	require(t, server.Addr, done, "→", "override", "set", "login", "-key", "ann", "-mode", "shadow")
-	if text, _ := ctl(t, server.Addr, "inspect", "login", "ann"); !strings.Contains(text, "shadow") || strings.Contains(strings.SplitN(text, "\n", 3)[1], "23h") {
+	if text, _ := ctl(t, server.Addr, "inspect", "login", "ann"); !strings.Contains(text, "ann would be blocked until 20") || strings.Contains(strings.SplitN(text, "\n", 3)[1], "23h") {
 		t.Errorf("got %s", text)
+	}
+	require(t, server.Addr, done, "→", "override", "set", "guess", "-mode", "shadow", "-for", "1h")
+	require(t, server.Addr, done, "its block= would refuse ann until 20", "inspect", "guess", "ann")
+}
+
+// A rule with pause= whose permits are used up pauses nobody.
+func TestInspectTellsPausesFromDelays(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	rule := ratelimit.Rule{Name: "carrier", Limit: 1, Per: time.Hour, Pausable: true}
+	f.known(map[string]string{"carrier": ruleText(rule)})
+	f.allow(1, rule, "")
+	if text, status := ctl(t, server.Addr, "inspect", "carrier"); status != done || !strings.Contains(text, "59m") || strings.Contains(text, "paused") {
+		t.Errorf("status %d: %s", status, text)
+	}
+	require(t, server.Addr, done, "→ paused until", "pause", "carrier", "-for", "2h")
+	require(t, server.Addr, done, "everybody is paused until", "inspect", "carrier")
+}
+
+// During a rollout, inspect shows which limits processes declare.
+func TestInspectShowsLimitsByProcess(t *testing.T) {
+	server := redistest.Start(t)
+	for i, limit := range []int64{10, 100, 100} {
+		f := newFleet(t, server.Addr)
+		f.allow(1, ratelimit.Rule{Name: "login", Key: "{user}", Limit: limit, Per: time.Minute}, fmt.Sprint("user", i))
+	}
+	until(t, func() bool {
+		text, _ := ctl(t, server.Addr, "inspect", "login", "ann")
+		return strings.Contains(text, "declared 10 (1 process), 100 (2) per minute")
+	})
+	text, _ := ctl(t, server.Addr, "-json", "inspect", "login", "ann")
+	var shown []inspected
+	if err := json.Unmarshal([]byte(text), &shown); err != nil || len(shown) != 1 || !maps.Equal(shown[0].Limits, map[int64]int{10: 1, 100: 2}) {
+		t.Errorf("error %v, got %s", err, text)
 	}
 }
 

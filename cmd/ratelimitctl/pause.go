@@ -78,14 +78,14 @@ func (t *tool) pauseOf(ctx context.Context, requests []ratelimit.Request) (*flee
 			}
 		}
 		until, err := t.markedPause(ctx, q, state)
-		if err != nil || until.After(t.fleet.Now()) {
+		if err != nil || !until.IsZero() {
 			return &fleet.Values{Until: until}, err
 		}
 	}
 	return nil, nil
 }
 
-// markedPause returns until when the marker of a rule with pause= pauses a key, or a time in the past.
+// markedPause returns until when the marker of a rule with pause= pauses a key, or the zero time.
 func (t *tool) markedPause(ctx context.Context, q ratelimit.Request, state string) (time.Time, error) {
 	if !q.Rule.Pausable {
 		return time.Time{}, nil
