@@ -143,13 +143,13 @@ func cause(err error) error {
 	return err
 }
 
-// sentinel returns the error of a server that is a Sentinel, or nil.
-func (t *tool) sentinel(ctx context.Context) error {
+// sentinel returns the error of a server that is a Sentinel, or nil. It also reports whether the server answers this user.
+func (t *tool) sentinel(ctx context.Context) (wrong error, answers bool) {
 	text, err := t.client.Info(ctx).Result()
 	info := redisinfo.Fields(text)
 	if err != nil || info["redis_mode"] != "sentinel" {
-		return nil
+		return nil, err == nil || isDenied(err)
 	}
 	name, _, _ := strings.Cut(strings.TrimPrefix(info["master0"], "name="), ",")
-	return fmt.Errorf("the server is a Sentinel, which keeps no counts: add ?master_name=%s to the URL", cmp.Or(name, "NAME"))
+	return fmt.Errorf("the server is a Sentinel, which keeps no counts: add ?master_name=%s to the URL", cmp.Or(name, "NAME")), true
 }

@@ -58,24 +58,21 @@ var checks = []func(context.Context, *patient) finding{
 
 // doctor checks the servers and the processes. It fails if a finding is bad.
 func (t *tool) doctor(ctx context.Context, _ []string) error {
-	if wrong := t.sentinel(ctx); wrong != nil {
-		return wrong
-	}
-	findings := []finding{t.checkReady(ctx)}
+	findings, answers := []finding{t.checkReady(ctx)}, true
 	if findings[0].Status == fine {
 		findings = append(findings, t.checkFleet(ctx)...)
+	} else {
+		var wrong error
+		if wrong, answers = t.sentinel(ctx); wrong != nil {
+			return wrong
+		}
 	}
-	var mu sync.Mutex
-	var servers []finding
-	err := t.eachServer(ctx, func(ctx context.Context, p *patient) error {
-		found := p.examine(ctx)
-		mu.Lock()
-		defer mu.Unlock()
-		servers = append(servers, found...)
-		return nil
-	})
-	slices.SortStableFunc(servers, func(a, b finding) int { return strings.Compare(a.Server, b.Server) })
-	findings = append(findings, servers...)
+	var err error
+	if answers || t.isCluster() {
+		var servers []finding
+		servers, err = t.examineEach(ctx)
+		findings = append(findings, servers...)
+	}
 	var lines [][]string
 	ill := 0
 	for _, f := range findings {
@@ -91,6 +88,20 @@ func (t *tool) doctor(ctx context.Context, _ []string) error {
 		return fmt.Errorf("%d of %d checks are bad", ill, len(findings))
 	}
 	return nil
+}
+
+// examineEach examines the single server, or each master of a cluster.
+func (t *tool) examineEach(ctx context.Context) (servers []finding, err error) {
+	var mu sync.Mutex
+	err = t.eachServer(ctx, func(ctx context.Context, p *patient) error {
+		found := p.examine(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		servers = append(servers, found...)
+		return nil
+	})
+	slices.SortStableFunc(servers, func(a, b finding) int { return strings.Compare(a.Server, b.Server) })
+	return servers, err
 }
 
 // line returns the cells of a finding: what was found, what it means, and what to do.

@@ -22,9 +22,12 @@ func (t *tool) checkFleet(ctx context.Context) (found []finding) {
 	if err != nil {
 		return []finding{{Status: bad, Check: "programs", Found: err.Error(), Meaning: "it is unknown which rules they declare", Advice: "See ready"}}
 	}
+	count := finding{Status: fine, Check: "processes", Found: period.Count(int64(len(processes)), "process") + " of prefix " + t.prefix}
+	if len(processes) == 0 {
+		count.Meaning = "none runs, or none can write to the server"
+	}
 	for _, f := range []finding{
-		{Status: fine, Check: "processes", Found: period.Count(int64(len(processes)), "process") + " of prefix " + t.prefix},
-		checkBuilds(processes), checkSkew(processes), checkShared(shared), checkStoreErrors(processes), t.checkSettings(processes),
+		count, checkBuilds(processes), checkSkew(processes), checkShared(shared), checkStoreErrors(processes), t.checkSettings(processes),
 	} {
 		if f.Check != "" {
 			found = append(found, f)

@@ -156,7 +156,7 @@ func (t *tool) whereInForce(ctx context.Context) (string, error) {
 		case err != nil:
 			return "", fmt.Errorf("it is set, but the processes cannot be read: %w", err)
 		case len(all) == 0:
-			return "no process runs now; those that start follow it", nil
+			return "no process reports now; those that start, or reach the server again, follow it", nil
 		case len(behind) == 0:
 			return "in force in " + period.Count(int64(len(all)), "process"), nil
 		case t.wait && time.Now().After(deadline):

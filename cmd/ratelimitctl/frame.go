@@ -86,7 +86,7 @@ func (f *frame) text(most int) string {
 		lines = append(lines, []string{fmt.Sprintf("STALE for %.0fs: %s", f.old.Seconds(), f.Stale)})
 	}
 	for _, p := range f.Silent {
-		lines = append(lines, []string{"perhaps dead: " + p})
+		lines = append(lines, []string{"perhaps dead or cut off: " + p})
 	}
 	text := columns(lines, most)
 	if len(f.Rules)+len(f.Hottest) == 0 {
@@ -124,7 +124,7 @@ func (f *frame) nothing() string {
 	case f.Stale != "":
 		return "nothing was read yet"
 	case f.Processes == 0:
-		return "no process of this prefix runs"
+		return nobodyReports
 	case f.Publishing == 0:
 		return "no process publishes statistics: make their stores with redisstore.WithStats(), and permit " + strings.Join(statistics, ", ")
 	}

@@ -55,7 +55,7 @@ func TestCommands(t *testing.T) {
 	if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "login", Limit: 5, Per: time.Minute}, Key: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	const inForce = "\nno process runs now; those that start follow it\n"
+	const inForce = "\nno process reports now; those that start, or reach the server again, follow it\n"
 	require(t, server.Addr, done, "login  5 per minute  -         {user}  enforce", "rules")
 	require(t, server.Addr, done, "login  5 per minute  enforce  1 of 5  4", "inspect", "login", "ann")
 	require(t, server.Addr, misuse, "counts by {user}: name a key", "inspect", "login")

@@ -19,8 +19,10 @@ func (t *tool) checkPrefix(ctx context.Context) error {
 	exists, err := t.fleet.Exists(ctx)
 	switch {
 	case err != nil:
-		if wrong := t.sentinel(ctx); wrong != nil {
-			return wrong
+		if _, replied := errors.AsType[redis.Error](err); replied {
+			if wrong, _ := t.sentinel(ctx); wrong != nil {
+				return wrong
+			}
 		}
 		return err
 	case exists:

@@ -16,6 +16,9 @@ type shownProcess struct {
 	Late  bool   `json:"late,omitempty"`  // it does not follow the newest setting yet
 }
 
+// nobodyReports says that no process has lately said anything.
+const nobodyReports = "no process of this prefix reports: none runs, or none can write to the server"
+
 // printProcesses prints the processes of the prefix.
 func (t *tool) printProcesses(ctx context.Context, _ []string) error {
 	if err := t.fleet.Follow(ctx); err != nil {
@@ -39,7 +42,7 @@ func (t *tool) printProcesses(ctx context.Context, _ []string) error {
 		lines = append(lines, []string{p.Host, fmt.Sprint(p.PID), p.Program, p.Build, local(p.Start), ago(t.fleet.Now().Sub(p.At)), row.settings(), row.clock(), row.wrong()})
 	}
 	if len(all) == 0 {
-		lines = [][]string{{"no process of this prefix runs"}}
+		lines = [][]string{{nobodyReports}}
 	}
 	return t.print(shown, lines...)
 }

@@ -156,7 +156,7 @@ func TestProcesses(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	f.known(map[string]string{"login": ruleText(login)})
-	require(t, server.Addr, done, "no process of this prefix runs", "processes")
+	require(t, server.Addr, done, nobodyReports, "processes")
 	for id, p := range map[string]fleet.Process{
 		"a": {Host: "web1", PID: 7, Program: "shop", Build: "v1", Ahead: 2 * time.Hour},
 		"b": {Host: "web2", PID: 8, Program: "shop", Build: "v2", Store: "use redis.NewClusterClient: MOVED", Ahead: -time.Minute},

@@ -60,7 +60,8 @@ func (f *Fleet) exchange(ctx context.Context) error {
 			return f.noteRead(err)
 		}
 	}
-	replies, err := f.do(ctx, Command{"MGET", f.keys.epoch, f.keys.version}, Command{"HMGET", f.keys.processes, s.id})
+	replies, err := f.do(ctx, Command{"MGET", f.keys.epoch, f.keys.version}, Command{"HMGET", f.keys.processes, s.id},
+		Command{"HLEN", f.keys.sets}, Command{"HLEN", f.keys.rules})
 	epoch, version, declared := f.changed.epoch, f.changed.version, s.declared
 	if err == nil {
 		newEpoch, newest := looked(replies[0])
@@ -76,8 +77,15 @@ func (f *Fleet) exchange(ctx context.Context) error {
 	if missing {
 		f.lost.Store(true)
 	}
-	if err = f.declareNews(ctx, missing); err == nil && (missing || due || epoch != f.changed.epoch || version != f.changed.version || declared != s.declared) {
+	sets, _ := replies[2].(int64)
+	texts, _ := replies[3].(int64)
+	fewer := sets < s.sets || texts < s.texts // the store may have lost some
+	s.texts = texts
+	if err = f.declareNews(ctx, missing || fewer); err == nil && (missing || due || epoch != f.changed.epoch || version != f.changed.version || declared != s.declared) {
 		err = f.say(ctx, missing)
+	}
+	if err == nil {
+		err = f.noteSets(ctx, sets)
 	}
 	if err == nil && due && f.stats != nil {
 		err = f.publishReport(ctx)
@@ -152,20 +160,19 @@ func (f *Fleet) say(ctx context.Context, missing bool) error {
 	}
 	word := f.word()
 	replies, err := f.do(ctx, Command{"HSET", f.keys.processes, f.self.id, word},
-		Command{"PEXPIRE", f.keys.processes, (2 * processLife).Milliseconds()}, Command{"HLEN", f.keys.sets}, Command{"HEXISTS", f.keys.sets, f.self.declared})
+		Command{"PEXPIRE", f.keys.processes, (2 * processLife).Milliseconds()}, Command{"HEXISTS", f.keys.sets, f.self.declared})
 	if err != nil {
 		return err
 	}
 	f.self.said = word
-	if replies[3] != int64(1) && f.self.declared != "" {
+	if replies[2] != int64(1) && f.self.declared != "" {
 		f.renew()
 	}
-	return f.noteSets(ctx, replies[2])
+	return nil
 }
 
 // noteSets looks at the rules of other processes if there are new ones.
-func (f *Fleet) noteSets(ctx context.Context, reply any) error {
-	n, _ := reply.(int64)
+func (f *Fleet) noteSets(ctx context.Context, n int64) error {
 	if n == f.self.sets || n > maxSets {
 		return nil
 	}

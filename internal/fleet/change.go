@@ -341,7 +341,7 @@ func (f *Fleet) Changes(ctx context.Context) ([]Change, error) {
 			found := texts(replies[0])
 			for _, text := range found {
 				var c Change
-				if decode(text, &c) == nil {
+				if decode(text, &c, false) == nil {
 					all = append(all, c)
 				}
 			}

@@ -112,7 +112,7 @@ func (k *known) readAll(ctx context.Context, f *Fleet, do Do, epoch string, vers
 			settings[name] = s
 		}
 	}
-	k.excess = false
+	k.excess, k.malformed = false, map[string]error{}
 	err := f.read(ctx, do, 0, k.take(f, settings))
 	if err == nil {
 		k.epoch, k.version, k.settings, k.imported = epoch, version, settings, max(k.imported, imported(epoch))

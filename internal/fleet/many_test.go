@@ -57,7 +57,7 @@ func TestReadsAreSpread(t *testing.T) {
 	})
 }
 
-// A beat without news is one exchange of two commands, and leaves the settings as they are.
+// A beat without news is one exchange of four commands, and leaves the settings as they are.
 func TestIdleBeat(t *testing.T) {
 	server := redistest.Start(t)
 	c, counted := client(t, server.Addr, 0)
@@ -70,7 +70,7 @@ func TestIdleBeat(t *testing.T) {
 	for range 3 { // the ninth beat is no fifth one
 		f.Beat()
 	}
-	if n := counted.count.Load() - before; n != 3*2 || f.InForce() != in {
+	if n := counted.count.Load() - before; n != 3*4 || f.InForce() != in {
 		t.Errorf("three beats send %d commands", n)
 	}
 }

@@ -111,7 +111,7 @@ func (f *Fleet) processes(ctx context.Context) (all []Process, gone []string, er
 	}
 	err = f.scan(ctx, f.keys.processes, 2*MaxProcesses, func(id, text string) {
 		var p Process
-		if decode(text, &p) != nil || now.Sub(p.At).Abs() > processLife { // the clock of a server that took over may be behind
+		if decode(text, &p, false) != nil || now.Sub(p.At).Abs() > processLife { // the clock of a server that took over may be behind
 			gone = append(gone, id)
 			return
 		}

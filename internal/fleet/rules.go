@@ -41,7 +41,6 @@ type self struct {
 	rules    map[[2]string]Rule
 	news     bool   // some of the rules have not been written
 	declared string // identifies the set that was written last
-	partly   string // identifies a set whose rules may be missing, because writing them failed
 	said     string // the last word of this process
 	failure  string // the last error of a decision
 	beating  bool
@@ -49,6 +48,7 @@ type self struct {
 	again    time.Time // when new rules can be written next
 	pause    time.Duration
 	sets     int64 // how many sets there were
+	texts    int64 // how many texts of rules there were
 	warned   bool  // that another program has the same rules
 }
 
@@ -98,7 +98,7 @@ func (f *Fleet) own() (own ruleSet, id string, texts map[string]string) {
 	return own, hashed(append(own.Rules, own.Program)...), texts
 }
 
-// declare writes the rules of this process, unless another has written the same.
+// declare writes the rules of this process, and those of their texts that the store does not have.
 func (f *Fleet) declare(ctx context.Context) error {
 	f.mu.Lock()
 	f.self.news = false
@@ -108,7 +108,7 @@ func (f *Fleet) declare(ctx context.Context) error {
 	}
 	own, id, texts := f.own()
 	text, _ := json.Marshal(own) // texts and a time: it never fails
-	replies, err := f.do(ctx, Command{"HEXISTS", f.keys.sets, id}, Command{"HSET", f.keys.sets, id, text},
+	replies, err := f.do(ctx, Command{"HSET", f.keys.sets, id, text},
 		Command{"PEXPIRE", f.keys.sets, seenLife.Milliseconds()}, Command{"PEXPIRE", f.keys.rules, seenLife.Milliseconds()})
 	if err != nil {
 		return err
@@ -116,19 +116,30 @@ func (f *Fleet) declare(ctx context.Context) error {
 	f.mu.Lock()
 	f.self.declared = id
 	f.mu.Unlock()
-	if replies[0] == int64(1) && f.self.partly != id {
-		return nil
+	if err := f.leaveOut(ctx, own.Rules, texts); err != nil || len(texts) == 0 && replies[0] != int64(1) {
+		return err
 	}
-	f.self.partly = id
-	others, err := f.sets(ctx, true)
+	all, err := f.sets(ctx, true)
 	if err != nil {
 		return err
 	}
-	f.warnOf(own, others)
-	if err = f.writeRules(ctx, texts, others); err == nil {
-		f.self.partly = ""
-	}
-	return err
+	return f.writeRules(ctx, texts, all)
+}
+
+// leaveOut removes the texts that the store has.
+func (f *Fleet) leaveOut(ctx context.Context, ids []string, own map[string]string) error {
+	return each(ids, func(some []string) error {
+		replies, err := f.do(ctx, command("HMGET", f.keys.rules, some...))
+		if err != nil {
+			return err
+		}
+		for i, text := range texts(replies[0]) {
+			if text == own[some[i]] {
+				delete(own, some[i])
+			}
+		}
+		return nil
+	})
 }
 
 // writeRules writes the texts of rules, after it removed those that no set has.

@@ -117,7 +117,7 @@ func (s *Setting) text() (string, error) {
 // parse parses a setting of the store.
 func parse(name, text string) (*Setting, error) {
 	s := new(Setting)
-	err := decode(text, s)
+	err := decode(text, s, true)
 	kind, rest, _ := strings.Cut(name, ":")
 	rule, subject, byKey := strings.Cut(rest, ":{")
 	subject, closed := strings.CutSuffix(subject, "}")
@@ -135,13 +135,15 @@ func parse(name, text string) (*Setting, error) {
 	return s, nil
 }
 
-// decode parses JSON of the store. An unknown field is an error.
-func decode(text string, v any) error {
+// decode parses JSON of the store. Programs of a later version may write further fields. If whole is true, that is an error.
+func decode(text string, v any, whole bool) error {
 	if len(text) > MaxText {
 		return fmt.Errorf("found %d bytes; expected at most %d", len(text), MaxText)
 	}
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
-	d.DisallowUnknownFields()
+	if whole {
+		d.DisallowUnknownFields()
+	}
 	if err := d.Decode(v); err != nil {
 		return err
 	}

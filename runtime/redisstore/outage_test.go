@@ -25,7 +25,7 @@ func TestFirstLineOfAnOutage(t *testing.T) {
 		plain            string // the sentence without scripts, if it is another one
 	}{
 		"killed": {(*redistest.Server).Stop, away, "connection refused", away},
-		"hung":   {(*redistest.Server).Pause, away, "", away},
+		"hung":   {(*redistest.Server).Pause, "the server ", "", "the server "},
 		"full": {func(s *redistest.Server) { s.Do("CONFIG SET maxmemory 1") },
 			"the server's memory is full: raise its maxmemory: ", "OOM command not allowed", refused},
 		"password": {func(s *redistest.Server) { s.Do("CONFIG SET requirepass secret") },

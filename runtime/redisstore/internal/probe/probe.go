@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -166,13 +167,26 @@ func Reason(client any, err error) error {
 			return fmt.Errorf("%s: %w", r.advice, err)
 		}
 	}
-	if !breaker.Reached(err) && !strings.Contains(err.Error(), unreachable) {
-		return fmt.Errorf("the server %s: check the address and whether it runs: %w", unreachable, err)
+	switch text := err.Error(); {
+	case breaker.Reached(err) || strings.Contains(text, unreachable) || strings.Contains(text, late):
+		return err
+	case isLate(err):
+		return fmt.Errorf("the server %s: see whether it hangs or is slow: %w", late, err)
 	}
-	return err
+	return fmt.Errorf("the server %s: check the address and whether it runs: %w", unreachable, err)
 }
 
-const unreachable = "cannot be reached"
+// Errors of servers that do not answer.
+const (
+	unreachable = "cannot be reached"
+	late        = "did not answer in time"
+)
+
+// isLate reports whether an error says that a server has a connection, and did not answer in time.
+func isLate(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "read" && op.Timeout()
+}
 
 // user returns the name that a client signs in with, or "".
 func user(client any) string {
