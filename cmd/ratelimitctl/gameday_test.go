@@ -103,7 +103,7 @@ var gameDays = map[string]gameDay{
 	},
 	"random keys": {
 		do:   func(s *service) { s.random = true },
-		says: map[string]string{"doctor": `growth +[1-9]\d* keys? and (.|\n)*keys +login \d\d+ keys of `},
+		says: map[string]string{"doctor": `growth +-?\d+ keys? and (.|\n)*keys +login \d\d+ keys of `},
 	},
 }
 
