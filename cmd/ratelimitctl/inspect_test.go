@@ -347,11 +347,14 @@ func TestInspectShowsLimitsByProcess(t *testing.T) {
 		f := newFleet(t, server.Addr)
 		f.allow(1, ratelimit.Rule{Name: "login", Key: "{user}", Limit: limit, Per: time.Minute}, fmt.Sprint("user", i))
 	}
-	until(t, func() bool {
-		text, _ := ctl(t, server.Addr, "inspect", "login", "ann")
-		return strings.Contains(text, "declared 10 (1 process), 100 (2) per minute")
-	})
-	text, _ := ctl(t, server.Addr, "-json", "inspect", "login", "ann")
+	text, deadline := "", time.Now().Add(time.Minute)
+	for !strings.Contains(text, "declared 10 (1 process), 100 (2) per minute") {
+		if text, _ = ctl(t, server.Addr, "inspect", "login", "ann"); time.Now().After(deadline) {
+			t.Fatalf("it does not come about: %s", text)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	text, _ = ctl(t, server.Addr, "-json", "inspect", "login", "ann")
 	var shown []inspected
 	if err := json.Unmarshal([]byte(text), &shown); err != nil || len(shown) != 1 || !maps.Equal(shown[0].Limits, map[int64]int{10: 1, 100: 2}) {
 		t.Errorf("error %v, got %s", err, text)
