@@ -194,7 +194,7 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 	claim := &c.asked.Claims[last]
 	claim.Rule, claim.Subject, claim.Member, claim.Mode, claim.Delta = rule.numbers, subject, "", engine.Mode(rule.Mode), 0
 	r.fill(claim, 0)
-	claim.ID, claim.Kept = 0, c.rules != nil // the claim may have been another one before
+	claim.ID, claim.Kept = 0, false // the claim may have been another one before
 	if rule.row().Releases {
 		c.releases, claim.ID = true, rand.Uint64()
 	}

@@ -131,6 +131,9 @@ func (c *call) Take(ctx context.Context) error {
 // Begin implements bridge.Call.
 func (c *call) Begin(ctx context.Context) (bridge.Taken, error) {
 	defer c.free()
+	for i := range c.asked.Claims {
+		c.asked.Claims[i].Kept = true // until they are released
+	}
 	if err := c.take(ctx); err != nil {
 		return nil, err
 	}

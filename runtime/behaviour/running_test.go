@@ -138,6 +138,21 @@ func TestRunningCallKeepsItsPermit(t *testing.T) {
 	}
 }
 
+// The permit of a method that was not begun, so that nothing releases it, ends after the period.
+func TestTakenPermitEnds(t *testing.T) {
+	t.Parallel()
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		rules, charge := wrap.NewRules("m", atATime(1)), wrap.Charge{Key: "k", Cost: 1}
+		for range 2 {
+			if err := wrap.TakeCharges(t.Context(), s.limiter, rules, charge); err != nil {
+				t.Fatal(err)
+			}
+			s.refuse(t, ratelimit.Request{Rule: atATime(1), Key: "k"})
+			s.pass(3 * time.Second)
+		}
+	})
+}
+
 // A method's permit in memory does not end while it runs: nobody else counts there, and nothing renews it.
 func TestRunningCallInMemory(t *testing.T) {
 	c := newClock()
