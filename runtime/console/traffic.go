@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/traffic"
@@ -61,8 +62,10 @@ func (c *console) sum(ctx context.Context) (s sums, err error) {
 	return s, err
 }
 
-// maxReports is how many reports are read at once.
-const maxReports = 200
+const (
+	maxReports = 200              // how many reports are read at once
+	reportLife = 30 * time.Second // how long a report counts after which its process has said more
+)
 
 // readReports returns the reports of processes. It reads that of a process only if the process has said something since, and those first that were
 // read longest ago.
@@ -70,7 +73,7 @@ func (c *console) readReports(ctx context.Context, processes []fleet.Process) (m
 	known, reports, due := c.known.reports, map[string]fleet.Report{}, []fleet.Process(nil)
 	for _, p := range processes {
 		report, ok := known[p.ID]
-		if ok {
+		if ok && p.At.Sub(report.Process.At).Abs() <= reportLife {
 			reports[p.ID] = report
 		}
 		if !report.Process.At.Equal(p.At) {
