@@ -33,14 +33,12 @@ func (t *tool) block(ctx context.Context, args []string) error {
 		s.Until = t.fleet.Now().Add(t.forTime)
 		return nil
 	}}, func([]edited) (lines [][]string, err error) {
-		for _, q := range requests[:min(1, len(requests))] { // the rule is the same for all
-			now, err := t.limiter.RuleFor(q)
-			if err != nil {
+		for _, q := range requests {
+			now, err := t.limiter.RuleFor(q) // the mode of some keys may be overridden
+			if err != nil || now.Mode == ratelimit.ModeEnforce {
 				return nil, err
 			}
-			if now.Mode != ratelimit.ModeEnforce {
-				lines = append(lines, harmlessNote(q.Rule.Name, now.Mode.String()))
-			}
+			lines = [][]string{harmlessNote(q.Rule.Name, now.Mode.String())}
 		}
 		return lines, nil
 	})

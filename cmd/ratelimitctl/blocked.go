@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -70,14 +71,18 @@ func (t *tool) printBlocked(ctx context.Context, args []string) error {
 	return cmp.Or(t.print(shown, shown.lines()...), t.malformed())
 }
 
-// harmless returns the modes of those rules that refuse nobody, by the names that settings use.
+// harmless returns the modes of those rules that refuse nobody, by the names that settings use. All rules of a name must be so.
 func (t *tool) harmless(rules []ratelimit.UsedRule) map[string]string {
-	modes := map[string]string{}
+	modes, refuse := map[string]string{}, map[string]bool{}
 	for _, r := range rules {
-		if now, err := t.limiter.RuleFor(ratelimit.Request{Rule: r.Rule}); err == nil && now.Mode != ratelimit.ModeEnforce {
-			modes[settingName(r.Name)] = now.Mode.String()
+		now, err := t.limiter.RuleFor(ratelimit.Request{Rule: r.Rule})
+		if err != nil || now.Mode == ratelimit.ModeEnforce {
+			refuse[settingName(r.Name)] = true
+			continue
 		}
+		modes[settingName(r.Name)] = now.Mode.String()
 	}
+	maps.DeleteFunc(modes, func(name, _ string) bool { return refuse[name] })
 	return modes
 }
 

@@ -186,3 +186,28 @@ func TestBlocksInShadowMode(t *testing.T) {
 		}
 	}
 }
+
+// Neither block nor blocked says that calls pass if some of them are refused: under another rule of the name, or with another key.
+func TestBlocksPartlyInShadowMode(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	f.known(map[string]string{
+		"p.T.M 1h:{ip}": `{"name":"p.T.M","unnamed":true,"key":"{ip}","limit":5,"per":3600000000000}`,
+		"p.T.M 2h:{ip}": `{"name":"p.T.M#2","unnamed":true,"key":"{ip}","limit":50,"per":7200000000000,"mode":1}`,
+		"login":         ruleText(login),
+	})
+	require(t, server.Addr, done, "→", "override", "set", "login", "-key", "ann", "-mode", "shadow", "-for", "1h")
+	block := func(keys string) string {
+		text, _ := ctlWith(t, env("redis://"+server.Addr), keys, "block", "login", "-keys", "-", "-for", "1h")
+		return text
+	}
+	for keys, harmless := range map[string]bool{"ann\n": true, "ann\nbob\n": false, "bob\nann\n": false} {
+		if text := block(keys); !strings.Contains(text, "→") || strings.Contains(text, "in mode shadow") != harmless {
+			t.Errorf("%q: got %s", keys, text)
+		}
+	}
+	require(t, server.Addr, done, "→ blocked", "block", "p.T.M", "ann", "-for", "1h")
+	if text, status := ctl(t, server.Addr, "blocked"); status != done || !strings.Contains(text, "p.T.M") || strings.Contains(text, "in mode shadow") {
+		t.Errorf("status %d: %s", status, text)
+	}
+}
