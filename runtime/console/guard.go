@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"path"
+	"strings"
 )
 
 // policy lets pages load only what the console itself serves.
@@ -21,7 +22,8 @@ func guarded(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		if r.URL.Path == "" { // mounted at /limits, and asked for /limits: relative links need the slash
-			h.Set("Location", path.Base(r.RequestURI)+"/")
+			mount, _, _ := strings.Cut(r.RequestURI, "?") // what follows may be "/https:elsewhere", which leads there
+			h.Set("Location", path.Base(mount)+"/")
 			w.WriteHeader(http.StatusMovedPermanently)
 			return
 		}
