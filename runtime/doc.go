@@ -24,9 +24,9 @@
 //
 // # The algorithms
 //
-// [SlidingWindow] admits at most Limit permits in any span of Per, exactly. It stores the time of each permit, so its state grows
-// with the limit: about 8 bytes for each permit. With a Limit above 10,000 it stores an entry for each call instead: see Rule.Amounts. The
-// literature calls it a sliding log. RetryAfter is the time until enough of the oldest permits have left the window.
+// [SlidingWindow] admits at most Limit permits in any span of Per, exactly. The literature calls it a sliding log. It stores the time
+// of each permit, so its state grows with the limit: about 8 bytes for each permit. With a Limit above 10,000 it stores an entry for each
+// call instead: see Rule.Amounts. RetryAfter is the time until enough of the oldest permits have left the window.
 //
 // [FixedWindow] counts the permits of one window. The first admitted call opens the window, which lasts for Per. The state is one number,
 // whatever the limit. Around the end of a window up to twice the limit may pass within a moment: Limit at the end of one window, and Limit
@@ -52,9 +52,10 @@
 // takes any limit. It never admits more than Limit in any span of Per: a permit counts until its whole slice has left the window, which
 // is up to Per/Slices too long. The estimate from two windows that others call a sliding window may admit more than the limit.
 //
-// [Concurrency] bounds the calls that run at the same time: together they hold at most Limit permits. A generated wrapper gives the permits back when the method returns, also after
-// a panic; by hand, [Decision.Release] does. Nobody knows when calls end, so a refusal has no RetryAfter, but says how many run. Permits of a
-// process that died end after Per; until then they count. The state is an entry for each call that runs.
+// [Concurrency] bounds the calls that run at the same time: together they hold at most Limit permits. A generated wrapper gives the
+// permits back when the method returns, also after a panic. Without a wrapper, the program calls [Decision.Release]. Nobody knows when calls
+// end, so a refusal has no RetryAfter, but says how many permits are held. Permits of a process that died end after Per; until then they
+// count. The state is an entry for each call that runs.
 //
 // Distinct counts different members instead of calls, in a SlidingWindow or Calendar: for example ten strangers a day, however often each of
 // them calls.

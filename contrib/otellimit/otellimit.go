@@ -10,11 +10,11 @@
 //	ratelimit.decisions           {decision}  what each rule did, by ratelimit.rule, ratelimit.outcome and ratelimit.source
 //	ratelimit.decision.duration   s           how long a decision took, without waiting, by ratelimit.source
 //	ratelimit.wait.duration       s           how long calls under a rule waited for permits, if they waited, by ratelimit.rule
-//	ratelimit.store.errors        {error}     decisions, refunds and settles that the store failed
-//	ratelimit.failures            {failure}   calls not decided or given up; refunds and settles that failed; by ratelimit.rule and ratelimit.event
+//	ratelimit.store.errors        {error}     decisions, refunds and settlements that failed in the store
+//	ratelimit.failures            {failure}   calls not decided or given up; refunds and settlements that failed; by ratelimit.rule and ratelimit.event
 //
-// and those of [Watch]. A call under two rules counts for both. The attributes of a span are ratelimit.outcome (admitted or refused), ratelimit.source, and of a refusal ratelimit.rules and
-// ratelimit.retry_after in seconds.
+// and those of [Watch]. A call under two rules counts for both. The span of a call gets the attributes ratelimit.outcome (admitted or refused)
+// and ratelimit.source. After a refusal it also gets ratelimit.rules, and ratelimit.retry_after in seconds.
 package otellimit
 
 import (

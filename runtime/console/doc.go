@@ -1,7 +1,7 @@
-// Package console is a page to look at: what a fleet of processes limits now, which limits are in force, what one subject has used, and who
-// changed what.
+// Package console shows operators in a browser what a fleet of processes limits now, which limits are in force, what one subject has used, and
+// who changed what.
 //
-// [New] returns an http.Handler for an admin mux, behind one's own login:
+// [New] returns an http.Handler for an admin mux, behind a login of your own:
 //
 //	mux.Handle("/limits/", http.StripPrefix("/limits", console.New(limiter)))
 //

@@ -1,4 +1,4 @@
-// Package httplimit answers HTTP requests that rate limits refuse as the standards say, and tells clients what they have left.
+// Package httplimit answers HTTP requests that rate limits refuse, and tells clients what they have left. It does both as the standards say.
 //
 //   - [Error] answers an error of the runtime: a status, Retry-After, and a problem in JSON (RFC 9457).
 //   - [SetHeaders] and [Status] are for programs that write a body of their own.

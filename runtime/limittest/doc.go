@@ -22,8 +22,8 @@
 //	clock.Advance(time.Minute)
 //	limittest.RequireAllowed(t, <-done)
 //
-// The deadline of a context is by the system's clock. A call that would have to sleep longer on the test's clock than the time until the
-// deadline is refused.
+// The deadline of a context follows the system's clock. A call is refused if it would have to sleep past the deadline: for example, if it
+// would sleep a minute on the test's clock, and the deadline is 30 seconds away.
 //
 // # With testing/synctest
 //
