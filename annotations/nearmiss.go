@@ -93,7 +93,8 @@ func meant(line string) (found, fix string) {
 	colon, tight := strings.Contains(parting, ":"), parting == ":"
 	exact := isOneOf(strings.ToLower(verb), verbNames)
 	arguments := beginsArguments(parting, rest)
-	ends := colon && (tight || exact) && strings.TrimSpace(rest) == "" || tight && endsWith(strings.ToLower(verb), rest)
+	ends := colon && (tight || exact) && strings.TrimSpace(rest) == "" ||
+		tight && endsWith(strings.ToLower(verb), rest) || colon && lead == "" && name == tool && verb == "fallback" && endsWith(verb, rest)
 	switch {
 	case name == tool && (lead == "" || strings.ContainsAny(lead, "@+")) && isOneOf(verb, argumentNames) && strings.HasPrefix(rest, "="):
 		verb = "rule" // the verb is missing, and most directives are rules
