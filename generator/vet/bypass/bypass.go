@@ -134,14 +134,15 @@ func (c *checker) missing(at inspector.Cursor, t transfer) *limited {
 	}
 	l := c.limited[source.TypeName(t.to)]
 	isWrapper := c.wrappers[source.TypeName(t.from)] != nil
-	if l == nil || c.isOwn(l) || isWrapper || t.from == types.Typ[types.UntypedNil] || c.handsOut(at, t) || c.decorates(t.value, t.from, l) {
+	if l == nil || c.isOwn(l) || isWrapper || t.from == types.Typ[types.UntypedNil] || c.handsOut(at, t, l) || c.decorates(t.value, t.from, l) {
 		return nil
 	}
 	return l
 }
 
-// handsOut reports whether a method that a wrapper calls hands out a value, as a result or to a function that it got. The wrapper limits it.
-func (c *checker) handsOut(at inspector.Cursor, t transfer) bool {
+// handsOut reports whether a method that a wrapper calls hands out a value, as a result or to a function that it got. The wrapper limits it if
+// the type of the wrapper is of the same package as that with the limits l.
+func (c *checker) handsOut(at inspector.Cursor, t transfer, l *limited) bool {
 	for around := range at.Enclosing((*ast.FuncDecl)(nil)) {
 		fn := c.TypesInfo.Defs[around.Node().(*ast.FuncDecl).Name].(*types.Func)
 		out := t.owner == fn
@@ -149,21 +150,25 @@ func (c *checker) handsOut(at inspector.Cursor, t transfer) bool {
 			param, _ := c.variable(call.Fun).(*types.Var)
 			out = slices.Contains(variables(fn.Signature().Params()), param)
 		}
-		return out && c.isWrapped(fn)
+		return out && c.isWrapped(fn, l.annotated.Pkg())
 	}
 	return false
 }
 
-// isWrapped reports whether a method belongs to an annotated struct, or to an implementation of an annotated interface that has it.
-func (c *checker) isWrapped(fn *types.Func) bool {
+// isWrapped reports whether a method belongs to an annotated struct of a package, or to an implementation of an annotated interface of that
+// package that has it.
+func (c *checker) isWrapped(fn *types.Func, pkg *types.Package) bool {
 	recv := fn.Signature().Recv()
 	if recv == nil {
 		return false
 	}
-	for annotated := range c.limited {
+	for annotated, l := range c.limited {
+		if annotated.Pkg() != pkg {
+			continue
+		}
 		i, ok := annotated.Type().Underlying().(*types.Interface)
 		has := ok && types.NewMethodSet(i).Lookup(fn.Pkg(), fn.Name()) != nil
-		if has && types.Implements(recv.Type(), i) || source.TypeName(recv.Type()) == annotated {
+		if has && types.Implements(recv.Type(), i) || source.TypeName(recv.Type()) == annotated && l.covers(fn.Name()) {
 			return true
 		}
 	}

@@ -4,6 +4,8 @@ package main
 import (
 	"context"
 
+	"sms"
+
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -12,6 +14,7 @@ type store interface { // want store:"limits Save, WithTx, WithinTx"
 	Save(ctx context.Context) error
 	WithTx(tx int) store
 	WithinTx(do func(store) error) error
+	Sender() sms.Sender // of another package, so the wrapper leaves it bare
 }
 
 type db struct{ tx int }
@@ -28,6 +31,8 @@ func (d *db) WithinTx(do func(store) error) error {
 }
 
 func (d *db) Clone() store { return d } // want `\*db is used as store without its rate limits; wrap it with newLimitedStore`
+
+func (d *db) Sender() sms.Sender { return &sms.Gateway{} } // want `\*sms.Gateway is used as sms.Sender without its rate limits; wrap it with sms.NewLimitedSender`
 
 func other(store) error { return nil }
 

@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 
+	"sms"
+
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
@@ -32,3 +34,5 @@ func (s *limitedStore) WithTx(tx int) store { return newLimitedStore(s.next.With
 func (s *limitedStore) WithinTx(do func(store) error) error {
 	return s.next.WithinTx(func(in store) error { return do(newLimitedStore(in, s.limiter)) })
 }
+
+func (s *limitedStore) Sender() sms.Sender { return s.next.Sender() }
