@@ -243,3 +243,15 @@ func TestAskedWithoutMention(t *testing.T) {
 		}
 	}
 }
+
+// TestSealed finds all exported interfaces that a wrapper may embed for an unexported method, as vet does, which sees all of a package.
+func TestSealed(t *testing.T) {
+	dir := module(t, "x.go", "package x\n\nimport \"example.com/m/b\"\n\n//ratelimit:rule limit=1 per=1m\ntype X interface{ b.Own }\n",
+		"b/b.go", "package b\n\ntype sealed interface{ seal() }\n\ntype Own interface{ seal() }\n\ntype Embeds interface{ sealed }\n\n"+
+			"type Twice interface{ interface{ Embeds } }\n\ntype Alias = sealed\n\ntype Of Own\n\ntype Other interface{ open() }\n\ntype Loop interface{ Loop }\n")
+	d := first(load(t, dir, ".")).Loader.(outputsOf)
+	const want = "Alias Embeds Of Own Twice sealed"
+	if got := strings.Join(d.sources["example.com/m/b"].types.Scope().Names(), " "); got != want {
+		t.Errorf("there are %s, expected %s", got, want)
+	}
+}
