@@ -42,7 +42,7 @@ func (w *writer) keep(variables []string, target func(result string) string) {
 		plain, held := w.Take("plain"), w.Take("held")
 		t := w.method.Signature.Results().At(h.Result).Type()
 		field := func(name, typ string) string { // a field hides a method of its name, so it gets another one
-			if method, _, _ := types.LookupFieldOrMethod(t, false, nil, name); method != nil {
+			if method, _, _ := types.LookupFieldOrMethod(t, false, w.pkg, name); method != nil {
 				alias := w.Take("the" + name)
 				body += "type " + alias + " = " + typ + "\n"
 				return alias

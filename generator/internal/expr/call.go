@@ -221,7 +221,7 @@ func (c *compiler) identity(n *ast.CallNode, name string) *term {
 	id := identities[name]
 	own, _ := Context(c.env.Params)
 	ctx := n.Arguments[0].String()
-	isOwn := own >= 0 && (c.env.find(ctx) == own || ctx == "ctx" && c.env.find(ctx) < 0)
+	isOwn := own >= 0 && c.lets[ctx] == nil && (c.env.find(ctx) == own || ctx == "ctx" && c.env.find(ctx) < 0)
 	c.identities, c.ofOthers = append(c.identities, id.fn), c.ofOthers || !isOwn
 	c.named(name, func(w *writer) operand {
 		what := primary(strconv.Quote(id.what))

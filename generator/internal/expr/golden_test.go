@@ -234,6 +234,21 @@ func TestPositions(t *testing.T) {
 	}
 }
 
+// TestLetNamedCtx asks for the identity in a context that the expression itself calls ctx, which is not the context of the call.
+func TestLetNamedCtx(t *testing.T) {
+	env := *fixture(t)
+	ctx, _ := Context(env.Params)
+	env.Params = slices.Clone(env.Params)
+	env.Params[ctx].Name = "own"
+	code, errs := compile("let ctx = own; map([1], clientIP(ctx))[0]", &env, Island)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if text := show(code, names(&env)); code.Identity != "" || !strings.Contains(text, "program.Text(own, ") {
+		t.Errorf("got %s", text)
+	}
+}
+
 // TestTypeParam lowers a parameter whose type is a type parameter of the interface.
 func TestTypeParam(t *testing.T) {
 	pkg, err := docs()

@@ -133,7 +133,7 @@ func textHint(t *term) string {
 			return "; write a field of it" + such(field)
 		}
 	case *types.Slice:
-		if isBytes(of) {
+		if isBytes(t.typ) {
 			return "; write string(...) around it"
 		}
 		return "; write one value of it" + such(element("[0]", u.Elem()))
