@@ -145,7 +145,8 @@ func (c *checker) missing(at inspector.Cursor, t transfer) *limited {
 func (c *checker) handsOut(at inspector.Cursor, t transfer, l *limited) bool {
 	for around := range at.Enclosing((*ast.FuncDecl)(nil)) {
 		fn := c.TypesInfo.Defs[around.Node().(*ast.FuncDecl).Name].(*types.Func)
-		out := t.owner == fn
+		v, _ := t.owner.(*types.Var)
+		out := t.owner == fn || v != nil && slices.Contains(variables(fn.Signature().Results()), v)
 		if call, ok := at.Node().(*ast.CallExpr); ok {
 			param, _ := c.variable(call.Fun).(*types.Var)
 			out = slices.Contains(variables(fn.Signature().Params()), param)

@@ -21,7 +21,12 @@ type db struct{ tx int }
 
 func (*db) Save(ctx context.Context) error { return nil }
 
-func (d *db) WithTx(tx int) store { return &db{tx} }
+func (d *db) WithTx(tx int) (s store) {
+	if s = d; tx > 0 {
+		return &db{tx}
+	}
+	return
+}
 
 func (d *db) WithinTx(do func(store) error) error {
 	if err := other(d); err != nil { // want `\*db is used as store without its rate limits; wrap it with newLimitedStore`
