@@ -11,6 +11,7 @@ import (
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/limittest"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
@@ -315,4 +316,34 @@ func TestQueueBesideALongerWait(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A call waits as long as it may for permits to be released, also if another part of it is decided elsewhere, and its wait is short.
+func TestShortWaitOfTwoParts(t *testing.T) {
+	limiter, clock := limittest.New(t)
+	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Name: "run", Algorithm: ratelimit.Concurrency, Limit: 1, Wait: 40 * time.Millisecond},
+		ratelimit.Rule{Name: "own", Limit: 100, Per: time.Minute, Scope: ratelimit.ScopeInstance})
+	first, err := wrap.Begin(t.Context(), limiter, rules, wrap.Charge{Cost: 1}, wrap.Charge{Cost: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan error, 1)
+	go func() {
+		_, err := wrap.Begin(t.Context(), limiter, rules, wrap.Charge{Cost: 1}, wrap.Charge{Cost: 1})
+		gone <- err
+	}()
+	slept := make(chan bool)
+	go func() {
+		clock.AwaitSleepers(1)
+		close(slept)
+	}()
+	select {
+	case <-slept:
+	case err := <-gone:
+		t.Fatalf("the call does not wait: %v", err)
+	}
+	first.Release(t.Context())
+	if err := <-gone; err != nil {
+		t.Error(err)
+	}
 }

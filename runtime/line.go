@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -53,13 +54,37 @@ func (l *Limiter) released(rule *engine.Rule, subject string) (*fleet.Lines, fle
 	return lines, fleet.Count{Name: rule.Name, Tag: rule.Tag, Subject: subject}
 }
 
-// hold keeps the call in the line of the permits that it waits for, or else in its own, or puts the call there. If the call is the first that
-// holds there, it asks again at a time, or when it is woken.
+// pausedLine returns the line in which a pause holds the call. That is its own, unless only other rules are paused: calls that have its first
+// rule in common with it, but not the paused one, go on.
+func (c *call) pausedLine() (line fleet.Count) {
+	own := c.line()
+	for i := range c.rulings {
+		r := &c.rulings[i]
+		if r.isAsked() && r.rule.Mode == ModeEnforce && c.claim(r).Paused > 0 && (line == (fleet.Count{}) || r.count() == own) {
+			line = r.count()
+		}
+	}
+	return cmp.Or(line, own)
+}
+
+// lineBefore returns the line of a rule of the call in which a pause holds others, if there is one.
+func (c *call) lineBefore() (line fleet.Count, found bool) {
+	for i := range c.rulings {
+		r := &c.rulings[i]
+		if r.rule.Mode == ModeEnforce && !c.limiter.waiting.IsFree(r.count(), nil) {
+			return r.count(), true
+		}
+	}
+	return line, false
+}
+
+// hold keeps the call in the line of the permits that it waits for, or else in that of its pause, or puts the call there. If the call is the first
+// that holds there, it asks again at a time, or when it is woken.
 func (c *call) hold(at time.Time) {
 	c.asksAt = at
 	lines, count := &c.limiter.waiting, fleet.Count{}
 	if c.full == nil {
-		count = c.line()
+		count = c.pausedLine()
 	} else {
 		lines, count = c.limiter.released(c.full.rule.numbers, c.full.subject)
 	}
@@ -67,8 +92,9 @@ func (c *call) hold(at time.Time) {
 		c.spot.Hold()
 		return
 	}
-	c.spot.Leave()
-	c.spot = lines.EnterHolding(count, c.counts())
+	left := c.spot
+	c.spot = lines.EnterHolding(count, c.counts()) // before it leaves: so the next call of the other line finds this one before it
+	left.Leave()
 	if c.full != nil && lines.IsFree(count, c.spot) { // permits may have been released before the call entered
 		c.asksAt = c.limiter.store.Time().Add(shortestSleep)
 	}
@@ -81,18 +107,19 @@ func (c *call) stand() {
 		c.spot.Stand(c.verdict.At)
 		return
 	}
-	c.spot.Leave()
+	left := c.spot
 	c.spot = lines.Enter(count, c.counts(), c.verdict.At)
+	left.Leave()
 }
 
 // awaitTurn holds the call while earlier calls of its line hold. If the call is the first of these, awaitTurn sleeps until it asks.
 func (c *call) awaitTurn(ctx context.Context) error {
 	if c.spot == nil && !c.asked.Peek {
-		if c.limiter.waiting.IsFree(c.line(), nil) {
+		line, found := c.lineBefore()
+		if !found {
 			return nil
 		}
-		c.hold(time.Time{})
-		c.began = c.limiter.store.Time()
+		c.spot, c.began = c.limiter.waiting.EnterHolding(line, c.counts()), c.limiter.store.Time()
 	}
 	for {
 		holds, first := c.spot.Holds()

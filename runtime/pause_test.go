@@ -121,3 +121,84 @@ func TestPlaceWhileTheStoreFails(t *testing.T) {
 		}
 	}
 }
+
+// A pause holds the calls of its key alone, and not others that only have another rule with them in common.
+func TestPauseHoldsItsKeyAlone(t *testing.T) {
+	for name, first := range map[string]ratelimit.Rule{
+		"window": {Name: "first", Limit: 100, Per: time.Second}, "running": {Name: "first", Algorithm: ratelimit.Concurrency, Limit: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limiter, clock := limittest.New(t)
+			user := ratelimit.Rule{Name: "user", Limit: 100, Per: time.Second}
+			one, ann := ratelimit.Request{Rule: first}, ratelimit.Request{Rule: user, Key: "ann"}
+			if err := limiter.Pause(t.Context(), time.Hour, ann); err != nil {
+				t.Fatal(err)
+			}
+			gone := make(chan error, 2)
+			wait := func(requests ...ratelimit.Request) {
+				_, err := limiter.Wait(t.Context(), requests...)
+				gone <- err
+			}
+			go wait(one, ann)
+			clock.AwaitSleepers(1)
+			go wait(one, ratelimit.Request{Rule: user, Key: "bob"})
+			select {
+			case err := <-gone:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Error("bob waits for the pause of ann")
+			}
+			if err := limiter.Resume(t.Context(), ann); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-gone; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A call that a pause holds asks again when the pause ends, also if others waited for permits before it.
+func TestPauseBehindACallThatWaits(t *testing.T) {
+	limiter, clock := limittest.New(t)
+	run := ratelimit.Request{Rule: ratelimit.Rule{Name: "run", Algorithm: ratelimit.Concurrency, Limit: 1}}
+	ann := ratelimit.Request{Rule: ratelimit.Rule{Name: "user", Limit: 100, Per: time.Second}, Key: "ann"}
+	first, err := limiter.Allow(t.Context(), run)
+	if err != nil || !first.Allowed {
+		t.Fatal(first, err)
+	}
+	second, third := make(chan ratelimit.Decision, 1), make(chan error, 1)
+	go func() {
+		d, _ := limiter.Wait(t.Context(), run)
+		second <- d
+	}()
+	clock.AwaitSleepers(1)
+	if err := limiter.Pause(t.Context(), 100*time.Millisecond, ann); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, err := limiter.Wait(t.Context(), run, ann)
+		third <- err
+	}()
+	clock.AwaitSleepers(2)
+	if err := first.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d := <-second
+	if err := d.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(100 * time.Millisecond)
+	select {
+	case err := <-third:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the call sleeps on after the pause has ended")
+		clock.Advance(time.Second)
+		<-third
+	}
+}

@@ -61,12 +61,12 @@ func (c *call) rest(ctx context.Context) (goes bool, err error) {
 		c.began = now
 	}
 	d := max(time.Duration(v.At-v.Now)*time.Microsecond, shortestSleep)
-	switch {
+	switch paused := c.asked.PausedUntil(); {
 	case v.Admitted:
 		return c.awaitPlace(ctx)
-	case c.asked.PausedUntil() > 0:
+	case paused > 0:
 		c.full = nil
-		c.hold(now.Add(min(d, pollPause)))
+		c.hold(now.Add(min(max(time.Duration(paused-v.Now)*time.Microsecond, shortestSleep), pollPause)))
 	case c.full != nil:
 		c.hold(now.Add(d))
 	default:

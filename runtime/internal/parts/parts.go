@@ -166,6 +166,9 @@ func (p *part) tell(call *engine.Call, v *engine.Verdict) {
 		c, told := &call.Claims[at], p.call.Claims[i]
 		told.Cost, told.Wait, told.Delta = c.Cost, c.Wait, c.Delta
 		if told.Refused && told.Wait > 0 && told.Rule.Block == 0 {
+			if told.Rule.Kind.Row().Releases { // it was asked without its wait, at whose end it is asked again at the latest
+				told.Earliest = min(told.Earliest, p.verdict.Now+told.Wait)
+			}
 			told.Refused = told.Earliest > p.verdict.Now+told.Wait
 		}
 		if told.Earliest > 0 {
