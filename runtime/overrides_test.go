@@ -460,17 +460,23 @@ func TestActor(t *testing.T) {
 	if _, err := l.Reset(ctx, q); err != nil {
 		t.Fatal(err)
 	}
+	if err := l.Give(ctx, -2, q); err != nil {
+		t.Fatal(err)
+	}
 	changes, err := l.fleet.Changes(t.Context())
-	if err != nil || len(changes) != 5 {
+	if err != nil || len(changes) != 6 {
 		t.Fatalf("got %+v, %v", changes, err)
 	}
-	for i, want := range []string{"reset", "clear", "unblock", "block", "set"} {
+	for i, want := range []string{"give", "reset", "clear", "unblock", "block", "set"} {
 		c := changes[i]
 		if c.What != want || c.By != "kim" || c.Reason != "abuse" || c.Rule != "r" || time.Since(c.At).Abs() > time.Minute {
 			t.Errorf("got %+v, want %s", c, want)
 		}
 	}
-	if set := changes[4]; set.Before == nil || *set.Before.Limit != 3 || *set.After.Limit != 2 || set.After.By != "kim" {
+	if give := changes[0]; give.Permits != -2 {
+		t.Errorf("got %+v", give)
+	}
+	if set := changes[5]; set.Before == nil || *set.Before.Limit != 3 || *set.After.Limit != 2 || set.After.By != "kim" {
 		t.Errorf("got %+v", set)
 	}
 }

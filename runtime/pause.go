@@ -104,13 +104,15 @@ func (l *Limiter) changeStates(ctx context.Context, what string, call *engine.Ca
 	if ctx.Err() != nil {
 		return contextError(ctx, "")
 	}
+	first := &call.Claims[0]
+	change := fleet.Change{By: by.By, Reason: by.Reason, What: what, Rule: first.Rule.Name, Key: first.Subject, Keys: len(call.Claims)}
+	if call.Change == engine.Gives {
+		change.Permits = -first.Delta
+	}
 	if err := l.decider.Adjust(ctx, call); err != nil {
 		return storeError(ctx, "", err)
 	}
-	first := &call.Claims[0]
-	return storeError(ctx, "", l.fleet.Note(ctx, fleet.Change{
-		By: by.By, Reason: by.Reason, What: what, Rule: first.Rule.Name, Key: first.Subject, Keys: len(call.Claims),
-	}))
+	return storeError(ctx, "", l.fleet.Note(ctx, change))
 }
 
 // wakeAll wakes the calls of this limiter that wait for the keys of the requests, so that they ask again.

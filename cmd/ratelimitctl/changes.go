@@ -47,10 +47,10 @@ func keysInWords(c *fleet.Change) string {
 // kindsChanged are the kinds of settings that a change is about. Others are about overrides.
 var kindsChanged = map[string]fleet.Kind{"block": fleet.Block, "unblock": fleet.Block, "pause": fleet.Pause, "resume": fleet.Pause}
 
-// changeInWords says what was set before and after a change, if it is one of a single setting.
+// changeInWords says what was set before and after a change, if it is one of a single setting, or what a give gave.
 func changeInWords(c *fleet.Change) string {
 	if c.Before == nil && c.After == nil {
-		return ""
+		return c.Given()
 	}
 	kind := cmp.Or(kindsChanged[c.What], fleet.Override)
 	values := func(s *fleet.Setting) *fleet.Values {

@@ -97,7 +97,7 @@ func (t *tool) changeCounts(ctx context.Context, what string, args []string, do 
 			return err
 		}
 	}
-	change := fleet.Change{By: actor.By, Reason: actor.Reason, What: what, Rule: args[0], Keys: len(all)}
+	change := fleet.Change{By: actor.By, Reason: actor.Reason, What: what, Rule: args[0], Keys: len(all), Permits: t.n}
 	if len(all) == 1 {
 		change.Keys = 0
 		if change.Key, err = t.subject(all[0]); err != nil {

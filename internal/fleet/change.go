@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/ratelimit-go/ratelimit/internal/period"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
@@ -29,6 +30,19 @@ type Change struct {
 	Keys   int       `json:"keys,omitempty"` // how many settings changed, if that is more than one
 	Before *Setting  `json:"before,omitempty"`
 	After  *Setting  `json:"after,omitempty"`
+
+	Permits int64 `json:"permits,omitempty"` // that a give gave to each key, or took if it is negative
+}
+
+// Given says what a give gave or took. It is "" for other changes.
+func (c Change) Given() string {
+	switch {
+	case c.Permits > 0:
+		return period.Count(c.Permits, "permit") + " given"
+	case c.Permits < 0:
+		return period.Count(-c.Permits, "permit") + " taken"
+	}
+	return ""
 }
 
 // Edit is a change of settings.

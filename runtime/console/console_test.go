@@ -460,7 +460,8 @@ func TestWrites(t *testing.T) {
 			require(422, "write the limit as a number", "do", "set", "for", "1h", "limit", "many")
 			require(422, "the rule is unknown", "do", "block", "for", "1h", "rule", "other 1h {phone}")
 			require(422, "expected one of the forms", "do", "drop")
-			requireText(t, h, "/changes", nil, "kim clear sms ann factor 2 → nothing ticket 8", "kim reset sms ann – ticket 8")
+			requireText(t, h, "/changes", nil, "kim clear sms ann factor 2 → nothing ticket 8", "kim reset sms ann – ticket 8",
+				"kim give sms ann 1 permit given ticket 8")
 			page = requireText(t, h, "/changes", nil, "Undo the last change")
 			last := html.UnescapeString(regexp.MustCompile(`name="change" value="([^"]*)"`).FindStringSubmatch(page)[1])
 			_, page = send(h, http.MethodPost, "/change", url.Values{"page": {"changes"}, "do": {"undo"}, "change": {last}, "reason": {"wrong"}})
