@@ -36,7 +36,7 @@ func (t *tool) help(c *command) error {
 		}
 		if c.flags != "" {
 			fmt.Fprintln(t.stdout, "\nflags:")
-			printFlags(t.stdout, c.flags)
+			printFlags(t.stdout, c.name, c.flags)
 		}
 		_, err := fmt.Fprintln(t.stdout, "\nratelimitctl -h shows the flags of all commands")
 		return err
@@ -46,14 +46,14 @@ func (t *tool) help(c *command) error {
 		lines = append(lines, []string{"  " + strings.TrimSpace(c.name+" "+c.args), c.short})
 	}
 	fmt.Fprint(t.stdout, usage, columns(lines, 0), moreHelp)
-	printFlags(t.stdout, common)
+	printFlags(t.stdout, "", common)
 	_, err := fmt.Fprintln(t.stdout, "\nratelimitctl help COMMAND shows the other flags of a command")
 	return err
 }
 
-// printFlags prints the flags of the given names. They are those of no command line, because a default must not show a password.
-func printFlags(w io.Writer, names string) {
-	flags := new(options).flagSet("", names)
+// printFlags prints the flags of the given names of a command. They are those of no command line, because a default must not show a password.
+func printFlags(w io.Writer, command, names string) {
+	flags := new(options).flagSet(command, names)
 	flags.SetOutput(w)
 	flags.PrintDefaults()
 }

@@ -39,8 +39,15 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s: the help has a secret", c.name)
 		}
 	}
-	if text, status := ctlWith(t, hidden, "", "help", "override"); status != done || strings.Count(text, "usage: ") != 3 {
-		t.Errorf("status %d, got %s", status, text)
+	for _, args := range []string{"help override", "override -h", "-json override -json -help", "override nothing"} {
+		if text, status := ctlWith(t, hidden, "", strings.Fields(args)...); (status == done && strings.Count(text, "usage: ") == 3) == strings.HasSuffix(args, "nothing") {
+			t.Errorf("%s: status %d, got %s", args, status, text)
+		}
+	}
+	for args, other := range map[string]string{"help inspect": "kinds", "help acl": "keys", "help give": "changes", "help changes": "permits"} {
+		if text, _ := ctlWith(t, hidden, "", strings.Fields(args)...); strings.Contains(text, other) {
+			t.Errorf("%s is about another command:\n%s", args, text)
+		}
 	}
 }
 

@@ -28,6 +28,8 @@ func TestBadInput(t *testing.T) {
 		{misuse, `unknown command "forget"`, "forget"},
 		{misuse, `unknown command "inspekt"; did you mean inspect?`, "inspekt login"},
 		{misuse, "the first argument is no command", "redis://u:s3cret@h rules"},
+		{misuse, `unknown command "overide"; did you mean override?; see ratelimitctl -h`, "overide set login"},
+		{misuse, "not defined: -limt; see ratelimitctl help override set", "override set login -limt 5"},
 		{misuse, "override: expected set, clear, list", "override"},
 		{misuse, "override: expected set, clear, list", "override drop"},
 		{misuse, `help: found "x" after a whole command`, "help rules x"},

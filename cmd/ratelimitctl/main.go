@@ -68,6 +68,8 @@ func run(ctx context.Context, args []string, env func(string) string, stdin io.R
 	t := &tool{env: env, stdin: stdin, stdout: stdout, stderr: stderr}
 	c, rest, err := t.parse(args)
 	switch {
+	case errors.Is(err, flag.ErrHelp) && c == nil:
+		err = t.helpFor(ctx, rest)
 	case errors.Is(err, flag.ErrHelp):
 		err = t.help(c)
 	case err == nil && t.version:
@@ -79,7 +81,11 @@ func run(ctx context.Context, args []string, env func(string) string, stdin io.R
 	case err == nil:
 		return done
 	case isMisuse:
-		fmt.Fprintf(stderr, "ratelimitctl: %s; see ratelimitctl -h\n", printable.Text(string(wrong), maxText))
+		see := "-h"
+		if c != nil {
+			see = "help " + c.name
+		}
+		fmt.Fprintf(stderr, "ratelimitctl: %s; see ratelimitctl %s\n", printable.Text(string(wrong), maxText), see)
 		return misuse
 	default:
 		fmt.Fprintf(stderr, "ratelimitctl: %s\n", printable.Text(err.Error(), maxText))
@@ -88,14 +94,19 @@ func run(ctx context.Context, args []string, env func(string) string, stdin io.R
 }
 
 // parse parses a command line. Flags may be before and after the command and its arguments. After "--" there are only arguments. The command is
-// nil if the line ends before it.
+// nil if the line ends before it; with flag.ErrHelp, rest is then the first word of the commands to help with.
 func (t *tool) parse(args []string) (c *command, rest []string, err error) {
 	flags := t.flagSet("ratelimitctl", common)
 	if err := flags.Parse(args); err != nil || t.version {
 		return nil, nil, wrongFlag("", err)
 	}
-	c, args, err = find(flags.Args())
-	if err != nil {
+	line := flags.Args()
+	c, args, err = find(line)
+	switch {
+	case err == nil:
+	case len(line) > 0 && subcommands(line[0]) != nil && errors.Is(flags.Parse(line[1:]), flag.ErrHelp):
+		return nil, line[:1], flag.ErrHelp
+	default:
 		return nil, nil, err
 	}
 	flags = t.flagSet(c.name, common+" "+c.flags)
@@ -140,7 +151,7 @@ func find(line []string) (*command, []string, error) {
 	if strings.ContainsAny(line[0], ":@/") { // perhaps a URL with a password
 		return nil, nil, misused("the first argument is no command")
 	}
-	return nil, nil, misused(fmt.Sprintf("unknown command %q%s", line[0], annotations.Suggest(line[0], names())))
+	return nil, nil, misused(fmt.Sprintf("unknown command %q%s", line[0], annotations.Suggest(line[0], firstWords())))
 }
 
 // do runs a command.

@@ -46,17 +46,20 @@ const common = "redis prefix json rules tls-ca tls-cert tls-key version"
 func (o *options) flagSet(command, names string) *flag.FlagSet {
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	o.define(flags, names)
+	o.define(flags, command, names)
 	return flags
 }
 
-// define defines the flags of the given names. The text in backquotes names a flag's value.
-func (o *options) define(flags *flag.FlagSet, names string) {
+// define defines the flags of the given names for a command. The text in backquotes names a flag's value.
+func (o *options) define(flags *flag.FlagSet, command, names string) {
 	text := func(to *string, usage string) func(string) {
 		return func(name string) { flags.StringVar(to, name, *to, usage) }
 	}
 	is := func(to *bool, usage string) func(string) {
 		return func(name string) { flags.BoolVar(to, name, *to, usage) }
+	}
+	number := func(to *int64, usage string) func(string) {
+		return func(name string) { flags.Int64Var(to, name, *to, usage) }
 	}
 	of := func(parse func(string) error, usage string) func(string) {
 		return func(name string) { flags.Func(name, usage, parse) }
@@ -72,23 +75,22 @@ func (o *options) define(flags *flag.FlagSet, names string) {
 		"tls-key":  text(&o.tlsKey, "`file` of the private key of -tls-cert"),
 		"version":  is(&o.version, "print the version"),
 
-		"key":     text(&o.key, "the only `key` that it is for"),
-		"keys":    text(&o.keys, "`file` of keys, one in each line; - is the standard input"),
-		"shown":   is(&o.shown, "keys are in the form in which errors and top show them"),
-		"reason":  text(&o.reason, "`text` that says why, for those who look later"),
-		"force":   is(&o.force, "do so even if no program uses the rule, or if it cannot have these values"),
-		"wait":    is(&o.wait, "wait until every process follows"),
-		"for":     of(duration(&o.forTime), "`duration` such as 1h30m or 2d: how long it holds"),
-		"forever": is(&o.forever, "until it is cleared"),
-		"replace": is(&o.replace, "forget what an earlier override says"),
-		"limit":   of(o.setLimit, "`permits` per window"),
-		"factor":  of(o.setFactor, "what limit and burst are multiplied by: a `number` from 0.001 to 1000"),
-		"per":     of(duration(&o.per), "the `window`, such as 1m"),
-		"burst":   of(o.setBurst, "`permits` that a token bucket holds"),
-		"mode":    of(o.setMode, "`mode`: enforce, shadow or trigger"),
-		"n": func(name string) {
-			flags.Int64Var(&o.n, name, o.n, "the `number` of permits, or of changes; 20 changes without it")
-		},
+		"key":          text(&o.key, "the only `key` that it is for"),
+		"keys":         text(&o.keys, "`file` of keys, one in each line; - is the standard input"),
+		"shown":        is(&o.shown, "keys are in the form in which errors and top show them"),
+		"reason":       text(&o.reason, "`text` that says why, for those who look later"),
+		"force":        is(&o.force, "do so even if no program uses the rule, or if it cannot have these values"),
+		"wait":         is(&o.wait, "wait until every process follows"),
+		"for":          of(duration(&o.forTime), "`duration` such as 1h30m or 2d: how long it holds"),
+		"forever":      is(&o.forever, "until it is cleared"),
+		"replace":      is(&o.replace, "forget what an earlier override says"),
+		"limit":        of(o.setLimit, "`permits` per window"),
+		"factor":       of(o.setFactor, "what limit and burst are multiplied by: a `number` from 0.001 to 1000"),
+		"per":          of(duration(&o.per), "the `window`, such as 1m"),
+		"burst":        of(o.setBurst, "`permits` that a token bucket holds"),
+		"mode":         of(o.setMode, "`mode`: enforce, shadow or trigger"),
+		"n":            number(&o.n, "the `number` of permits"),
+		"changes n":    number(&o.n, "the `number` of changes; 20 without it"),
 		"once":         is(&o.once, "print one frame"),
 		"every":        of(duration(&o.every), "`time` between two frames, 1s or more; 2s without it"),
 		"filter":       text(&o.filter, "only rules and keys with this `text`"),
@@ -98,12 +100,17 @@ func (o *options) define(flags *flag.FlagSet, names string) {
 		"actor-header": text(&o.actorHeader, "`name` of the header in which a proxy tells who changes something; without it, the user who runs this tool"),
 		"host":         text(&o.host, "`host` of a proxy that passes requests on"),
 
-		"all":      is(&o.all, "all rules, or for acl rules of all kinds"),
+		"all":      is(&o.all, "all rules that have keys"),
+		"acl all":  is(&o.all, "for rules of all kinds"),
 		"settings": is(&o.settings, "also for programs that make overrides, blocks and pauses"),
 		"operator": is(&o.operator, "also for this tool"),
 	}
 	for _, name := range strings.Fields(names) {
-		all[name](name)
+		define := all[command+" "+name]
+		if define == nil {
+			define = all[name]
+		}
+		define(name)
 	}
 }
 
