@@ -128,7 +128,7 @@ func (t *tool) checkReady(ctx context.Context) finding {
 	}
 	f := finding{Status: fine, Check: "ready", Found: "this user may run all that the rules in use need"}
 	if rules, err := t.usedRules(ctx); err == nil && len(rules) == 0 {
-		f.Found = "this user may run what every rule needs; no limiter used a rule within a day"
+		f.Found = "this user may run what every rule needs; no process has said within a day that it has rules"
 	}
 	return f
 }

@@ -227,6 +227,7 @@ func TestDoctorLooksUnderThePrefix(t *testing.T) {
 		}
 	}
 	found, _ := examined(t, server.Addr, "-prefix", "a*")
+	requireFinding(t, found, "ready", fine, "no process has said within a day that it has rules")
 	requireFinding(t, found, "expiry", fine, "all of 1 keys expire")
 }
 
