@@ -54,7 +54,7 @@ func newFrame(of frameOf) *frame {
 			f.Publishing++
 		}
 		if silent := of.now.Sub(p.At); silent > silentAfter {
-			f.Silent = append(f.Silent, fmt.Sprintf("%s, silent for %.0fs", processInWords(p), silent.Seconds()))
+			f.Silent = append(f.Silent, fmt.Sprintf("%s, silent for %.0fs; its rates are from before", processInWords(p), silent.Seconds()))
 		}
 	}
 	sums := traffic.Sum(of.reports, of.names)

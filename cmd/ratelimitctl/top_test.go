@@ -204,7 +204,7 @@ func TestTopFiltersAndSorts(t *testing.T) {
 	of := frameOf{prefix: "p", reports: []fleet.Report{report}, sort: "decisions", now: now, at: now, processes: []fleet.Process{
 		{Host: "old", At: now.Add(-8 * time.Second)}, {Host: "new", At: now.Add(-6 * time.Second)},
 	}}
-	if f := newFrame(of); len(f.Silent) != 1 || !strings.Contains(f.text(0), "perhaps dead or cut off:  0 on old, silent for 8s") {
+	if f := newFrame(of); len(f.Silent) != 1 || !strings.Contains(f.text(0), "perhaps dead or cut off:  0 on old, silent for 8s; its rates are from before") {
 		t.Errorf("got %s", f.text(0))
 	}
 	for sort, first := range map[string]string{"decisions": "login", "refused": "export", "failed": "export", "shadow": "export", "rule": "export"} {
