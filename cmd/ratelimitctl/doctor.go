@@ -22,6 +22,9 @@ type finding struct {
 	Found   string `json:"found"`
 	Meaning string `json:"meaning,omitempty"`
 	Advice  string `json:"advice,omitempty"`
+
+	silent  bool // no process reports, though rules are in use
+	refuses bool // within the last minute, the server refused a user's password or command
 }
 
 // The status of a finding.
@@ -73,6 +76,7 @@ func (t *tool) doctor(ctx context.Context, _ []string) error {
 		servers, err = t.examineEach(ctx)
 		findings = append(findings, servers...)
 	}
+	blameRefusals(findings)
 	var lines [][]string
 	ill := 0
 	for _, f := range findings {
@@ -102,6 +106,19 @@ func (t *tool) examineEach(ctx context.Context) (servers []finding, err error) {
 	})
 	slices.SortStableFunc(servers, func(a, b finding) int { return strings.Compare(a.Server, b.Server) })
 	return servers, err
+}
+
+// blameRefusals makes it bad that no process reports, if servers refuse users meanwhile.
+func blameRefusals(findings []finding) {
+	if !slices.ContainsFunc(findings, func(f finding) bool { return f.refuses }) {
+		return
+	}
+	for i := range findings {
+		if f := &findings[i]; f.silent {
+			f.Status, f.Meaning = bad, "rules are in use, but no process can write, and the server refused users within the last minute: calls fail"
+			f.Advice = "See errors and denied, and check the programs' user and password"
+		}
+	}
 }
 
 // line returns the cells of a finding: what was found, what it means, and what to do.

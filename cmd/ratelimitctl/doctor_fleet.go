@@ -25,6 +25,8 @@ func (t *tool) checkFleet(ctx context.Context) (found []finding) {
 	count := finding{Status: fine, Check: "processes", Found: period.Count(int64(len(processes)), "process") + " of prefix " + t.prefix}
 	if len(processes) == 0 {
 		count.Meaning = "none runs, or none can write to the server"
+		rules, err := t.usedRules(ctx)
+		count.silent = err == nil && len(rules) > 0
 	}
 	for _, f := range []finding{
 		count, checkBuilds(processes), checkSkew(processes), checkShared(shared), checkStoreErrors(processes), t.checkSettings(processes),

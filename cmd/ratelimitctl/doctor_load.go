@@ -122,7 +122,7 @@ func checkErrors(_ context.Context, p *patient) finding {
 		return unknown("errors", "+info")
 	}
 	var texts []string
-	grew := false
+	grew, refuses := false, false
 	for _, kind := range []string{"WRONGPASS", "NOPERM", "NOAUTH", "BUSY"} {
 		n := errorCount(p.later, kind)
 		if n == 0 {
@@ -131,10 +131,11 @@ func checkErrors(_ context.Context, p *patient) finding {
 		text := fmt.Sprintf("%d %s", n, kind)
 		if more := n - errorCount(p.info, kind); more > 0 {
 			text, grew = fmt.Sprintf("%s (%d just now)", text, more), true
+			refuses = refuses || kind == "WRONGPASS" || kind == "NOAUTH" // a NOPERM may be that of this tool
 		}
 		texts = append(texts, text)
 	}
-	f := finding{Status: fine, Check: "errors", Found: "no WRONGPASS, NOPERM, NOAUTH or BUSY since the server started"}
+	f := finding{Status: fine, Check: "errors", refuses: refuses, Found: "no WRONGPASS, NOPERM, NOAUTH or BUSY since the server started"}
 	if texts != nil {
 		f.Found = strings.Join(texts, ", ") + " since the server started"
 	}
@@ -156,7 +157,7 @@ func checkDenied(ctx context.Context, p *patient) finding {
 		return unknown("denied", "+acl|log")
 	}
 	own, _ := p.Do(ctx, "acl", "whoami").Text()
-	by := map[string]int64{}
+	by, refuses := map[string]int64{}, false
 	for _, e := range entries {
 		if e.AgeSeconds <= recent.Seconds() && (e.Username != own || e.Reason == "auth") {
 			what := strings.ToUpper(e.Object)
@@ -164,12 +165,13 @@ func checkDenied(ctx context.Context, p *patient) finding {
 				what = "to sign in"
 			}
 			by[e.Username+" "+what] += e.Count
+			refuses = refuses || e.AgeSeconds <= time.Minute.Seconds()
 		}
 	}
 	if len(by) == 0 {
 		return finding{Status: fine, Check: "denied", Found: "nobody within an hour"}
 	}
-	return finding{Status: warn, Check: "denied", Found: denialsInWords(by) + " within an hour", Meaning: "calls of programs with that user may fail",
+	return finding{Status: warn, Check: "denied", refuses: refuses, Found: denialsInWords(by) + " within an hour", Meaning: "calls of programs with that user may fail",
 		Advice: "See ACL LOG, check the password, and permit what ratelimitctl acl prints"}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 )
 
-// doctor sees what the server denies other users.
+// doctor sees what the server denies other users. It is bad if rules are in use and no process reports meanwhile.
 func TestDoctorSeesOthersDenials(t *testing.T) {
 	server := redistest.Start(t)
 	server.Do("ACL SETUSER shop on >right ~* -@all +get")
@@ -28,6 +28,13 @@ func TestDoctorSeesOthersDenials(t *testing.T) {
 	requireFinding(t, found, "denied", warn, "shop SET (1)")
 	requireFinding(t, found, "errors", fine, " WRONGPASS, ")
 	requireFinding(t, found, "errors", fine, " NOPERM since the server started")
+	requireFinding(t, found, "processes", fine, "none runs, or none can write")
+	newFleet(t, server.Addr).known(map[string]string{"l": ruleText(login)})
+	found, status := examined(t, server.Addr)
+	requireFinding(t, found, "processes", bad, "rules are in use, but no process can write")
+	if status != failed {
+		t.Errorf("status %d", status)
+	}
 }
 
 // doctor finds programs that declare a rule of one name by chance.
@@ -135,4 +142,10 @@ func TestDoctorOfMeasurements(t *testing.T) {
 	before, after := map[string]string{"errorstat_NOPERM": "count=1"}, map[string]string{"errorstat_NOPERM": "count=3"}
 	p := &patient{info: before, later: after}
 	requireFinding(t, map[string]finding{"errors": checkErrors(t.Context(), p)}, "errors", warn, "3 NOPERM (2 just now) since the server started")
+	for kind, refuses := range map[string]bool{"WRONGPASS": true, "NOAUTH": true, "NOPERM": false, "BUSY": false} {
+		p := &patient{later: map[string]string{"errorstat_" + kind: "count=1"}}
+		if f := checkErrors(t.Context(), p); f.refuses != refuses {
+			t.Errorf("%s: got %+v", kind, f)
+		}
+	}
 }
