@@ -283,7 +283,7 @@ func TestLiveIsSorted(t *testing.T) {
 	}
 }
 
-// The first screen shows the epoch and the version of the settings, and how many calls the failure policies decided in ten minutes.
+// The first screen shows the epoch and the version of the settings, and how many decisions of rules the failure policies made in ten minutes.
 func TestStoreTiles(t *testing.T) {
 	t.Parallel()
 	client := startRedis(t)
@@ -297,11 +297,44 @@ func TestStoreTiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	epoch := client.Get(t.Context(), "shop.fleet:{shop}:epoch").Val()
-	page := plain(requireText(t, h, "/", nil, "epoch "+epoch+" , version 1", "decisions in ten minutes"))
+	page := plain(requireText(t, h, "/", nil, "epoch "+epoch+" , version 1", "decisions of rules in ten minutes"))
 	found := regexp.MustCompile(`Decided by policy ([0-9,]+) `).FindStringSubmatch(page)
 	n, err := strconv.ParseInt(strings.ReplaceAll(found[1], ",", ""), 10, 64)
 	if begun := time.Now().Unix()/5 - slot; err != nil || n > 1200 || n < 1200-10*begun { // slots may have begun meanwhile
-		t.Errorf("the failure policies decided %d calls", n)
+		t.Errorf("the failure policies made %d decisions", n)
+	}
+}
+
+// Not all is well if no process reports, or if processes cannot be read.
+func TestNoProcessReports(t *testing.T) {
+	t.Parallel()
+	client := startRedis(t)
+	writer := redis.NewClient(client.Options())
+	h := console.New(ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("shop")))
+	_, own := open(t, redisstore.New(writer))
+	requireText(t, own, "/", nil, "All is well")
+	_ = writer.Close()
+	client.Del(t.Context(), "shop.seen:{shop}:processes")
+	requireText(t, h, "/rules", nil, "sms {phone} per hour 10")
+	requireText(t, h, "/", nil, "Look at this No process reports: none runs, or none can write to the store.")
+	client.Do(t.Context(), "ACL", "SETUSER", "default", "-hscan")
+	requireText(t, h, "/", nil, "Look at this Processes cannot be read: ")
+}
+
+// After the store lost the settings, the first screen says of itself and of each process what it keeps in force, and never that all is well.
+func TestScreenOfLostSettings(t *testing.T) {
+	t.Parallel()
+	client := startRedis(t)
+	l, h := open(t, redisstore.New(client))
+	if err := l.Block(t.Context(), time.Hour, ratelimit.Request{Rule: sms, Key: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	requireText(t, h, "/", nil, "All is well", "block sms ann refused")
+	client.FlushAll(t.Context())
+	for _, want := range []string{"The store lost its settings.", "1 process: the store lost settings that still hold there.", "right 1 that the store lost none"} {
+		if page := plain(requireText(t, h, "/", nil, want, "Settings in force 1 1 that the store lost")); strings.Contains(page, "All is well") {
+			t.Errorf("all is well: %s", page)
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ func (c *console) nowPage(r *http.Request) *nowPage {
 		}
 	}
 	p.addCharts(ctx, c)
-	p.judge(c.fleet.Status(), len(rules))
+	p.judge(c.fleet.Status())
 	return p
 }
 
@@ -88,7 +88,7 @@ func (p *nowPage) addCharts(ctx context.Context, c *console) {
 }
 
 // judge says what is not well.
-func (p *nowPage) judge(s fleet.Status, rules int) {
+func (p *nowPage) judge(s fleet.Status) {
 	add := func(format string, args ...any) { p.Problems = append(p.Problems, fmt.Sprintf(format, args...)) }
 	if err := p.HealthSeen.Err; err != nil {
 		add("The store does not answer: %v. Failure policies decide.", err)
@@ -114,7 +114,11 @@ func (p *nowPage) judge(s fleet.Status, rules int) {
 	addMany(" had errors of the store.", func(p process) bool { return p.Store != "" })
 	addMany(" cannot read the settings.", func(p process) bool { return p.Setting != "" })
 	addMany(": the clock is off by more than "+span(maxSkew)+". Decisions go by the store's clock, so they are right.", process.IsSkewed)
-	if p.Processes.Total == 0 && p.HealthSeen.Err == nil && rules == 0 {
-		add("No process of this prefix is running, and none has declared a rule within a day.")
+	switch err := p.ProcessesSeen.Err; {
+	case p.HealthSeen.Err != nil:
+	case err != nil:
+		add("Processes cannot be read: %v", err)
+	case p.Processes.Total == 0:
+		add("No process reports: none runs, or none can write to the store.")
 	}
 }
