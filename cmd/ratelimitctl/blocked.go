@@ -68,7 +68,7 @@ func (t *tool) printBlocked(ctx context.Context, args []string) error {
 	slices.SortStableFunc(shown.Blocked, func(a, b blockedKey) int {
 		return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key))
 	})
-	return cmp.Or(t.print(shown, shown.lines()...), t.malformed())
+	return cmp.Or(t.print(shown, t.withKept(shown.lines(t.nothing("nobody is blocked")))...), t.malformed())
 }
 
 // harmless returns the modes of those rules that refuse nobody, by the names that settings use. All rules of a name must be so.
@@ -91,7 +91,8 @@ func harmlessNote(rule, mode string) []string {
 	return []string{fmt.Sprintf("%s is in mode %s: its calls would be refused, and pass", rule, mode)}
 }
 
-func (b *blockedKeys) lines() [][]string {
+// lines are the table, or the text none if nobody is blocked.
+func (b *blockedKeys) lines(none string) [][]string {
 	lines, notes := [][]string{{"RULE", "KEY", "UNTIL", "SET BY", "SET AT", "REASON"}}, [][]string(nil)
 	for _, k := range b.Blocked {
 		by := k.By
@@ -104,7 +105,7 @@ func (b *blockedKeys) lines() [][]string {
 		}
 	}
 	if len(b.Blocked) == 0 {
-		lines = [][]string{{"nobody is blocked"}}
+		lines = [][]string{{none}}
 	}
 	if b.More != "" {
 		notes = append(notes, []string{b.More})

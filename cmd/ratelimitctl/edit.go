@@ -66,7 +66,7 @@ func (t *tool) change(ctx context.Context, e edit, more func(all []edited) ([][]
 	if err != nil {
 		return err
 	}
-	lines := editedLines(all)
+	lines := t.editedLines(all)
 	lines = append(lines, []string{where})
 	if more != nil {
 		last, err := more(all)
@@ -75,7 +75,7 @@ func (t *tool) change(ctx context.Context, e edit, more func(all []edited) ([][]
 		}
 		lines = append(lines, last...)
 	}
-	return t.print(all, lines...)
+	return t.print(all, t.withKept(lines)...)
 }
 
 func editedOf(before, after *fleet.Setting) edited {
@@ -95,9 +95,13 @@ func editedOf(before, after *fleet.Setting) edited {
 // shownEdits is how many settings of one command are printed.
 const shownEdits = 20
 
-func editedLines(all []edited) (lines [][]string) {
+func (t *tool) editedLines(all []edited) (lines [][]string) {
 	for _, e := range all[:min(len(all), shownEdits)] {
-		lines = append(lines, []string{fmt.Sprintf("%s: %s → %s", strings.TrimSpace(e.Rule+" "+e.Key), valuesInWords(e.kind, e.Before), valuesInWords(e.kind, e.After))})
+		before := valuesInWords(e.kind, e.Before)
+		if e.Before == nil {
+			before = t.nothing(before)
+		}
+		lines = append(lines, []string{fmt.Sprintf("%s: %s → %s", strings.TrimSpace(e.Rule+" "+e.Key), before, valuesInWords(e.kind, e.After))})
 	}
 	if more := len(all) - shownEdits; more > 0 {
 		lines = append(lines, []string{fmt.Sprintf("and %s more", period.Count(int64(more), "key"))})

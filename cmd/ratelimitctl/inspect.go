@@ -85,7 +85,7 @@ func (t *tool) inspect(ctx context.Context, args []string) error {
 	for _, note := range notes {
 		lines = append(lines, []string{note})
 	}
-	return t.print(shown, lines...)
+	return t.print(shown, t.withKept(lines)...)
 }
 
 // inspectedBy returns the rules of the name RULE, or with -all those that have keys, and a request for KEY under each of them.

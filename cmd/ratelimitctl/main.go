@@ -50,6 +50,7 @@ type tool struct {
 	limiter *ratelimit.Limiter
 	counts  *ratelimit.Limiter // knows no overrides or blocks
 	fleet   *fleet.Fleet       // of limiter
+	kept    string             // says that processes keep settings that the store lost, if any does
 }
 
 // silent discards the client's own log messages, because its errors say the same.
@@ -174,7 +175,7 @@ func (t *tool) do(ctx context.Context, c *command, args []string) (err error) {
 		return err
 	}
 	defer t.client.Close()
-	if !c.anyPrefix && t.rules == "" && !t.force {
+	if !c.anyPrefix && t.rules == "" {
 		if err := t.checkPrefix(ctx); err != nil {
 			return err
 		}

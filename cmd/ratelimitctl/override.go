@@ -186,9 +186,9 @@ func (t *tool) listOverrides(ctx context.Context, args []string) error {
 		lines = append(lines, []string{e.Rule, cmp.Or(e.Key, "all"), arguments(&s.Values), cmp.Or(local(s.Until), "for ever"), s.By, local(s.At), s.Reason})
 	}
 	if len(all) == 0 {
-		lines = [][]string{{"no override is in force"}}
+		lines = [][]string{{t.nothing("no override is in force")}}
 	}
-	return cmp.Or(t.print(all, lines...), err)
+	return cmp.Or(t.print(all, t.withKept(lines)...), err)
 }
 
 // inForce returns the settings of a kind that have not ended, of the rule in args or of all. If some cannot be read, it returns the others and

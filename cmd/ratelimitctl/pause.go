@@ -62,7 +62,7 @@ func (t *tool) changePauses(ctx context.Context, args []string, do func(context.
 	if err != nil {
 		return err
 	}
-	return t.print(all, append(editedLines(all), []string{where})...)
+	return t.print(all, t.withKept(append(t.editedLines(all), []string{where}))...)
 }
 
 // pauseOf returns the pause of a key, which is a setting or the marker of a rule with pause=. It is nil if there is none.

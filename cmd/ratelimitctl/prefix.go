@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
 // checkPrefix returns an error that names the prefixes on the server if programs use none by this name. If the store lost its settings, it says so.
@@ -25,7 +26,7 @@ func (t *tool) checkPrefix(ctx context.Context) error {
 			}
 		}
 		return err
-	case exists:
+	case exists || t.force:
 		return t.warnOfLoss(ctx)
 	}
 	all, err := t.prefixes(ctx)
@@ -74,16 +75,7 @@ func (t *tool) eachServer(ctx context.Context, look func(context.Context, *patie
 
 // warnOfLoss says on the standard error if the store lost settings that processes still apply.
 func (t *tool) warnOfLoss(ctx context.Context) error {
-	processes, err := t.fleet.Processes(ctx)
-	if err != nil {
-		return err
-	}
-	n := 0
-	for _, p := range processes {
-		if p.Lost > 0 {
-			n++
-		}
-	}
+	n, err := t.noteLoss(ctx)
 	if n > 0 {
 		apply := "processes still apply theirs"
 		if n == 1 {
@@ -91,5 +83,36 @@ func (t *tool) warnOfLoss(ctx context.Context) error {
 		}
 		fmt.Fprintf(t.stderr, "the store lost its settings; %d %s: run settings import with a file of settings export, or with an empty one\n", n, apply)
 	}
-	return nil
+	return err
+}
+
+// noteLoss returns how many processes apply settings that the store lost, and keeps that for answers.
+func (t *tool) noteLoss(ctx context.Context) (n int, err error) {
+	processes, err := t.fleet.Processes(ctx)
+	most := 0
+	for _, p := range processes {
+		if p.Lost > 0 {
+			n, most = n+1, max(most, p.Lost)
+		}
+	}
+	if n > 0 {
+		t.kept = fmt.Sprintf("%s still applied settings that the store lost, up to %d: see ratelimitctl processes", period.Count(int64(n), "process"), most)
+	}
+	return n, err
+}
+
+// withKept adds to an answer about settings that processes keep others.
+func (t *tool) withKept(lines [][]string) [][]string {
+	if t.kept != "" {
+		lines = append(lines, []string{t.kept})
+	}
+	return lines
+}
+
+// nothing says that the store has no setting. Unless the store lost some, that is as much as none being in force.
+func (t *tool) nothing(inForce string) string {
+	if t.kept != "" {
+		return "none in the store"
+	}
+	return inForce
 }

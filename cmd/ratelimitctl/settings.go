@@ -67,6 +67,10 @@ func (t *tool) importSettings(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	keepers, err := t.noteLoss(ctx)
+	if err != nil {
+		return err
+	}
 	if err := t.fleet.Import(ctx, actor, settings); err != nil {
 		return err
 	}
@@ -79,7 +83,11 @@ func (t *tool) importSettings(ctx context.Context, args []string) error {
 		return err
 	}
 	found := map[string]int{"imported": len(settings), "before": len(before), "after": len(after)}
-	return t.print(found, []string{fmt.Sprintf("%d imported; the store had %s and has %d", len(settings), period.Count(int64(len(before)), "setting"), len(after))}, []string{where})
+	lines := [][]string{{fmt.Sprintf("%d imported; the store had %s and has %d", len(settings), period.Count(int64(len(before)), "setting"), len(after))}, {where}}
+	if keepers > 0 {
+		lines = append(lines, []string{period.Count(int64(keepers), "process") + " kept settings that the store lost; those that the import lacks are not in force any more"})
+	}
+	return t.print(found, lines...)
 }
 
 // readSettings reads and checks exported settings. An empty file has none.

@@ -89,8 +89,14 @@ func TestLostSettings(t *testing.T) {
 		require(t, server.Addr, done, "1 that the store lost", "processes")
 		found, _ := examined(t, server.Addr)
 		requireFinding(t, found, "settings", warn, "the store lost its settings")
+		const kept = "1 process still applied settings that the store lost, up to 1: see ratelimitctl processes\n"
+		require(t, server.Addr, done, "none in the store\n"+kept, "override", "list")
+		require(t, server.Addr, done, "none in the store\n"+kept, "blocked")
+		require(t, server.Addr, done, kept, "inspect", "login", "ann")
+		require(t, server.Addr, done, "login eve: none in the store → not blocked\n", "unblock", "login", "eve", "-force")
+		require(t, server.Addr, done, kept, "unblock", "login", "eve")
 		text, status := ctlWith(t, env("redis://"+server.Addr), in, "settings", "import", "-wait")
-		if status != done || !strings.Contains(text, "in force in 1 process\n") {
+		if status != done || !strings.Contains(text, "in force in 1 process\n1 process kept settings that the store lost; those that the import lacks are not") {
 			t.Errorf("status %d, %s", status, text)
 		}
 		redistest.Eventually(t, "not "+said, func() bool { text, _ := ctl(t, server.Addr, "processes"); return !strings.Contains(text, said) })
