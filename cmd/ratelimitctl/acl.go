@@ -42,7 +42,7 @@ type permissions struct {
 	Doctor     []string `json:"doctor,omitempty"`   // with -operator, for all checks of doctor
 	Faster     []string `json:"faster"`
 	Warning    []string `json:"warning"`
-	Statistics []string `json:"statistics,omitempty"` // if they are in use
+	Statistics []string `json:"statistics,omitempty"` // if they are in use, and with -all
 	Plain      []string `json:"plain,omitempty"`      // for package plain, if it can decide the rules
 }
 
@@ -73,7 +73,7 @@ func (t *tool) printACL(ctx context.Context, _ []string) error {
 		p.Required = union(p.Required, sharded)
 	}
 	processes, _ := t.fleet.Processes(ctx) // without any there are no reports
-	if reports, err := t.fleet.Reports(ctx, processes); err == nil && len(reports) > 0 {
+	if reports, err := t.fleet.Reports(ctx, processes); t.all || err == nil && len(reports) > 0 {
 		p.Statistics = statistics
 	}
 	return t.print(p, t.aclLines(&p)...)
@@ -119,6 +119,9 @@ func rulesOfAllKinds() []ratelimit.Rule {
 // aclLines returns the command to run on the server, followed by comments with further permissions.
 func (t *tool) aclLines(p *permissions) [][]string {
 	all := union(p.Required, p.Seen, p.Settings, p.Operator)
+	if t.all {
+		all = union(all, p.Statistics)
+	}
 	lines := [][]string{{t.setUser(all, len(p.Settings) > 0)}, {"# this suffices for decisions of " + p.For}}
 	if p.Settings == nil {
 		lines = append(lines, []string{"# -settings is for programs that make overrides and blocks, and -operator for this tool"})
