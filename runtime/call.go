@@ -38,6 +38,7 @@ type status struct {
 	paused    bool          // a setting pauses one of its subjects
 	reports   bool          // the caller wants the quotas
 	releases  bool          // a rule's permits are released when calls end
+	holds     bool          // it has such permits, and the program is not told yet
 	never     bool          // a rule of limit 0 refuses the call
 	isBlocked bool          // one of its subjects is blocked
 
@@ -61,8 +62,14 @@ func (l *Limiter) newCall(method string) *call {
 	return c
 }
 
-// free returns c to the pool.
-func (c *call) free() { calls.Put(c) }
+// free returns c to the pool. If a function of the program has panicked, the call does not run, and its permits are released.
+func (c *call) free() {
+	if c.holds {
+		c.holds = false
+		c.keep().Release(context.Background())
+	}
+	calls.Put(c)
+}
 
 // run asks the rules' stores, waits if the call has to, and tells everybody who wants to know.
 func (c *call) run(ctx context.Context) error {
@@ -79,6 +86,7 @@ func (c *call) run(ctx context.Context) error {
 	if c.asked.Peek {
 		return c.err
 	}
+	c.holds = c.releases && c.err == nil && c.verdict.Admitted
 	if s := c.limiter.fleet.Statistics(); s != nil && (c.err == nil || c.isByPolicy()) {
 		c.count(s)
 	}
@@ -91,6 +99,7 @@ func (c *call) run(ctx context.Context) error {
 	if observed {
 		c.observe(ctx, c.limiter.elapsed()-began)
 	}
+	c.holds = false
 	return c.err
 }
 

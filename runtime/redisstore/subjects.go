@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -60,18 +61,19 @@ type part struct {
 	until time.Time // when the time of the whole decision ends; zero if this is its first request
 }
 
-// Decide implements engine.Decider.
-func (p *part) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+// Decide implements engine.Decider. After a panic the call may have been admitted, as if its reply were lost.
+func (p *part) Decide(ctx context.Context, call *engine.Call) (v engine.Verdict, err error) {
 	r := request{call: call, until: p.until}
 	sent := clock()
-	err := p.do(ctx, &r)
-	var v engine.Verdict
-	if err == nil { // otherwise the batch may still write the request's verdict
+	err = errPanicked
+	defer func() { p.running.decided(call, v, err, sent) }()
+	if err = p.do(ctx, &r); err == nil { // otherwise the batch may still write the request's verdict
 		v = r.verdict
 	}
-	p.running.decided(call, v, err, sent)
 	return v, err
 }
+
+var errPanicked = errors.New("the client panicked")
 
 // Adjust implements engine.Decider. If ctx ends, and after p.until, it goes on in the background, because a charge must not outlive its call.
 func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
