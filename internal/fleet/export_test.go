@@ -1,7 +1,12 @@
 package fleet
 
+import "context"
+
 // Beat beats now.
 func (f *Fleet) Beat() bool { return f.beat() }
+
+// AddHistory adds a report to the history.
+func (f *Fleet) AddHistory(ctx context.Context, p *Report) error { return f.addHistory(ctx, p) }
 
 // Known returns the texts of all settings that this process knows and that are not cleared, by their names.
 func (f *Fleet) Known() map[string]string {

@@ -360,6 +360,36 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// A report of an outage counts in all slots of the outage, also for those who know these slots already. No slot has more than was possible.
+func TestHistoryOfAnOutage(t *testing.T) {
+	server := redistest.Start(t)
+	c, _ := client(t, server.Addr, 0)
+	f := of(c, "p")
+	for name, outage := range map[string]struct {
+		seconds          float64
+		calls, sum, most int64
+	}{
+		"beat": {5.5, 15, 15, 15}, "short": {9.5, 15, 15, 8}, "minutes": {300, 900, 900, 15}, "few": {300, 7, 7, 1}, "long": {1200, 2400, 1200, 10},
+	} {
+		report := &fleet.Report{Seconds: outage.seconds, Rules: []fleet.RuleCounts{{Name: name, Tag: "1m", Counts: fleet.Counts{Calls: outage.calls, Failed: 1}}}}
+		if err := f.AddHistory(t.Context(), report); err != nil {
+			t.Fatal(err)
+		}
+		var sum, most int64
+		history, err := f.History(t.Context(), time.Now().Add(-time.Minute))
+		for _, slot := range history {
+			for _, r := range slot.Rules {
+				if r.Name == name {
+					sum, most = sum+r.Calls, max(most, r.Calls)
+				}
+			}
+		}
+		if begun := outage.sum - sum; err != nil || begun < 0 || begun > 5*10 || name != "long" && begun > 0 || most != outage.most {
+			t.Errorf("%s: %d calls, at most %d in a slot; error %v; want %d and %d", name, sum, most, err, outage.sum, outage.most)
+		}
+	}
+}
+
 // A change is in force in every process within two seconds after it was made. The time is virtual: it stands still while a
 // process or the server works.
 func TestInForceEverywhereWithinTwoSeconds(t *testing.T) {

@@ -40,7 +40,8 @@ const (
 	maxSums  = perHash * MaxReportRules * 4 // fields of a hash
 )
 
-// kinds are the words for the counts in the fields of the history: "354320017 refused login 1h".
+// kinds are the words for the counts in the fields of the history: "354320017 refused login 1h". Counts of many slots, of which this is the last,
+// have their number: "354320017 refused/60 login 1h".
 var kinds = map[string]func(*Counts) *int64{
 	"calls":   func(c *Counts) *int64 { return &c.Calls },
 	"refused": func(c *Counts) *int64 { return &c.Refused },
@@ -128,12 +129,16 @@ func (f *Fleet) addHistory(ctx context.Context, p *Report) error {
 	if n, _ := replies[0].(int64); n >= maxSums/perHash*(at%perHash+1) { // so that no slot takes the room of later ones
 		return nil
 	}
+	over := ""
+	if n := math.Ceil(p.Seconds/slot.Seconds() - 0.2); n > 1 { // the store was lost meanwhile; a beat may be a little late
+		over = fmt.Sprintf("/%.0f", n)
+	}
 	commands := []Command{{"PEXPIRE", key, hashLife.Milliseconds()}}
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		for kind, of := range kinds {
-			if count := *of(&r.Counts); count > 0 {
-				commands = append(commands, Command{"HINCRBY", key, fmt.Sprintf("%d %s %s %s", at, kind, r.Name, r.Tag), count})
+		for kind, counter := range kinds {
+			if count := *counter(&r.Counts); count > 0 {
+				commands = append(commands, Command{"HINCRBY", key, fmt.Sprintf("%d %s%s %s %s", at, kind, over, r.Name, r.Tag), count})
 			}
 		}
 	}
@@ -158,7 +163,7 @@ type Slot struct {
 	Rules []RuleCounts `json:"rules,omitempty"`
 }
 
-// History returns the sums of the last ten minutes, the oldest first. It leaves out slots that began before since: those of the past do not change.
+// History returns the sums of the last ten minutes, the oldest first. It leaves out slots that began before since, unless later reports count in them.
 func (f *Fleet) History(ctx context.Context, since time.Time) ([]Slot, error) {
 	if f.server == nil {
 		return nil, nil
@@ -169,19 +174,33 @@ func (f *Fleet) History(ctx context.Context, since time.Time) ([]Slot, error) {
 			return nil, err
 		}
 		last := slotAt(now)
-		first := max(last-slots+1, slotAt(since.Add(slot-time.Millisecond)))
-		sums := map[sumOf]*Counts{}
-		for n := first; n <= last; n = (n/perHash + 1) * perHash {
-			replies, err := f.do(ctx, Command{"HSCAN", f.historyKey(n), 0, "COUNT", maxSums})
-			if err != nil {
-				return nil, err
-			}
-			if page, _ := replies[0].([]any); len(page) == 2 {
-				addSums(sums, texts(page[1]))
-			}
+		oldest := last - slots + 1
+		first := max(oldest, slotAt(since.Add(slot-time.Millisecond)))
+		sums, reached, err := f.sums(ctx, first, last)
+		if err == nil && max(oldest, reached) < first {
+			first = oldest
+			sums, _, err = f.sums(ctx, first, last)
+		}
+		if err != nil {
+			return nil, err
 		}
 		return slotsOf(sums, first, last), nil
 	})
+}
+
+// sums reads the sums of the slots from first to last. reached is the first slot in which the reports of these slots count.
+func (f *Fleet) sums(ctx context.Context, first, last int64) (sums map[sumOf]*Counts, reached int64, err error) {
+	sums, reached = map[sumOf]*Counts{}, first
+	for n := first; n <= last; n = (n/perHash + 1) * perHash {
+		replies, err := f.do(ctx, Command{"HSCAN", f.historyKey(n), 0, "COUNT", maxSums})
+		if err != nil {
+			return nil, 0, err
+		}
+		if page, _ := replies[0].([]any); len(page) == 2 {
+			reached = min(reached, addSums(sums, texts(page[1]), first, last))
+		}
+	}
+	return sums, reached, nil
 }
 
 // sumOf identifies the sums of a rule in a slot.
@@ -190,21 +209,40 @@ type sumOf struct {
 	name, tag string
 }
 
-// addSums adds the fields of a hash.
-func addSums(sums map[sumOf]*Counts, fields []string) {
+// addSums adds those fields of a hash that count in slots from first to last, and returns the first slot in which they count.
+func addSums(sums map[sumOf]*Counts, fields []string, first, last int64) (reached int64) {
+	reached = first
 	for i := 0; i+1 < len(fields); i += 2 {
 		words := strings.SplitN(fields[i], " ", 4)
-		n, err := strconv.ParseInt(fields[i+1], 10, 64)
-		if len(words) < 4 || kinds[words[1]] == nil || err != nil || len(fields[i]) > MaxText {
+		count, err := strconv.ParseInt(fields[i+1], 10, 64)
+		if len(words) < 4 || err != nil || len(fields[i]) > MaxText {
 			continue
 		}
-		slot, _ := strconv.ParseInt(words[0], 10, 64)
-		id := sumOf{slot, words[2], words[3]}
-		if sums[id] == nil {
-			sums[id] = new(Counts)
+		kind, of, _ := strings.Cut(words[1], "/")
+		at, _ := strconv.ParseInt(words[0], 10, 64)
+		if kinds[kind] == nil || at < first || at > last {
+			continue
 		}
-		*kinds[words[1]](sums[id]) = n
+		over, _ := strconv.ParseInt(of, 10, 64)
+		over = max(1, over)
+		reached = min(reached, at-over+1)
+		for n := max(first, at-over+1); n <= at; n++ {
+			id := sumOf{n, words[2], words[3]}
+			if sums[id] == nil {
+				sums[id] = new(Counts)
+			}
+			*kinds[kind](sums[id]) += share(count, over, at-n)
+		}
 	}
+	return reached
+}
+
+// share returns the part of a count that is one of several equal parts. The first ones have what is left over.
+func share(count, parts, index int64) int64 {
+	if index < count%parts {
+		return count/parts + 1
+	}
+	return count / parts
 }
 
 // slotsOf returns the slots from first to last.

@@ -86,14 +86,14 @@ func (c *console) readHistory(ctx context.Context) ([]fleet.Slot, error) {
 	var since time.Time
 	old := c.known.history.value
 	if n := len(old) - 2; n > 0 {
-		since, old = old[n].At, old[:n]
+		since = old[n].At
 	}
 	news, err := c.fleet.History(ctx, since)
 	if err != nil || len(news) == 0 {
 		return nil, err
 	}
 	first := news[len(news)-1].At.Add(-fleet.HistoryLength)
-	old = slices.DeleteFunc(slices.Clone(old), func(s fleet.Slot) bool { return !s.At.After(first) })
+	old = slices.DeleteFunc(slices.Clone(old), func(s fleet.Slot) bool { return !s.At.After(first) || !s.At.Before(news[0].At) })
 	return append(old, news...), nil
 }
 
