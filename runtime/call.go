@@ -71,7 +71,8 @@ func (c *call) free() {
 	calls.Put(c)
 }
 
-// run asks the rules' stores, waits if the call has to, and tells everybody who wants to know.
+// run asks the rules' stores, and waits if the call has to. Then it tells the statistics, the caller's report, the trigger and the
+// observers, in this order.
 func (c *call) run(ctx context.Context) error {
 	var began time.Duration
 	observed := c.limiter.observed() && !c.asked.Peek

@@ -9,10 +9,10 @@ import (
 )
 
 // decideInTime asks the stores, and sleeps until the call's place. If no place can be kept for the call, decideInTime waits for the next moment
-// at which the call may be admitted, and asks again. That is a time, the end of a pause, or a release of permits by others.
+// at which the call may be admitted, and asks again. At that moment permits come back by time, a pause ends, or others release permits.
 func (c *call) decideInTime(ctx context.Context) error {
 	mayWait := c.waits && c.limitWaits(ctx)
-	defer func() { c.spot.Leave() }()
+	defer func() { c.spot.Leave() }() // the spot may change until then, or be nil
 	for {
 		if mayWait {
 			if err := c.awaitTurn(ctx); err != nil {
@@ -81,8 +81,8 @@ const shortestSleep = 100 * time.Microsecond
 
 // claimAgain prepares the claims for being decided again, after the call has waited.
 func (c *call) claimAgain() {
-	began := !c.began.IsZero()
-	if began {
+	hasWaited := !c.began.IsZero()
+	if hasWaited {
 		c.waited, c.paused = c.limiter.store.Time().Sub(c.began), false
 	}
 	for i := range c.rulings {
@@ -91,7 +91,7 @@ func (c *call) claimAgain() {
 			continue
 		}
 		r.fill(c.claim(r), c.waited)
-		if began && r.rule.Mode == ModeEnforce {
+		if hasWaited && r.rule.Mode == ModeEnforce {
 			r.pauseLeft = c.limiter.pauseLeft(r.rule, r.subject)
 			c.paused = c.paused || r.pauseLeft > 0
 		}
@@ -99,15 +99,15 @@ func (c *call) claimAgain() {
 }
 
 // limitWaits keeps the call from waiting beyond the deadline of ctx. If a rule has Distinct, the call does not wait at all: a member that
-// is known now may have left the window by then. limitWaits reports whether the call may still wait.
+// costs nothing now may cost a permit after the wait. limitWaits reports whether the call may still wait.
 func (c *call) limitWaits(ctx context.Context) bool {
-	counts := slices.ContainsFunc(c.rulings, func(r ruling) bool { return r.rule.Distinct != "" })
+	hasMembers := slices.ContainsFunc(c.rulings, func(r ruling) bool { return r.rule.Distinct != "" })
 	deadline, ok := ctx.Deadline()
-	if !ok && !counts {
+	if !ok && !hasMembers {
 		return true
 	}
 	left := time.Duration(0)
-	if !counts {
+	if !hasMembers {
 		left = max(left, time.Until(deadline))
 	}
 	for i := range c.rulings {
