@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,6 +36,21 @@ func TestDoctorSeesOthersDenials(t *testing.T) {
 	requireFinding(t, found, "processes", bad, "rules are in use, but no process can write")
 	if status != failed {
 		t.Errorf("status %d", status)
+	}
+}
+
+// A server that accepts connections and says nothing can be reached.
+func TestSilentServer(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for _, command := range []string{"doctor", "processes", "blocked"} {
+		text, status := ctlWith(t, env("redis://"+silent.Addr().String()+"?read_timeout=50ms"), "", command)
+		if status != failed || !strings.Contains(text, "the server did not answer in time: see whether it hangs") {
+			t.Errorf("%s: status %d, %s", command, status, text)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -182,10 +183,13 @@ const (
 	late        = "did not answer in time"
 )
 
-// isLate reports whether an error says that a server has a connection, and did not answer in time.
+// isLate reports whether an error says that a server has a connection, and did not answer in time. That of a server that does not greet names no
+// operation.
 func isLate(err error) bool {
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "read" && op.Timeout()
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Op == "read" && op.Timeout()
+	}
+	return err == os.ErrDeadlineExceeded // a store's own deadline wraps it, and may have ended before there was a connection
 }
 
 // user returns the name that a client signs in with, or "".
