@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -20,27 +19,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
-// log collects the log of a limiter.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *log) has(text string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), text)
-}
-
 // limiterOf returns a limiter of a user, with that user's name as its prefix, and its log.
-func limiterOf(client *redis.Client, options ...redisstore.Option) (*ratelimit.Limiter, *log) {
-	logged := new(log)
+func limiterOf(client *redis.Client, options ...redisstore.Option) (*ratelimit.Limiter, *redistest.Log) {
+	logged := new(redistest.Log)
 	options = append(options, redisstore.WithTimeout(20*time.Second))
 	return ratelimit.New(redisstore.New(client, options...), ratelimit.WithPrefix(client.Options().Username),
 		ratelimit.WithLogger(slog.New(slog.NewTextHandler(logged, nil)))), logged
@@ -100,7 +81,7 @@ func TestACLForSpeed(t *testing.T) {
 		server.Do("FUNCTION FLUSH")
 		server.Do("CONFIG RESETSTAT")
 		decideUntil(t, l, func() bool {
-			return command == "" && ran(server, "fcall") || command != "" && logged.has("functions are not available")
+			return command == "" && ran(server, "fcall") || command != "" && strings.Contains(logged.String(), "functions are not available")
 		})
 	}
 }
@@ -124,8 +105,8 @@ func TestACLForWarnings(t *testing.T) {
 			more = permitted(printed.Warning)
 		}
 		l, logged := limiterOf(permit(t, server, setUser, name, more, ""))
-		if err := l.Ping(t.Context()); err != nil || logged.has("removes counts") != permits {
-			t.Errorf("%s: error %v, log %s", name, err, &logged.text)
+		if err := l.Ping(t.Context()); err != nil || strings.Contains(logged.String(), "removes counts") != permits {
+			t.Errorf("%s: error %v, log %s", name, err, logged)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -168,27 +167,9 @@ type service struct {
 	exported       string   // the settings before the fault
 	ran            []string
 	read           strings.Builder
-	log            safeLog
+	log            redistest.Log
 	failed, passed int
 	keys           int
-}
-
-// safeLog is a log that a beat may write.
-type safeLog struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *safeLog) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *safeLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 func newService(t *testing.T, server *redistest.Server, timeout time.Duration, limit int64) *service {

@@ -796,8 +796,8 @@ func TestTooManySettings(t *testing.T) {
 		}
 	}
 	said := f.Status()
-	if said.Err != nil || len(said.Malformed) != 1 || strings.Count(log.text(), "p.fleet:{p}:versions") != 1 {
-		t.Errorf("got %+v, logged %s", said, log.text())
+	if said.Err != nil || len(said.Malformed) != 1 || strings.Count(log.String(), "p.fleet:{p}:versions") != 1 {
+		t.Errorf("got %+v, logged %s", said, log.String())
 	}
 	c.Del(t.Context(), "p.fleet:{p}:settings", "p.fleet:{p}:versions")
 	other, _ := client(t, server.Addr, 0)
@@ -827,8 +827,8 @@ func TestManyMalformed(t *testing.T) {
 		c.ZAdd(t.Context(), "p.fleet:{p}:versions", redis.Z{Score: float64(i + 1), Member: name})
 	}
 	c.Set(t.Context(), "p.fleet:{p}:version", 501, 0)
-	if err := f.Follow(context.Background()); err != nil || len(f.Status().Malformed) != 101 || strings.Count(log.text(), "\n") != 101 {
-		t.Errorf("got %v, %d, logged %d lines", err, len(f.Status().Malformed), strings.Count(log.text(), "\n"))
+	if err := f.Follow(context.Background()); err != nil || len(f.Status().Malformed) != 101 || strings.Count(log.String(), "\n") != 101 {
+		t.Errorf("got %v, %d, logged %d lines", err, len(f.Status().Malformed), strings.Count(log.String(), "\n"))
 	}
 }
 
@@ -853,8 +853,8 @@ func TestMalformed(t *testing.T) {
 	if s := f.Status(); len(s.Malformed) == 0 || s.Err != nil {
 		t.Errorf("got %+v", s)
 	}
-	if n := strings.Count(log.text(), "\n"); n != 3 { // one for each name
-		t.Errorf("%d lines are logged:\n%s", n, log.text())
+	if n := strings.Count(log.String(), "\n"); n != 3 { // one for each name
+		t.Errorf("%d lines are logged:\n%s", n, log.String())
 	}
 	server.Do("FLUSHALL")
 	f.Beat()
@@ -891,15 +891,15 @@ func TestTwoPrograms(t *testing.T) {
 	f.Register(rule)
 	f.Beat()
 	f.Beat()
-	if log.text() != "" {
-		t.Errorf("got %s", log.text())
+	if log.String() != "" {
+		t.Errorf("got %s", log.String())
 	}
 	set := server.Do("HVALS p.seen:{p}:sets")
 	c.HSet(t.Context(), "p.seen:{p}:sets", "other", strings.Replace(set, `"program":"`, `"program":"other/`, 1))
 	for range 10 {
 		f.Beat()
 	}
-	if n := strings.Count(log.text(), "WithPrefix"); n != 1 || !strings.Contains(log.text(), "rule=svc.Service.Get") {
-		t.Errorf("got %s", log.text())
+	if n := strings.Count(log.String(), "WithPrefix"); n != 1 || !strings.Contains(log.String(), "rule=svc.Service.Get") {
+		t.Errorf("got %s", log.String())
 	}
 }

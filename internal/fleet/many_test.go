@@ -185,8 +185,8 @@ func TestRulesAreBounded(t *testing.T) {
 		if n := c.HLen(t.Context(), "p.seen:{p}:rules").Val(); n != want {
 			t.Errorf("%d rules of %d programs are kept, want %d", n, i+1, want)
 		}
-		if n := strings.Count(log.text(), "tools do not see all"); n != i/2 {
-			t.Errorf("process %d logs %s", i, log.text())
+		if n := strings.Count(log.String(), "tools do not see all"); n != i/2 {
+			t.Errorf("process %d logs %s", i, log.String())
 		}
 		if all, err := f.Processes(t.Context()); err != nil || len(all) != i+1 {
 			t.Errorf("%d processes are listed, %v", len(all), err)
@@ -324,8 +324,8 @@ func TestHistoryOfAnotherType(t *testing.T) {
 		t.Fatal(err)
 	}
 	reports, err := f.Reports(t.Context(), processes)
-	if log.text() != "" || len(reports) != 1 || err != nil {
-		t.Errorf("got %+v, %v, logged %s", reports, err, log.text())
+	if log.String() != "" || len(reports) != 1 || err != nil {
+		t.Errorf("got %+v, %v, logged %s", reports, err, log.String())
 	}
 }
 

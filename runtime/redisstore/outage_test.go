@@ -1,11 +1,9 @@
 package redisstore
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -37,7 +35,7 @@ func TestFirstLineOfAnOutage(t *testing.T) {
 	} {
 		for _, isPlain := range []bool{false, true} {
 			server := redistest.Start(t)
-			client, log := redis.NewClient(&redis.Options{Addr: server.Addr}), new(lockedLog)
+			client, log := redis.NewClient(&redis.Options{Addr: server.Addr}), new(redistest.Log)
 			store := New(client)
 			if isPlain {
 				store, test.sentence, test.reason = plain.New(client), test.plain, ""
@@ -63,21 +61,3 @@ func TestFirstLineOfAnOutage(t *testing.T) {
 
 // refused is what a server says to a transaction.
 const refused = `the server refused a write: ask "ratelimitctl doctor" why: EXECABORT`
-
-// lockedLog is a log that may be read while it is written.
-type lockedLog struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lockedLog) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}

@@ -1,13 +1,11 @@
 package redisstore
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -72,25 +70,8 @@ func recovered(do func()) (panicked any) {
 
 // logger returns a logger and the text that it has written.
 func logger() (*slog.Logger, func() string) {
-	text := new(safeBuffer)
+	text := new(redistest.Log)
 	return slog.New(slog.NewTextHandler(text, nil)), text.String
-}
-
-type safeBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // A panic in a part of the client, which the caller recovers, holds no right to send and forgets no caller. In the background it is recovered,
