@@ -81,7 +81,7 @@ func (c *cells) number(title, row, column string) float64 {
 	return x
 }
 
-// times returns how many times the cell of another row a cell is.
+// times divides a cell by that of another row in the same column: "2.0 times".
 func (c *cells) times(title, column, row, other string) string {
 	return fmt.Sprintf("%.1f times", c.number(title, row, column)/c.number(title, other, column))
 }

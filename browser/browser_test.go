@@ -414,7 +414,7 @@ func TestTimeZone(t *testing.T) {
 	}
 }
 
-// Keys such as markup are text, also for a browser: no script in them runs.
+// A browser shows a key that looks like markup as text, and runs no script in it.
 func TestNastyKeys(t *testing.T) {
 	s, ctx := open(t), tab(t)
 	nasty := []string{

@@ -28,8 +28,8 @@ const (
 	// has a constant size.
 	SlidingCounter
 	// Concurrency bounds the calls that run at the same time: together they hold at most Limit permits. A generated wrapper gives the permits
-	// back when the method returns; by hand, [Decision.Release] does. Per is how long permits outlive a process that died; those of running methods are renewed. Permits that were
-	// taken by hand end after Per.
+	// back when the method returns. By hand, [Decision.Release] does. Per is how long permits outlive a process that died. The permits of running
+	// methods are renewed. Those that were taken by hand end after Per.
 	Concurrency
 )
 

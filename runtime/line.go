@@ -185,8 +185,11 @@ func (c *call) othersBefore() *ruling {
 
 // firstReleasing returns the first rule in enforce mode whose permits are released when calls end and for which is is true, or nil.
 func (c *call) firstReleasing(is func(*ruling) bool) *ruling {
+	if !c.releases {
+		return nil
+	}
 	for i := range c.rulings {
-		if r := &c.rulings[i]; c.releases && r.isAsked() && r.rule.row().Releases && r.rule.Mode == ModeEnforce && is(r) {
+		if r := &c.rulings[i]; r.isAsked() && r.rule.row().Releases && r.rule.Mode == ModeEnforce && is(r) {
 			return r
 		}
 	}

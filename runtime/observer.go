@@ -27,7 +27,7 @@ const (
 	EventStoreBack                  // the store decides again, and has not failed for five seconds
 	EventChanged                    // this program changed settings: see Change and Settings
 	EventReleased                   // a call is over, and gave the permits of rules with Concurrency back, or could not: see Err
-	EventGiven                      // [Limiter.Give] gave permits back (CostBefore, or what was missing if that is less), or took Cost, or could not: see Err
+	EventGiven                      // [Limiter.Give] gave CostBefore permits back, or all that were taken if these are fewer; or it took Cost; or it failed with Err
 )
 
 // String returns "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back", "changed", "released" or "given".

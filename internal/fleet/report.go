@@ -40,8 +40,8 @@ const (
 	maxSums  = perHash * MaxReportRules * 4 // fields of a hash
 )
 
-// kinds are the words for the counts in the fields of the history: "354320017 refused login 1h". Counts of many slots, of which this is the last,
-// have their number: "354320017 refused/60 login 1h".
+// kinds are the words for the counts in the fields of the history: "354320017 refused login 1h" is a count of the slot 354320017. The field
+// "354320017 refused/60 login 1h" counts for 60 slots, the last of which is that one.
 var kinds = map[string]func(*Counts) *int64{
 	"calls":   func(c *Counts) *int64 { return &c.Calls },
 	"refused": func(c *Counts) *int64 { return &c.Refused },
@@ -264,7 +264,7 @@ func slotsOf(sums map[sumOf]*Counts, first, last int64) []Slot {
 	return all
 }
 
-// Reports returns the last reports of those of the processes that publish some.
+// Reports returns the last report of each given process that publishes statistics.
 func (f *Fleet) Reports(ctx context.Context, of []Process) (reports []Report, err error) {
 	if f.server == nil {
 		return nil, nil

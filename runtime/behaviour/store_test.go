@@ -67,8 +67,8 @@ func scripted(client redis.UniversalClient, options ...redisstore.Option) rateli
 // connect returns a client that notices at once that a server is gone.
 func connect(t testing.TB, addr string) *redis.Client { return connectBy(t, addr, 0) }
 
-// connectBy returns a client with at most so many connections. With one, a reply that a proxy loses is that of a call: a client with more may
-// open a connection in the background, whose reply is lost instead.
+// connectBy returns a client with at most so many connections. A proxy that loses the next reply needs a client with one: other clients may open
+// a connection in the background meanwhile, and then the proxy loses the reply to that.
 func connectBy(t testing.TB, addr string, connections int) *redis.Client {
 	client := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: patience, DialerRetries: 1, PoolSize: connections})
 	t.Cleanup(func() { _ = client.Close() })

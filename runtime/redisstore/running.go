@@ -43,7 +43,7 @@ func permitOf(prefix string, c *engine.Claim) permit {
 	return permit{prefix, c.Rule.Name, c.Rule.Tag, c.Subject, c.ID}
 }
 
-// each calls do for the claims of a call whose permits are released.
+// each calls do with each claim of a rule whose permits a call releases.
 func (r *running) each(call *engine.Call, do func(p permit, c *engine.Claim)) {
 	locked := false
 	for i := range call.Claims {

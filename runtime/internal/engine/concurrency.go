@@ -33,7 +33,7 @@ func (s concurrency) used(now int64) (permits int64) {
 	return permits
 }
 
-// Earliest returns when to ask again if the permits do not fit. That is at the latest when the wait of the call ends.
+// Earliest returns when to ask again if the permits do not fit: after askEvery, or when the wait of the call ends if that is sooner.
 func (s concurrency) Earliest(c *Claim, n, now, from int64) int64 {
 	if s.used(now)+n <= c.Limit {
 		return from

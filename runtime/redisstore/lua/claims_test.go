@@ -22,7 +22,7 @@ func TestAdjustmentsAreNotKept(t *testing.T) {
 	}
 }
 
-// Calls that differ only in their members or in their numbers are kept as one.
+// The library keeps one entry for calls that differ only in their members, or only in their IDs.
 func TestCallsAreKeptWithoutTheirTexts(t *testing.T) {
 	v, run := newVirtual(t), new(Run)
 	for i := range 3 {

@@ -29,7 +29,7 @@ function concurrency.check(c, now)
   return concurrency.earliest(c, c.cost, now, now)
 end
 
--- Returns when to ask again if the permits do not fit. That is at the latest when the wait of the call ends.
+-- Returns when to ask again if the permits do not fit: after ASK_EVERY, or when the wait of the call ends if that is sooner.
 function concurrency.earliest(c, n, now, from)
   if c.used + n <= c.limit then return from end
   return max(from, now + (c.wait > 0 and min(ASK_EVERY, c.wait) or ASK_EVERY))
