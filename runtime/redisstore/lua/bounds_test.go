@@ -264,6 +264,9 @@ func TestBoundsOfACounter(t *testing.T) {
 				r.Fatalf("%d commands run, and one of them reads %d numbers", w.ran, w.moved)
 			}
 			w.peek(r, claim)
+			if bytes := v.client.MemoryUsage(t.Context(), stateKey).Val(); bytes > 90_000 { // 8 for each slice
+				r.Fatalf("the state takes %d bytes", bytes)
+			}
 		}
 	})
 }

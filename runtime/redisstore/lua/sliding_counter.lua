@@ -159,17 +159,16 @@ local function clear_sums(c)
   end
 end
 
--- Makes the present slice the newest one. If no state counts, it first writes an empty one. It first converts a state of an earlier layout.
+-- Makes the present slice the newest one. If no state counts, it first makes an empty one. It first converts a state of an earlier layout.
 local function move(c)
-  if not c.newest then
-    c.sums = zeros(c.blocks)
-    c.state = char(c.layout) .. zeros(3) .. c.sums .. zeros(min(c.slots, STEP))
-  end
   local moves = c.newest and c.newest < c.present
   if moves and c.blocks > 0 then clear_sums(c) end
-  if c.state then
+  if not c.newest then
+    c.sums = zeros(c.blocks)
+    call('DEL', c.key)
+    call('SETRANGE', c.key, c.head + 8 * c.b, zeros(1)) -- Redis writes zeros before it; a text that grows would take twice the memory
+  elseif c.state then
     call('SET', c.key, c.state, 'KEEPTTL')
-    if not c.newest and c.slots > STEP then call('SETRANGE', c.key, c.head + 8 * c.b, zeros(1)) end -- Redis writes zeros before it
   end
   c.state = nil
   if c.newest == c.present then return end
@@ -179,8 +178,7 @@ local function move(c)
 end
 
 local function write(c)
-  local numbers = pack('<ddd', c.present, c.total, c.count)
-  call('SETRANGE', c.key, '1', c.blocks > 0 and numbers .. c.sums or numbers)
+  call('SETRANGE', c.key, '0', pack('<Bddd', c.layout, c.present, c.total, c.count) .. c.sums)
 end
 
 function sliding_counter.commit(c, n, now)
