@@ -72,7 +72,7 @@ func (b *budget) turn(server *redisServer, limiter *ratelimit.Limiter) error {
 	if err != nil {
 		return err
 	}
-	bytes, err := keyMemory(server)
+	bytes, err := keyMemory(server, q.Key)
 	if b.bytes == 0 {
 		b.call, b.settlement = call, settlement
 	}

@@ -67,7 +67,7 @@ func eachMember(server *redisServer, d decideMember, member func() string, most 
 		if !looksAt(n, most) {
 			continue
 		}
-		bytes, err := keyMemory(server)
+		bytes, err := keyMemory(server, subject)
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func sliceMemory(server *redisServer, limits []int64) (table, error) {
 			if allowed, err := d(subject); err != nil || !allowed {
 				return t, fmt.Errorf("%d slices: admitted is %t, error %v", slices, allowed, err)
 			}
-			bytes, err := keyMemory(server)
+			bytes, err := keyMemory(server, subject)
 			if err != nil {
 				return t, err
 			}

@@ -58,7 +58,7 @@ func fillWindow(server *redisServer, limit int64) ([]string, error) {
 		if !looksAt(n, limit) {
 			continue
 		}
-		bytes, err := keyMemory(server)
+		bytes, err := keyMemory(server, subject)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +95,7 @@ func replacedWindow(server *redisServer, limit int64) (most int64, err error) {
 		if !looksAt(n, limit) {
 			continue
 		}
-		bytes, err := keyMemory(server)
+		bytes, err := keyMemory(server, subject)
 		if err != nil {
 			return 0, err
 		}
@@ -104,9 +104,9 @@ func replacedWindow(server *redisServer, limit int64) (most int64, err error) {
 	return most, nil
 }
 
-// keyMemory returns how much memory all keys on the server take.
-func keyMemory(server *redisServer) (int64, error) {
-	keys, err := server.client.Keys(ctx, "*").Result()
+// keyMemory returns how much memory all keys of a subject take.
+func keyMemory(server *redisServer, subject string) (int64, error) {
+	keys, err := server.client.Keys(ctx, "*{"+subject+"}*").Result()
 	if err != nil {
 		return 0, err
 	}

@@ -70,7 +70,7 @@ func beside(server *redisServer, limiter *ratelimit.Limiter, rule ratelimit.Rule
 	if err != nil {
 		return 0, 0, err
 	}
-	if bytes, err = keyMemory(server); err != nil {
+	if bytes, err = keyMemory(server, q.Key); err != nil {
 		return 0, 0, err
 	}
 	return script, bytes, last.Release(ctx)
