@@ -103,18 +103,18 @@ func (r Rule) Releases() bool { return r.algorithm().Row().Releases }
 // length returns how long the rule's window is.
 func (r *Rule) length() time.Duration { return cmp.Or(r.Per, r.algorithm().Row().Per) }
 
-// takes reports whether the rule's algorithm accepts an argument.
-func (r *Rule) takes(argument string) bool { return r.algorithm().Takes(argument) }
+// accepts reports whether the rule's algorithm accepts an argument.
+func (r *Rule) accepts(argument string) bool { return r.algorithm().Accepts(argument) }
 
-// checkTakes returns an error if the rule has an argument that its algorithm does not accept.
-func (r *Rule) checkTakes(argument string, has bool) error {
-	if !has || r.takes(argument) {
+// checkAccepts returns an error if the rule has an argument that its algorithm does not accept.
+func (r *Rule) checkAccepts(argument string, has bool) error {
+	if !has || r.accepts(argument) {
 		return nil
 	}
 	var words []string
 	all := engine.Algorithms()
 	for _, kind := range all {
-		if kind.Takes(argument) {
+		if kind.Accepts(argument) {
 			words = append(words, kind.Noun())
 		}
 	}

@@ -20,7 +20,7 @@ func TestRulesOfRequestsAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if n := len(l.requested.rules); n != cachedRules {
+	if n := len(l.ruleCache.rules); n != cachedRules {
 		t.Errorf("%d rules are kept, want %d", n, cachedRules)
 	}
 }
@@ -29,7 +29,7 @@ func TestRulesOfRequestsAreBounded(t *testing.T) {
 func TestRulesInTurnsAreFound(t *testing.T) {
 	for _, n := range []int{1000, 30_000, cachedRules + cachedRules/10} {
 		l := New(memory.New(nil, memory.MaxKeys, memory.MaxBytes))
-		last, found := make([]*prepared, n), 0
+		last, found := make([]*preparedRule, n), 0
 		for turn := range 3 {
 			for i := range n {
 				rule := Rule{Name: fmt.Sprint("r", i), Limit: 1, Per: time.Hour}
@@ -43,7 +43,7 @@ func TestRulesInTurnsAreFound(t *testing.T) {
 				last[i] = p
 			}
 		}
-		if kept := len(l.requested.rules); found < n*2/3 || n <= cachedRules && found != n || kept > cachedRules {
+		if kept := len(l.ruleCache.rules); found < n*2/3 || n <= cachedRules && found != n || kept > cachedRules {
 			t.Errorf("of %d rules %d are found, and %d are kept", n, found, kept)
 		}
 	}

@@ -15,35 +15,36 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// call is one decision: what is asked, the decision, and what is told. Calls are pooled, so that a decision in this process allocates nothing.
+// call is one decision: what it asks, the verdict, and what observers are told. Calls are pooled, so that a decision in this process
+// allocates nothing.
 type call struct {
-	status
-	asked   engine.Call // the claims of the rules that a store decides
-	rulings []ruling    // one for each rule that applies
-	owners  []int       // for each rule of the method, or each request: the index in rulings of the ruling that covers it, or -1
-	event   Event       // what observers are told
+	callState
+	engine.Call          // what it asks the stores: a claim of each rule that they decide
+	rulings     []ruling // one for each rule that applies
+	owners      []int    // for each rule of the method, or each request: the index in rulings of the ruling that covers it, or -1
+	event       Event    // what observers are told
 }
 
-// status is the state of a call that is reset for every use of a pooled call.
-type status struct {
+// callState is the state of a call that is reset for every use of a pooled call.
+type callState struct {
 	limiter *Limiter
-	method  string      // "" for requests
-	rules   []*prepared // of the method
-	next    int         // the index of the rule or request to ask next
-	err     error       // why the call cannot be decided
+	method  string          // "" for requests
+	rules   []*preparedRule // of the method
+	next    int             // the index of the rule or request to ask next
+	err     error           // why the call cannot be decided
 
-	patient   bool          // for Wait: any rule may delay the call by wait, whatever its own Wait is
-	wait      time.Duration // how long the call may wait, if it is patient
-	waits     bool          // a rule may delay the call
-	paused    bool          // a setting pauses one of its subjects
-	reports   bool          // the caller wants the quotas
-	releases  bool          // a rule's permits are released when calls end
-	holds     bool          // it has such permits, and the program is not told yet
-	never     bool          // a rule of limit 0 refuses the call
-	isBlocked bool          // one of its subjects is blocked
+	patient     bool          // for Wait: any rule may delay the call by wait, whatever its own Wait is
+	wait        time.Duration // how long the call may wait, if it is patient
+	waits       bool          // a rule may delay the call
+	paused      bool          // a setting pauses one of its subjects
+	reports     bool          // the caller wants the quotas
+	releases    bool          // a rule's permits are released when calls end
+	mustRelease bool          // it has taken such permits, and the program does not know yet
+	never       bool          // a rule of limit 0 refuses the call
+	isBlocked   bool          // one of its subjects is blocked
 
-	spot   *fleet.Waiter // its position in its line, or nil
-	full   *ruling       // the rule for whose permits it waits until others release them, or nil
+	waiter *fleet.Waiter // the call in its line, or nil
+	busy   *ruling       // the rule for whose permits it waits until others release them, or nil
 	began  time.Time     // when it began to wait
 	asksAt time.Time     // when it asks again if it is the first call that holds in its line
 
@@ -56,17 +57,17 @@ var calls = sync.Pool{New: func() any { return new(call) }}
 
 func (l *Limiter) newCall(method string) *call {
 	c := calls.Get().(*call)
-	c.status = status{limiter: l, method: method}
-	c.asked = engine.Call{Prefix: l.prefix, Claims: c.asked.Claims[:0]}
+	c.callState = callState{limiter: l, method: method}
+	c.Call = engine.Call{Prefix: l.prefix, Claims: c.Claims[:0]}
 	c.rulings, c.owners = c.rulings[:0], c.owners[:0]
 	return c
 }
 
 // free returns c to the pool. If a function of the program has panicked, the call does not run, and its permits are released.
 func (c *call) free() {
-	if c.holds {
-		c.holds = false
-		c.keep().Release(context.Background())
+	if c.mustRelease {
+		c.mustRelease = false
+		c.charges().Release(context.Background())
 	}
 	calls.Put(c)
 }
@@ -75,19 +76,19 @@ func (c *call) free() {
 // observers, in this order.
 func (c *call) run(ctx context.Context) error {
 	var began time.Duration
-	observed := c.limiter.observed() && !c.asked.Peek
+	observed := c.limiter.observed() && !c.Peek
 	if observed {
 		began = c.limiter.elapsed()
 	}
 	report := reportOf(ctx)
-	c.reports = c.asked.Peek || report != nil
+	c.reports = c.Peek || report != nil
 	if c.err == nil {
 		c.err = c.decide(ctx)
 	}
-	if c.asked.Peek {
+	if c.Peek {
 		return c.err
 	}
-	c.holds = c.releases && c.err == nil && c.verdict.Admitted
+	c.mustRelease = c.releases && c.err == nil && c.verdict.Admitted
 	if s := c.limiter.fleet.Statistics(); s != nil && (c.err == nil || c.isByPolicy()) {
 		c.count(s)
 	}
@@ -100,7 +101,7 @@ func (c *call) run(ctx context.Context) error {
 	if observed {
 		c.observe(ctx, c.limiter.elapsed()-began)
 	}
-	c.holds = false
+	c.mustRelease = false
 	return c.err
 }
 
@@ -115,12 +116,12 @@ func (c *call) decide(ctx context.Context) error {
 			c.verdict.Source = engine.SourceBlock
 		}
 		return nil
-	case len(c.asked.Claims) == 0:
+	case len(c.Claims) == 0:
 		now := c.limiter.store.Time().UnixMicro()
 		c.verdict = engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: true}}
 		return nil
 	}
-	c.asked.Report = c.asked.Report || c.reports
+	c.Report = c.Report || c.reports
 	return c.decideInTime(ctx)
 }
 
@@ -143,11 +144,11 @@ func (c *call) count(s *fleet.Statistics) {
 		if c.isByPolicy() {
 			n.Failed = 1
 		}
-		switch refused := !r.isAsked() || !c.refusedHere() && c.claim(r).Refused; {
+		switch refused := !r.hasClaim() || !c.refusedHere() && c.claim(r).Refused; {
 		case c.err != nil || !refused:
 		case r.rule.Mode == ModeEnforce:
 			n.Refused = 1
-			if r.blockLeft > 0 || r.isAsked() && c.claim(r).Blocked {
+			if r.blockLeft > 0 || r.hasClaim() && c.claim(r).Blocked {
 				n.Blocked = 1
 			}
 		default:
@@ -160,16 +161,16 @@ func (c *call) count(s *fleet.Statistics) {
 // fire calls the limiter's trigger for each rule that has reached its limit.
 func (c *call) fire(ctx context.Context) {
 	for i := range c.rulings {
-		if r := &c.rulings[i]; r.isAsked() && c.claim(r).Fired > 0 {
+		if r := &c.rulings[i]; r.hasClaim() && c.claim(r).Fired > 0 {
 			c.limiter.trigger(ctx, Trigger{
-				Method: c.method, Rule: r.rule.shown, Key: key.Shown(r.subject), Limit: r.limit, Used: c.claim(r).Fired,
+				Method: c.method, Rule: r.rule.label, Key: key.Shown(r.subject), Limit: r.limit, Used: c.claim(r).Fired,
 			})
 		}
 	}
 }
 
 // ask adds the claim of the next rule to the call. After the first error it does nothing.
-func (c *call) ask(rule *prepared, charge *bridge.Charge) {
+func (c *call) ask(rule *preparedRule, charge *bridge.Charge) {
 	if c.err == nil {
 		c.owners = append(c.owners, -1)
 		c.err = c.add(rule, charge)
@@ -177,11 +178,11 @@ func (c *call) ask(rule *prepared, charge *bridge.Charge) {
 	c.next++
 }
 
-func (c *call) add(rule *prepared, charge *bridge.Charge) error {
+func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	if charge.Cost == 0 {
 		return nil
 	}
-	if !c.asked.Peek {
+	if !c.Peek {
 		c.limiter.use(rule)
 	}
 	if len(charge.Key) > maxText { // before the key is hashed and escaped
@@ -193,15 +194,15 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 	c.rulings = slices.Grow(c.rulings, 1)[:n+1]
 	r := &c.rulings[n]
 	*r = ruling{}
-	r.rule, r.index, r.cost, r.limit, r.wait, r.asked = rule, c.next, charge.Cost, rule.limitFor(charge.Limit), c.waitOf(rule), notAsked
+	r.rule, r.index, r.cost, r.limit, r.wait, r.claimIndex = rule, c.next, charge.Cost, rule.limitFor(charge.Limit), c.waitOf(rule), noClaim
 	r.subject, r.blockLeft, r.pauseLeft = subject, blockLeft, pauseLeft
 	c.waits, c.paused = c.waits || r.wait > 0, c.paused || pauseLeft > 0
 	if err := c.check(r, charge); err != nil {
 		return err
 	}
-	last := len(c.asked.Claims)
-	c.asked.Claims = slices.Grow(c.asked.Claims, 1)[:last+1]
-	claim := &c.asked.Claims[last]
+	last := len(c.Claims)
+	c.Claims = slices.Grow(c.Claims, 1)[:last+1]
+	claim := &c.Claims[last]
 	claim.Rule, claim.Subject, claim.Member, claim.Mode, claim.Delta = rule.numbers, subject, "", engine.Mode(rule.Mode), 0
 	r.fill(claim, 0)
 	claim.ID, claim.Kept = 0, false // the claim may have been another one before
@@ -212,8 +213,8 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 		claim.Member = key.Member(c.limiter.hidden(&rule.Rule, charge.Member))
 	}
 	joined, err := c.enter(r, claim)
-	if joined || !r.isAsked() {
-		c.asked.Claims = c.asked.Claims[:last]
+	if joined || !r.hasClaim() {
+		c.Claims = c.Claims[:last]
 	}
 	if joined {
 		c.rulings = c.rulings[:n]
@@ -221,8 +222,8 @@ func (c *call) add(rule *prepared, charge *bridge.Charge) error {
 	return err
 }
 
-// enter joins r, the last ruling, with that of an equal rule, or decides whether a store has to be asked. If so it sets r.asked. claim is the
-// last claim. The caller drops a ruling that was joined, and a claim that is not asked.
+// enter joins r, the last ruling, with that of an equal rule, or decides whether a store has to be asked. If so it sets r.claimIndex. claim
+// is the last claim. The caller drops a ruling that was joined, and a claim that no store decides.
 func (c *call) enter(r *ruling, claim *engine.Claim) (joined bool, err error) {
 	owner := c.same(r)
 	c.owners[c.next] = owner
@@ -236,19 +237,19 @@ func (c *call) enter(r *ruling, claim *engine.Claim) (joined bool, err error) {
 	switch most, what := claim.Most(); {
 	case r.blockLeft > 0:
 		c.isBlocked = true
-	case claim.Cost <= most || rule.Mode == ModeTrigger || c.asked.UpTo && most > 0:
-		r.asked = len(c.asked.Claims) - 1
-		c.asked.Report = c.asked.Report || c.asked.UpTo && rule.Mode == ModeShadow
+	case claim.Cost <= most || rule.Mode == ModeTrigger || c.UpTo && most > 0:
+		r.claimIndex = len(c.Claims) - 1
+		c.Report = c.Report || c.UpTo && rule.Mode == ModeShadow
 	case rule.Mode == ModeEnforce && r.limit > 0:
 		return false, &NeverAdmissibleError{
-			Method: c.method, Rule: rule.shown, Key: key.Shown(r.subject), Cost: claim.Cost, Limit: most, what: what,
+			Method: c.method, Rule: rule.label, Key: key.Shown(r.subject), Cost: claim.Cost, Limit: most, what: what,
 		}
 	case r.limit > 0: // in shadow mode
-		r.asked, r.neverFits = len(c.asked.Claims)-1, true
-		claim.Cost, claim.Wait, c.asked.Report = 1, engine.Never, true
+		r.claimIndex, r.neverFits = len(c.Claims)-1, true
+		claim.Cost, claim.Wait, c.Report = 1, engine.Never, true
 	}
 	c.never = c.never || r.never() && rule.Mode == ModeEnforce
-	if same == r || !r.isAsked() {
+	if same == r || !r.hasClaim() {
 		return false, nil
 	}
 	same.cost, same.neverFits = r.cost, r.neverFits
@@ -269,25 +270,25 @@ func (c *call) same(r *ruling) int {
 	return last
 }
 
-// join adds the cost of same, an equal rule that was asked before, to r and its claim. It reports whether there is nothing more to ask.
+// join adds the cost of same, the ruling of an equal rule, to r and its claim. It reports whether there is nothing more to ask.
 func (c *call) join(same, r *ruling, claim *engine.Claim) (done bool, err error) {
 	if same.limit != r.limit || same.rule != r.rule && same.rule.Rule != r.rule.Rule {
 		return false, r.rule.wrong("name", "found two different rules of one name, window and key in one call; give them different names")
 	}
-	if same.isAsked() && c.claim(same).Member != claim.Member {
+	if same.hasClaim() && c.claim(same).Member != claim.Member {
 		return false, c.keyError(r.rule, r.rule.Distinct, "found two members for one count; expected one member for each call")
 	}
 	if claim.Member == "" {
 		r.cost += min(same.cost, math.MaxInt64-r.cost)
 		claim.Cost = r.permits()
 	}
-	if !same.isAsked() {
+	if !same.hasClaim() {
 		same.cost = r.cost
 	}
-	return !same.isAsked() || claim.Member != "", nil
+	return !same.hasClaim() || claim.Member != "", nil
 }
 
-func (c *call) waitOf(rule *prepared) time.Duration {
+func (c *call) waitOf(rule *preparedRule) time.Duration {
 	switch {
 	case rule.Mode != ModeEnforce:
 		return 0
@@ -329,6 +330,6 @@ func (c *call) check(r *ruling, charge *bridge.Charge) error {
 	return nil
 }
 
-func (c *call) keyError(rule *prepared, expr, reason string) error {
-	return &KeyError{Method: c.method, Rule: rule.shown, Expr: expr, Reason: reason}
+func (c *call) keyError(rule *preparedRule, expr, reason string) error {
+	return &KeyError{Method: c.method, Rule: rule.label, Expr: expr, Reason: reason}
 }

@@ -5,25 +5,26 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// charged is the charge of an admitted call. Each rule's can be settled once, and given back once, also after it was settled.
-type charged struct {
+// charges are the charges of an admitted call. Each rule's can be settled once, and given back once, also after it was settled.
+type charges struct {
 	limiter *Limiter
 	method  string
 
 	mu     sync.Mutex
-	held   []held
-	owners []int // for each rule of the method, or each request: the index in held of the entry that covers it, or -1
+	list   []charge
+	owners []int // for each rule of the method, or each request: the index in list of the charge that covers it, or -1
 }
 
-// held is the charge of one rule. Without a charge the claim is zero.
-type held struct {
-	rule  *prepared
+// charge is the charge of one rule. If nothing was charged, the claim is zero.
+type charge struct {
+	rule  *preparedRule
 	claim engine.Claim
 	added *engine.Claim // what a settlement took beside claim; nil if it took nothing
 	stage stage
@@ -39,100 +40,86 @@ const (
 )
 
 // cost returns how many permits are charged.
-func (h *held) cost() int64 {
-	if h.added != nil {
-		return h.claim.Charged + h.added.Charged
+func (ch *charge) cost() int64 {
+	if ch.added != nil {
+		return ch.claim.Charged + ch.added.Charged
 	}
-	return h.claim.Charged
+	return ch.claim.Charged
 }
 
 // outcome returns the outcome of a charge that does not change.
-func (h *held) outcome() Outcome {
-	o := h.rule.outcome(h.claim.Subject, h.claim.Limit)
-	o.CostBefore, o.Cost = h.cost(), h.cost()
+func (ch *charge) outcome() Outcome {
+	o := ch.rule.outcome(ch.claim.Subject, ch.claim.Limit)
+	o.CostBefore, o.Cost = ch.cost(), ch.cost()
 	return o
 }
 
-// keep returns a copy of the call's charges, which outlives the pooled call.
-func (c *call) keep() *charged {
-	kept := &struct {
-		charged
-		held   [1]held // most calls have one rule; this saves them two allocations
+// charges returns the charges of the call. The call is pooled, so they have memory of their own.
+func (c *call) charges() *charges {
+	own := &struct {
+		charges
+		list   [1]charge // most calls have one rule; this saves them two allocations
 		owners [1]int
-	}{charged: charged{limiter: c.limiter, method: c.method}}
-	kept.charged.held = append(kept.held[:0], make([]held, len(c.rulings))...)
-	kept.charged.owners = append(kept.owners[:0], c.owners...)
+	}{charges: charges{limiter: c.limiter, method: c.method}}
+	all := &own.charges
+	all.list = append(own.list[:0], make([]charge, len(c.rulings))...)
+	all.owners = append(own.owners[:0], c.owners...)
 	for i := range c.rulings {
-		r, h := &c.rulings[i], &kept.charged.held[i]
-		if h.rule = r.rule; r.isAsked() {
-			h.claim = *c.claim(r)
+		r := &c.rulings[i]
+		if all.list[i].rule = r.rule; r.hasClaim() {
+			all.list[i].claim = *c.claim(r)
 		}
 	}
-	return &kept.charged
+	return all
 }
 
-// refund gives back the charges that wanted selects.
-func (c *charged) refund(ctx context.Context, wanted func(*held) bool) error {
-	rules, _, err := c.adjust(ctx, refunded, func(h *held, _ int) (int64, bool) { return 0, wanted(h) })
+// giveBack gives back the charges that wanted selects.
+func (c *charges) giveBack(ctx context.Context, kind EventKind, wanted func(*charge) bool) error {
+	rules, _, err := c.adjust(ctx, refunded, func(ch *charge, _ int) (int64, bool) { return 0, wanted(ch) })
 	if len(rules) > 0 {
-		c.limiter.tell(ctx, EventRefunded, c.method, err, rules...)
+		c.limiter.tell(ctx, kind, c.method, err, rules...)
 	}
 	return err
 }
 
-// Release says that the call is over: it gives back the permits of rules with [Concurrency], once. Later calls return nil. [Decision.Refund] gives
-// those back, too. Permits that are not released end after the rule's Per. The errors are those of Refund. After an error the store goes on trying
-// by itself.
-func (d Decision) Release(ctx context.Context) error {
-	if d.charged == nil {
-		return nil
-	}
-	return d.charged.release(ctx)
-}
-
-func (c *charged) release(ctx context.Context) error {
-	rules, _, err := c.adjust(ctx, refunded, func(h *held, _ int) (int64, bool) { return 0, h.rule.row().Releases })
-	if len(rules) > 0 {
-		c.limiter.tell(ctx, EventReleased, c.method, err, rules...)
-	}
-	return err
-}
+// releases reports whether the call that was charged releases the permits when it ends.
+func (ch *charge) releases() bool { return ch.rule.row().Releases }
 
 // Release implements bridge.Taken. Only observers see an error.
-func (c *charged) Release(ctx context.Context) {
+func (c *charges) Release(ctx context.Context) {
 	back, cancel := afterCall(ctx)
 	defer cancel()
-	_ = c.release(back)
+	_ = c.giveBack(back, EventReleased, (*charge).releases)
 }
 
-// over notes that the call is over: its permits are given back, or the store goes on trying. Calls of this process that wait for them may ask.
-func (h *held) over(l *Limiter) {
-	h.stage, h.claim.Charged, h.claim.Delta = refunded, 0, 0
-	lines, count := l.released(h.claim.Rule, h.claim.Subject)
+// end notes that the call is over: its permits are given back, or the store goes on trying. Calls of this process that wait for them may ask.
+func (ch *charge) end(l *Limiter) {
+	ch.stage, ch.claim.Charged, ch.claim.Delta = refunded, 0, 0
+	lines, count := l.lineOfRelease(ch.claim.Rule, ch.claim.Subject)
 	lines.WakeFirst(count)
 }
 
-func (c *charged) settle(ctx context.Context, costs []int64) error {
+func (c *charges) settle(ctx context.Context, costs []int64) error {
 	if len(costs) != len(c.owners) {
 		return &RuleError{Argument: "settle", Reason: fmt.Sprintf("found %d costs; expected %d, one for each request", len(costs), len(c.owners))}
 	}
-	totals, kept := make([]int64, len(c.held)), make([]bool, len(c.held))
+	totals, stays := make([]int64, len(c.list)), make([]bool, len(c.list))
 	for i, cost := range costs {
 		switch owner := c.owners[i]; {
 		case cost < 0 && cost != bridge.Keep:
 			rule := ""
 			if owner >= 0 {
-				rule = c.held[owner].rule.Name
+				rule = c.list[owner].rule.Name
 			}
 			return wrongCost(rule, cost)
 		case owner >= 0 && cost == bridge.Keep:
-			kept[owner] = true
+			stays[owner] = true
 		case owner >= 0:
 			totals[owner] += min(cost, maxLimit)
 		}
 	}
-	rules, short, err := c.adjust(ctx, settled, func(h *held, i int) (int64, bool) {
-		return totals[i], h.rule.numbers.Kind.Takes("settle") && !kept[i]
+	rules, short, err := c.adjust(ctx, settled, func(ch *charge, i int) (int64, bool) {
+		return totals[i], ch.rule.numbers.Kind.Accepts("settle") && !stays[i]
 	})
 	if len(rules) > 0 {
 		c.limiter.tell(ctx, EventSettled, c.method, cmp.Or(err, short), rules...)
@@ -140,58 +127,60 @@ func (c *charged) settle(ctx context.Context, costs []int64) error {
 	return err
 }
 
-// adjust changes the charges that total selects to the cost that total returns. It returns the outcomes of their rules. A charge that is at the
-// stage to, or later, stays as it is, and so does one of 0. If a store has certainly not changed a charge, another call tries that charge again.
-// short says that a rule does not take its whole cost.
-func (c *charged) adjust(ctx context.Context, to stage, total func(h *held, i int) (int64, bool)) (rules []Outcome, short, err error) {
+// adjust changes the charges that total selects to the cost that total returns. It returns the outcomes of their rules. A charge that is at
+// the stage to, or later, stays as it is, and so does one of 0. If a store has certainly not changed a charge, another call tries that
+// charge again. short says that a rule does not take its whole cost.
+func (c *charges) adjust(ctx context.Context, to stage, total func(ch *charge, i int) (int64, bool)) (rules []Outcome, short, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var selected []*held
+	var selected []*charge
 	var totals []int64
 	var first, second []*engine.Claim
-	for i := range c.held {
-		h := &c.held[i]
-		cost, wanted := total(h, i)
-		if !wanted || h.stage >= to || h.cost() == 0 {
+	for i := range c.list {
+		ch := &c.list[i]
+		cost, wanted := total(ch, i)
+		if !wanted || ch.stage >= to || ch.cost() == 0 {
 			continue
 		}
-		rules, selected, totals = append(rules, h.outcome()), append(selected, h), append(totals, cost)
-		delta := min(cost-h.cost(), h.claim.MostSettled())
+		rules, selected, totals = append(rules, ch.outcome()), append(selected, ch), append(totals, cost)
+		delta := min(cost-ch.cost(), ch.claim.MostSettled())
 		if delta > 0 {
-			h.added = c.addition(h, delta)
-			first = append(first, h.added)
+			ch.added = c.addition(ch, delta)
+			first = append(first, ch.added)
 			continue
 		}
-		h.claim.Delta = max(delta, -h.claim.Charged)
-		first = append(first, &h.claim)
-		if h.added != nil {
-			h.added.Delta = delta - h.claim.Delta
-			second = append(second, h.added)
+		ch.claim.Delta = max(delta, -ch.claim.Charged)
+		first = append(first, &ch.claim)
+		if ch.added != nil {
+			ch.added.Delta = delta - ch.claim.Delta
+			second = append(second, ch.added)
 		}
 	}
 	if err = c.apply(ctx, first); err == nil {
 		err = c.apply(ctx, second)
 	}
-	for i, h := range selected {
-		if err == nil || h.isDone() {
-			h.stage = to
+	for i, ch := range selected {
+		if err == nil || ch.isDone() {
+			ch.stage = to
 		}
-		if h.rule.row().Releases {
-			h.over(c.limiter)
+		if ch.releases() {
+			ch.end(c.limiter)
 		}
-		if rules[i].Cost = h.cost(); h.cost() < totals[i] && short == nil {
-			short = &RuleError{Rule: h.rule.Name, Argument: "settle", Reason: fmt.Sprintf(
-				"found a cost of %d; charged %d, as a debt lasts at most 24 hours", totals[i], h.cost())}
+		if rules[i].Cost = ch.cost(); ch.cost() < totals[i] && short == nil {
+			short = &RuleError{Rule: ch.rule.Name, Argument: "settle", Reason: fmt.Sprintf(
+				"found a cost of %d; charged %d, as a debt lasts at most 24 hours", totals[i], ch.cost())}
 		}
 	}
 	return rules, short, storeError(ctx, c.method, err)
 }
 
 // isDone reports whether nothing is left to change.
-func (h *held) isDone() bool { return h.claim.Delta == 0 && (h.added == nil || h.added.Delta == 0) }
+func (ch *charge) isDone() bool {
+	return ch.claim.Delta == 0 && (ch.added == nil || ch.added.Delta == 0)
+}
 
 // apply changes charges of one call by their Deltas, in which it leaves what was not done.
-func (c *charged) apply(ctx context.Context, claims []*engine.Claim) error {
+func (c *charges) apply(ctx context.Context, claims []*engine.Claim) error {
 	claims = slices.DeleteFunc(claims, func(claim *engine.Claim) bool { return claim.Delta == 0 })
 	if len(claims) == 0 {
 		return nil
@@ -218,29 +207,29 @@ func (c *charged) apply(ctx context.Context, claims []*engine.Claim) error {
 
 // addition returns the claim of n permits that a settlement takes beside a charge. They count by the limit that is in force now, unless the
 // limit came with the call and no override replaces it, or an override has changed the window.
-func (c *charged) addition(h *held, n int64) *engine.Claim {
-	claim := h.claim
+func (c *charges) addition(ch *charge, n int64) *engine.Claim {
+	claim := ch.claim
 	claim.Charged, claim.Delta = 0, n
-	rule, _, _ := c.limiter.inForce(cmp.Or(h.rule.base, h.rule), claim.Subject)
-	if rule.tag == h.rule.tag && rule.Limit > 0 && (h.rule.Computed || claim.Limit == h.rule.Limit) {
+	rule, _, _ := c.limiter.inForce(cmp.Or(ch.rule.base, ch.rule), claim.Subject)
+	if rule.tag == ch.rule.tag && rule.Limit > 0 && (ch.rule.Computed || claim.Limit == ch.rule.Limit) {
 		claim.Limit, claim.Burst = rule.Limit, rule.claim.Burst
 	}
 	return &claim
 }
 
 // RefundUnless implements bridge.Taken.
-func (c *charged) RefundUnless(ctx context.Context, ok *bool) {
+func (c *charges) RefundUnless(ctx context.Context, ok *bool) {
 	if *ok {
 		return
 	}
 	back, cancel := afterCall(ctx)
 	defer cancel()
 	// The wrapped call returns its own error. Only observers see this one.
-	_ = c.refund(back, func(h *held) bool { return h.rule.Refund == RefundError })
+	_ = c.giveBack(back, EventRefunded, func(ch *charge) bool { return ch.rule.Refund == RefundError })
 }
 
 // Settle implements bridge.Taken. Only observers see an error: the results of the wrapped call stay as they are.
-func (c *charged) Settle(ctx context.Context, costs ...int64) {
+func (c *charges) Settle(ctx context.Context, costs ...int64) {
 	back, cancel := afterCall(ctx)
 	defer cancel()
 	if wrong, ok := c.settle(back, costs).(*RuleError); ok {
@@ -249,14 +238,106 @@ func (c *charged) Settle(ctx context.Context, costs ...int64) {
 }
 
 // SettleFailed implements bridge.Taken. The charges stay as they are.
-func (c *charged) SettleFailed(ctx context.Context, err error) {
+func (c *charges) SettleFailed(ctx context.Context, err error) {
 	c.mu.Lock()
 	var rules []Outcome
-	for i := range c.held {
-		if h := &c.held[i]; h.cost() > 0 {
-			rules = append(rules, h.outcome())
+	for i := range c.list {
+		if ch := &c.list[i]; ch.cost() > 0 {
+			rules = append(rules, ch.outcome())
 		}
 	}
 	c.mu.Unlock()
 	c.limiter.tell(ctx, EventSettled, c.method, c.limiter.discreet(err), rules...)
+}
+
+// Charge is what a call of a wrapper was charged. With it, the call is settled after the method has returned: when a stream has ended, for
+// example. If it was charged 100 tokens, Settle with a cost of 130 takes 30 more, and with a cost of 60 gives 40 back. It is safe for
+// concurrent use.
+type Charge struct {
+	mu      sync.Mutex
+	charges *charges // nil until a call is admitted
+	rules   []*preparedRule
+}
+
+type chargeKey struct{}
+
+// WithCharge returns a context and a Charge. The first call that a wrapper admits under the context fills the Charge. So if a wrapper calls
+// another one, the Charge is that of the outer one. Use the context for one call.
+func WithCharge(ctx context.Context) (context.Context, *Charge) {
+	c := new(Charge)
+	return context.WithValue(ctx, chargeKey{}, c), c
+}
+
+// ChargeFrom returns the Charge of [WithCharge], for what the wrapper calls. It returns nil if there is none.
+func ChargeFrom(ctx context.Context) *Charge {
+	c, _ := ctx.Value(chargeKey{}).(*Charge)
+	return c
+}
+
+// Settle changes the charge to what the call really cost, as [Decision.Settle] does, also if ctx has ended. The cost is that of all rules
+// with cost=, or of those that are named. Each rule is settled once: its first settlement holds, by Settle or by settle=.
+//
+// If no call was admitted yet, or a name is that of no rule with cost=, the error is a *RuleError. The other errors are those of
+// [Decision.Refund].
+func (c *Charge) Settle(ctx context.Context, cost int64, rules ...string) error {
+	all, of := c.content()
+	if all == nil {
+		return &RuleError{Argument: "settle", Reason: "the charge is missing; call a wrapper under the context of WithCharge first"}
+	}
+	if cost < 0 {
+		return wrongCost("", cost)
+	}
+	costs, err := costsOf(all.method, of, cost, rules)
+	if err != nil {
+		return err
+	}
+	return all.settle(ctx, costs)
+}
+
+func (c *Charge) content() (*charges, []*preparedRule) {
+	if c == nil {
+		return nil, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.charges, c.rules
+}
+
+// fill sets the charge of an admitted call, unless an earlier call has set it.
+func (c *Charge) fill(all *charges, rules []*preparedRule) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.charges == nil {
+		c.charges, c.rules = all, rules
+	}
+}
+
+func wrongCost(rule string, cost int64) error {
+	return &RuleError{Rule: rule, Argument: "settle", Reason: fmt.Sprintf("found a cost of %d; expected 0 or more", cost)}
+}
+
+// costsOf returns a cost for each rule: Keep for those that are not settled.
+func costsOf(method string, rules []*preparedRule, cost int64, names []string) ([]int64, error) {
+	var priced []string
+	costs := make([]int64, len(rules))
+	for i, r := range rules {
+		costs[i] = bridge.Keep
+		if !r.priced || !r.accepts("settle") {
+			continue
+		}
+		priced = append(priced, r.label)
+		if len(names) == 0 || slices.Contains(names, r.label) {
+			costs[i] = cost
+		}
+	}
+	if len(priced) == 0 {
+		return nil, &RuleError{Rule: method, Argument: "settle", Reason: "cost= is missing in the rules of this method"}
+	}
+	for _, name := range names {
+		if !slices.Contains(priced, name) {
+			return nil, &RuleError{Rule: name, Argument: "settle", Reason: fmt.Sprintf(
+				"%s has no rule of this name with cost=; expected %s", method, strings.Join(priced, " or "))}
+		}
+	}
+	return costs, nil
 }

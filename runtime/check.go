@@ -54,7 +54,7 @@ func (r Rule) Problems(arguments ...string) []*RuleError {
 		add(check(r))
 	}
 	for _, argument := range arguments {
-		add(r.checkTakes(argument, true))
+		add(r.checkAccepts(argument, true))
 	}
 	return all
 }
@@ -122,7 +122,7 @@ func (r Rule) checkLimit() error {
 	if reason := r.wrongLimit(r.Limit); reason != "" {
 		return r.wrong("limit", "%s", reason)
 	}
-	if err := r.checkTakes("slices", r.Slices != 0); err != nil || r.Slices == 0 {
+	if err := r.checkAccepts("slices", r.Slices != 0); err != nil || r.Slices == 0 {
 		return err
 	}
 	if r.Slices < 1 || r.Slices > maxSlices || r.Per > 0 && r.Slices > r.Per.Microseconds() {
@@ -164,7 +164,7 @@ func (r Rule) what() string {
 }
 
 func (r Rule) checkBucket() error {
-	err := cmp.Or(r.checkTakes("burst", r.Burst != 0), r.checkTakes("prepay", r.Prepay), r.checkTakes("warmup", r.Warmup != 0))
+	err := cmp.Or(r.checkAccepts("burst", r.Burst != 0), r.checkAccepts("prepay", r.Prepay), r.checkAccepts("warmup", r.Warmup != 0))
 	switch {
 	case err != nil:
 		return err
@@ -194,7 +194,7 @@ func (r Rule) checkDistinct() error {
 	if r.Amounts && r.algorithm() != engine.SlidingWindow {
 		return r.wrong("algorithm", "Amounts goes with sliding-window; found %s", r.what())
 	}
-	return r.checkTakes("distinct", r.Distinct != "")
+	return r.checkAccepts("distinct", r.Distinct != "")
 }
 
 // checkCanWait returns an error if calls cannot wait for the rule.
@@ -202,11 +202,11 @@ func (r *Rule) checkCanWait() error {
 	if r.Distinct != "" {
 		return r.wrong("wait", "found distinct as well; calls that count members do not wait")
 	}
-	return r.checkTakes("wait", true)
+	return r.checkAccepts("wait", true)
 }
 
 func (r Rule) checkWait() error {
-	if err := r.checkTakes("queue", r.Queue != 0); err != nil {
+	if err := r.checkAccepts("queue", r.Queue != 0); err != nil {
 		return err
 	}
 	switch {
@@ -235,13 +235,13 @@ func (r Rule) checkQueue() error {
 }
 
 func (r Rule) checkMode() error {
-	err := cmp.Or(r.checkTakes("block", r.Block != 0), r.checkTakes("refund", r.Refund != RefundNever))
+	err := cmp.Or(r.checkAccepts("block", r.Block != 0), r.checkAccepts("refund", r.Refund != RefundNever))
 	switch {
 	case err != nil:
 		return err
 	case r.Mode > ModeTrigger:
 		return r.wrong("mode", "found %d; expected enforce, shadow or trigger", r.Mode)
-	case r.Mode == ModeTrigger && (!r.takes("trigger") || r.Limit == 0 && !r.Computed):
+	case r.Mode == ModeTrigger && (!r.accepts("trigger") || r.Limit == 0 && !r.Computed):
 		return r.wrong("mode", "trigger needs a window of at least one permit that fills up; found %s of %d", r.what(), r.Limit)
 	case r.Block < 0 || r.Block > maxBlock || r.Block%time.Microsecond != 0:
 		return r.wrong("block", "found %s; expected whole microseconds, up to %s", period.Format(r.Block), period.Format(maxBlock))
@@ -266,8 +266,8 @@ func (r Rule) checkMode() error {
 func (r Rule) checkPause() error {
 	switch {
 	case !r.Pausable:
-	case !r.takes("pause"):
-		return r.checkTakes("pause", true)
+	case !r.accepts("pause"):
+		return r.checkAccepts("pause", true)
 	case r.Lease > 0:
 		return r.wrong("pause", "found lease as well; a process hands out what it has taken ahead, whatever pauses")
 	case r.Mode != ModeEnforce:
@@ -285,8 +285,8 @@ func (r Rule) checkLease() error {
 	case r.Lease == 0:
 	case r.Lease < 0 || r.Lease > maxLease || r.Lease%time.Microsecond != 0:
 		return r.wrong("lease", "found %s; expected whole microseconds, up to %s", period.Format(r.Lease), period.Format(maxLease))
-	case !r.takes("lease"):
-		return r.checkTakes("lease", true)
+	case !r.accepts("lease"):
+		return r.checkAccepts("lease", true)
 	case r.Wait > 0:
 		return r.wrong("lease", "found wait as well; a call does not wait for permits that are taken ahead")
 	case r.Distinct != "":
@@ -322,7 +322,7 @@ func (l *Limiter) Check(rules ...Rule) error {
 }
 
 // supports returns an error if the store cannot decide a rule that may delay its calls by wait microseconds.
-func (l *Limiter) supports(rule *prepared, wait int64) error {
+func (l *Limiter) supports(rule *preparedRule, wait int64) error {
 	if rule.Scope == ScopeInstance {
 		return nil
 	}

@@ -21,6 +21,9 @@ const defaultMessage = "Too many requests."
 
 // TooManyRequestsError is a refusal: the call was not made, and nothing was charged. If a rule lets calls wait, a caller who comes back
 // before RetryAfter may still be admitted. [Decision] says how exact RetryAfter is.
+//
+// For example, two rules refuse a call, one for 5 seconds and one for 3 minutes. Then RetryAfter is 3 minutes, the Message is that of the
+// second rule, and Violations has both.
 type TooManyRequestsError struct {
 	Method     string        // pkg.Type.Method; "" for requests
 	Message    string        // of the refusing rule with the longest delay
@@ -122,6 +125,8 @@ func (e *TooManyRequestsError) Is(target error) bool { return target == ErrTooMa
 
 // NeverAdmissibleError says that a call costs more than a rule can ever admit. Retrying is pointless. It does not match
 // [ErrTooManyRequests].
+//
+// For example, a request has a Cost of 30 under a TokenBucket with a Limit of 60 a minute and a Burst of 10. Then Cost is 30, and Limit is 10.
 type NeverAdmissibleError struct {
 	Method string // pkg.Type.Method; "" for requests
 	Rule   string // its name
@@ -139,7 +144,8 @@ func (e *NeverAdmissibleError) Error() string {
 }
 
 // StoreError says that the store failed to decide a call, or to do what it was asked. The call was not made. A remote store may still have
-// charged it.
+// charged it. For example, a server does not reply within the timeout of 250 ms. Then Err says "no reply within 250ms", and the next call
+// of the caller may find that one permit more is used.
 type StoreError struct {
 	Method string // pkg.Type.Method; "" for requests
 	Err    error  // the cause
@@ -154,7 +160,8 @@ func (e *StoreError) Error() string {
 func (e *StoreError) Unwrap() error { return e.Err }
 
 // KeyError says that the key, cost or limit of a call could not be computed, is too long, or is out of range. The call was not made, and
-// nothing was charged.
+// nothing was charged. For example, a method has cost="n", and is called with an n of -1. Then Rule names the rule, and Reason is "the cost
+// is -1; expected 0 or more".
 type KeyError struct {
 	Method string // pkg.Type.Method; "" for requests
 	Rule   string // its name
@@ -184,7 +191,8 @@ func (e *KeyError) Error() string {
 // Unwrap returns the cause, or nil.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// RuleError says what is wrong with a [Rule], an [Override], or the requests of a call.
+// RuleError says what is wrong with a [Rule], an [Override], or the requests of a call. For example, a rule "exports" with Concurrency has
+// a Limit of 5000. Then Rule is "exports", Argument "limit", and Reason "found 5000; expected 0 to 1000 for a concurrency rule".
 type RuleError struct {
 	Rule     string // its name
 	Argument string // the argument of the directive that is wrong, such as "limit" or "per"

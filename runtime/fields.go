@@ -19,32 +19,32 @@ func oneLine(s string) string { return printable.Text(s, maxLine) }
 // The methods named fields return what errors show in a log and as JSON. Durations are texts such as "1m30s". Zero values are left out.
 
 func (e *TooManyRequestsError) fields() []slog.Attr {
-	return filled(slog.String("message", e.Message), slog.String("method", e.Method),
+	return nonEmpty(slog.String("message", e.Message), slog.String("method", e.Method),
 		slog.String("retry_after", words(e.RetryAfter)), slog.Bool("never", e.Never), slog.Any("violations", e.Violations))
 }
 
 func (v Violation) fields() []slog.Attr {
-	return append(filled(slog.String("rule", v.Rule), slog.String("window", v.Window), slog.String("key", v.Key)),
+	return append(nonEmpty(slog.String("rule", v.Rule), slog.String("window", v.Window), slog.String("key", v.Key)),
 		append([]slog.Attr{slog.Int64("limit", v.Limit), slog.Int64("remaining", v.Remaining)},
-			filled(slog.String("retry_after", words(v.RetryAfter)), slog.Bool("never", v.Never), slog.Int64("running", v.Running))...)...)
+			nonEmpty(slog.String("retry_after", words(v.RetryAfter)), slog.Bool("never", v.Never), slog.Int64("running", v.Running))...)...)
 }
 
 func (e *NeverAdmissibleError) fields() []slog.Attr {
-	return append(filled(slog.String("message", e.Error()), slog.String("method", e.Method), slog.String("rule", e.Rule),
+	return append(nonEmpty(slog.String("message", e.Error()), slog.String("method", e.Method), slog.String("rule", e.Rule),
 		slog.String("key", e.Key)), slog.Int64("cost", e.Cost), slog.Int64("limit", e.Limit))
 }
 
 func (e *StoreError) fields() []slog.Attr {
-	return filled(slog.String("message", e.Error()), slog.String("method", e.Method))
+	return nonEmpty(slog.String("message", e.Error()), slog.String("method", e.Method))
 }
 
 func (e *KeyError) fields() []slog.Attr {
-	return filled(slog.String("message", e.Error()), slog.String("method", e.Method), slog.String("rule", e.Rule),
+	return nonEmpty(slog.String("message", e.Error()), slog.String("method", e.Method), slog.String("rule", e.Rule),
 		slog.String("expr", e.Expr))
 }
 
 func (e *RuleError) fields() []slog.Attr {
-	return filled(slog.String("message", e.Error()), slog.String("rule", e.Rule), slog.String("argument", e.Argument))
+	return nonEmpty(slog.String("message", e.Error()), slog.String("rule", e.Rule), slog.String("argument", e.Argument))
 }
 
 func words(d time.Duration) string {
@@ -54,8 +54,8 @@ func words(d time.Duration) string {
 	return d.String()
 }
 
-// filled removes empty texts, false flags, zeros and empty lists. It makes each other text one line.
-func filled(attrs ...slog.Attr) []slog.Attr {
+// nonEmpty removes empty texts, false flags, zeros and empty lists. It makes each other text one line.
+func nonEmpty(attrs ...slog.Attr) []slog.Attr {
 	kept := attrs[:0]
 	for _, a := range attrs {
 		switch v := a.Value.Any().(type) {

@@ -64,7 +64,7 @@ func FuzzUsedRule(f *testing.F) {
 		if err != nil { // parseUsed does not check the cron expression
 			return
 		}
-		p.shown = used.Name
+		p.label = used.Name
 		line := p.declared().Text
 		again, err := parseUsed(line)
 		if err != nil || again.Rule != used.Rule {

@@ -1,10 +1,14 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
+	"math"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,11 +35,11 @@ type Limiter struct {
 	panicked  atomic.Bool // a panic in the background was logged
 	missing   sync.Map    // the rules of wrappers for which it was logged that an identity is missing, by name
 
-	lines     fleet.Lines // the calls that wait until others end, under rules of instance scope
-	requested ruleCache
-	own       ownSettings
-	used      used
-	waiting   fleet.Lines // the calls that wait for their places, or for the end of a pause
+	releaseLines fleet.Lines // the calls that wait until others end, under rules of instance scope
+	ruleCache    ruleCache
+	own          ownSettings
+	rules        usedRules
+	placeLines   fleet.Lines // the calls that wait for their places, or for the end of a pause
 }
 
 // New returns a limiter that counts in store. Make the store with memstore.New, redisstore.New or plain.New. New panics if store is nil. Any
@@ -50,10 +54,10 @@ func New(store Store, options ...Option) *Limiter {
 	}
 	l.decider = l.byScope()
 	store.Notify(l.notice)
-	l.requested.rules = map[uint64]*prepared{}
+	l.ruleCache.rules = map[uint64]*preparedRule{}
 	l.fleet = store.Fleet(l.prefix)
 	l.fleet.LogTo(l.logger)
-	l.used.start()
+	l.rules.start()
 	return l
 }
 
@@ -86,10 +90,10 @@ func (l *Limiter) elapsed() time.Duration { return l.store.Since(processStart) }
 // Store.
 type Store = engine.Store
 
-func init() { bridge.View, bridge.Charges = view, charges }
+func init() { bridge.View, bridge.Charges = view, chargesOf }
 
-// charges returns when the permits of a request's count were taken. Under Prepay and Warmup the state does not say for whom permits are.
-func charges(ctx context.Context, limiter, request any) ([]engine.Charge, error) {
+// chargesOf returns when the permits of a request's count were taken. Under Prepay and Warmup the state does not say for whom permits are.
+func chargesOf(ctx context.Context, limiter, request any) ([]engine.Charge, error) {
 	l, r := limiter.(*Limiter), request.(Request)
 	rule, subject, err := l.ruleFor(&r)
 	if err != nil || rule.Prepay || rule.Warmup > 0 {
@@ -98,16 +102,16 @@ func charges(ctx context.Context, limiter, request any) ([]engine.Charge, error)
 	return l.store.Charges(ctx, key.State(l.prefix, rule.Name, subject, rule.tag), rule.Per, rule.Burst, l.fleet.Now())
 }
 
-// view returns a limiter for a console: it decides by the same store, prefix and secret, takes keys also in the form in which they are shown, and
-// declares no rules.
+// view returns a limiter for a console: it decides by the same store, prefix and secret, takes keys also in the form in which they are
+// shown, and declares no rules.
 func view(limiter any) (any, string, *fleet.Fleet) {
 	l := limiter.(*Limiter)
 	v := &Limiter{
 		store: l.store, decider: l.decider, fleet: l.fleet,
 		prefix: l.prefix, hasher: l.hasher, shownKeys: true, policy: l.policy, logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
-	v.requested.rules = map[uint64]*prepared{}
-	v.used.start()
+	v.ruleCache.rules = map[uint64]*preparedRule{}
+	v.rules.start()
 	return v, v.prefix, v.fleet
 }
 
@@ -117,21 +121,23 @@ type Option func(*Limiter)
 // DefaultPrefix is the prefix of all keys in the store, unless [WithPrefix] sets another.
 const DefaultPrefix = "ratelimit"
 
-// WithPrefix sets the prefix of all keys in the store, instead of [DefaultPrefix]. Applications that share a Redis need different
-// prefixes. Braces, percent signs and unprintable characters are escaped. The end of a prefix of more than 128 bytes is replaced by a hash.
+// WithPrefix sets the prefix of all keys in the store, instead of [DefaultPrefix]. Applications that share a Redis need different prefixes.
+// Braces, percent signs and unprintable characters are escaped. The end of a prefix of more than 128 bytes is replaced by a hash. With the
+// prefix "shop", the permits that ann has of a rule "codes" in an hour are under the key shop:codes:{ann}:1h.
 func WithPrefix(prefix string) Option {
 	return func(l *Limiter) { l.prefix = key.Escape(prefix) }
 }
 
 // WithFailurePolicy sets what happens to calls while the store fails, for rules without a policy of their own. The default is FailClosed.
-// If the rules of one call differ, the strictest policy holds: FailClosed, then FailLocal, then FailOpen.
+// If the rules of one call differ, the strictest policy holds: FailClosed, then FailLocal, then FailOpen. With FailLocal and a Limit of 10 in
+// three processes, up to 30 permits pass while the store fails.
 func WithFailurePolicy(policy FailurePolicy) Option {
 	return func(l *Limiter) { l.policy = policy }
 }
 
 // WithLogger sets where the limiter logs, instead of slog.Default(). It logs one line when the store is lost, when the store is back (no
-// call has failed for five seconds) with how long it failed and what became of the calls meanwhile, when it cannot read an override, and when a server lacks functions or a permission. WithLogger panics if
-// the logger is nil.
+// call has failed for five seconds) with how long it failed and what became of the calls meanwhile, when it cannot read an override, and
+// when a server lacks functions or a permission. WithLogger panics if the logger is nil.
 func WithLogger(logger *slog.Logger) Option {
 	if logger == nil {
 		panic("ratelimit.WithLogger: the logger is nil")
@@ -157,4 +163,106 @@ func WithTrigger(trigger func(context.Context, Trigger)) Option {
 		panic("ratelimit.WithTrigger: the function is nil")
 	}
 	return func(l *Limiter) { l.trigger = trigger }
+}
+
+// Status is what a limiter knows of its store, its rules and the settings in force. It is for metrics. For example, two overrides and a
+// block are in force, and one of the overrides has a Per, which its rule with Cron cannot have. Then Settings is 3, and Unusable is 1.
+type Status struct {
+	StoreUp  bool         // no decision failed within five seconds, and neither did the last reading of the settings
+	Settings int          // overrides and blocks in force
+	Unusable int          // overrides and blocks that cannot be read, or that a rule cannot have: see [Overrides.Err]
+	Lost     int          // overrides and blocks in force that the store has lost
+	Read     time.Time    // when the settings were last read, by this process's clock; zero for a store in this process, and before the first time
+	Rules    []RuleStatus // the rules of wrappers, of Check and of calls, by name
+}
+
+// RuleStatus is a rule that a limiter knows. For example, "search" declares a Limit of 100, and an override has a Factor of 2. Then Limit
+// is 200.
+type RuleStatus struct {
+	Name     string // as in events
+	Limit    int64  // permits per window for keys without settings of their own. Of rules with one name and several windows, the least
+	Computed bool   // each call brings its limit, so Limit is 0 and says nothing
+}
+
+// Status returns what the limiter knows now. It asks no store.
+func (l *Limiter) Status() Status {
+	of := l.fleet.Status()
+	s := Status{StoreUp: of.Err == nil && !l.failedLately(), Lost: of.Lost, Read: l.fleet.Read(), Rules: l.ruleStatus()}
+	for setting := range l.own.over(l.fleet).All() {
+		if l.holding(setting) != nil {
+			s.Settings++
+		}
+	}
+	s.Unusable = len(l.unusable())
+	return s
+}
+
+func (l *Limiter) ruleStatus() []RuleStatus {
+	var all []RuleStatus
+	in := l.own.over(l.fleet)
+	for _, rule := range l.rules.all() {
+		now := l.ruleIn(in, rule)
+		all = append(all, RuleStatus{rule.label, now.Limit, now.Computed})
+	}
+	slices.SortFunc(all, func(a, b RuleStatus) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.least(), b.least()))
+	})
+	return slices.CompactFunc(all, func(a, b RuleStatus) bool { return a.Name == b.Name })
+}
+
+// least returns the limit for a comparison, in which a computed one is the greatest.
+func (r RuleStatus) least() int64 {
+	if r.Computed {
+		return math.MaxInt64
+	}
+	return r.Limit
+}
+
+// ruleIn returns what a rule is for keys without settings of their own. in may be nil.
+func (l *Limiter) ruleIn(in *fleet.InForce, rule *preparedRule) *preparedRule {
+	if of := rule.settingsIn(in); of != nil {
+		if override := l.holding(of.All); override != nil {
+			return l.applied(rule, nil, override)
+		}
+	}
+	return rule
+}
+
+// Ping returns nil if the limiter is ready to decide: its store answers and grants all permissions that decisions need, and the overrides
+// and blocks in it have been read. Use Ping when a program starts, not in its /readyz: while the store fails, failure policies decide, and
+// a readiness check that fails in all programs leaves a balancer with none. Decisions do not need Ping. Some seconds after a wrapper is
+// made or a rule is first used, the limiter itself checks the permissions that the rule needs, and logs one line if some are missing.
+//
+// The permissions that decisions need depend on their rules. Ping checks those of the rules that limiters of the prefix used within the last
+// day, and of the rules that were given to [Limiter.Check].
+//
+// The error is a *StoreError, or wraps the context's. A *StoreError says what to do about an unknown user, a wrong password, a missing
+// permission, a server that is too old, or a read-only replica.
+func (l *Limiter) Ping(ctx context.Context) error {
+	err := l.store.Ping(ctx, l.prefix, l.rules.numbers())
+	if err == nil {
+		err = l.fleet.Follow(ctx)
+	}
+	if err != nil {
+		return storeError(ctx, "", err)
+	}
+	return l.pingOthers(ctx)
+}
+
+// pingOthers checks the permissions that rules need which only other limiters have used.
+func (l *Limiter) pingOthers(ctx context.Context) error {
+	rules, err := l.Rules(ctx)
+	if err != nil {
+		return err
+	}
+	var others []*engine.Rule
+	for _, rule := range rules {
+		if p, err := rule.prepare(""); err == nil && !l.rules.knows(p) {
+			others = append(others, p.numbers)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return storeError(ctx, "", l.store.Ping(ctx, l.prefix, others))
 }

@@ -47,7 +47,7 @@ func (l *Limiter) warnMissing(ctx context.Context, err error) {
 // methodRules are the prepared rules of a method.
 type methodRules struct {
 	method string
-	rules  []*prepared
+	rules  []*preparedRule
 }
 
 func prepareMethod(method string, rules []Rule) (*methodRules, error) {
@@ -56,18 +56,18 @@ func prepareMethod(method string, rules []Rule) (*methodRules, error) {
 	}
 	r, unnamed := &methodRules{method: method}, 0
 	for _, rule := range rules {
-		shown := rule.Name
+		label := rule.Name
 		if rule.Name == "" || rule.Name == method {
-			rule.Name, shown = method, method
+			rule.Name, label = method, method
 			if unnamed++; unnamed > 1 {
-				shown = fmt.Sprintf("%s#%d", method, unnamed)
+				label = fmt.Sprintf("%s#%d", method, unnamed)
 			}
 		}
 		p, err := rule.prepare(method)
 		if err = cmp.Or(err, rule.checkQueue()); err != nil {
 			return nil, err
 		}
-		p.shown, p.unnamed = shown, key.IsUnnamed(rule.Name, method)
+		p.label, p.unnamed = label, key.IsUnnamed(rule.Name, method)
 		r.rules = append(r.rules, p)
 	}
 	return r, nil
@@ -78,7 +78,7 @@ func (r *methodRules) Rules() any {
 	rules := make([]Rule, len(r.rules))
 	for i, p := range r.rules {
 		rules[i] = p.Rule
-		rules[i].Name = p.shown
+		rules[i].Name = p.label
 	}
 	return rules
 }
@@ -123,7 +123,7 @@ func (c *call) Take(ctx context.Context) error {
 		return err
 	}
 	if charge := ChargeFrom(ctx); charge != nil {
-		charge.fill(c.keep(), c.rules)
+		charge.fill(c.charges(), c.rules)
 	}
 	return nil
 }
@@ -131,17 +131,17 @@ func (c *call) Take(ctx context.Context) error {
 // Begin implements bridge.Call.
 func (c *call) Begin(ctx context.Context) (bridge.Taken, error) {
 	defer c.free()
-	for i := range c.asked.Claims {
-		c.asked.Claims[i].Kept = true // until they are released
+	for i := range c.Claims {
+		c.Claims[i].Kept = true // until they are released
 	}
 	if err := c.take(ctx); err != nil {
 		return nil, err
 	}
-	kept := c.keep()
+	all := c.charges()
 	if charge := ChargeFrom(ctx); charge != nil {
-		charge.fill(kept, c.rules)
+		charge.fill(all, c.rules)
 	}
-	return kept, nil
+	return all, nil
 }
 
 // take decides the call of a method.

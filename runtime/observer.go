@@ -30,7 +30,8 @@ const (
 	EventGiven                      // [Limiter.Give] gave CostBefore permits back, or all that were taken if these are fewer; or it took Cost; or it failed with Err
 )
 
-// String returns "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back", "changed", "released" or "given".
+// String returns "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back", "changed", "released" or
+// "given".
 func (k EventKind) String() string {
 	return word("EventKind", uint8(k), "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back", "changed", "released",
 		"given")
@@ -41,9 +42,9 @@ func (k EventKind) String() string {
 //
 // If a call was not decided, Rules has the rule that Err is about, or else all rules that apply. They charge nothing.
 //
-// To bill by rule and key, add Cost - CostBefore of the Rules of EventAdmitted, EventRefunded and EventSettled that are not Refused. The sum
-// is what the rule has charged for calls. With EventReleased, the sum for a rule with Concurrency is what runs now. For example, a call under a limit of tokens is admitted with Cost 10. Its settlement has CostBefore
-// 10 and Cost 25. So 25 tokens are to be paid.
+// To bill by rule and key, add Cost - CostBefore of the Rules of EventAdmitted, EventRefunded and EventSettled that are not Refused. The
+// sum is what the rule has charged for calls. With EventReleased, the sum for a rule with Concurrency is what runs now. For example, a call
+// under a limit of tokens is admitted with Cost 10. Its settlement has CostBefore 10 and Cost 25. So 25 tokens are to be paid.
 //
 // Another example: a call sleeps for 2 seconds until it is admitted, and the store takes a millisecond to say so. Then Kind is EventAdmitted,
 // Waited 2 seconds, and Took a millisecond.
@@ -109,9 +110,9 @@ func (e *Event) Result(o *Outcome) Result {
 }
 
 // WithObserver adds a function that is called once for every decision, refund and settlement. That includes calls that fail, calls that a
-// [FailurePolicy] decides, and calls whose key cannot be computed. [Limiter.Peek] is no decision. The function is also called when the store
-// is lost, when it is back, and when this limiter has changed settings in the store. The option may be given more than once. Many goroutines may call the function at the same time, and each
-// decision waits until it returns. WithObserver panics if the function is nil.
+// [FailurePolicy] decides, and calls whose key cannot be computed. [Limiter.Peek] is no decision. The function is also called when the
+// store is lost, when it is back, and when this limiter has changed settings in the store. The option may be given more than once. Many
+// goroutines may call the function at the same time, and each decision waits until it returns. WithObserver panics if the function is nil.
 func WithObserver(observe func(ctx context.Context, e *Event)) Option {
 	if observe == nil {
 		panic("ratelimit.WithObserver: the function is nil")
@@ -152,7 +153,7 @@ func (c *call) observe(ctx context.Context, took time.Duration) {
 		e.Never = c.never
 	}
 	if e.Err == nil {
-		e.Err = c.asked.Failure
+		e.Err = c.Failure
 	}
 	if rule := ruleOf(c.err); rule != "" {
 		e.Rules = append(e.Rules, Outcome{Rule: rule})
@@ -177,7 +178,7 @@ func (e *Event) add(c *call, r *ruling) {
 	case e.Kind == EventAbandoned:
 		o = r.rule.outcome(r.subject, o.Limit)
 		o.CostBefore = r.cost
-	case e.Kind == EventAdmitted && !o.Refused && r.isAsked():
+	case e.Kind == EventAdmitted && !o.Refused && r.hasClaim():
 		o.Cost = c.claim(r).Charged
 	case o.Mode == ModeEnforce && o.Refused && !c.never:
 		e.RetryAfter = max(e.RetryAfter, o.RetryAfter)
@@ -199,8 +200,8 @@ func ruleOf(err error) (name string) {
 }
 
 // outcome returns the outcome of a rule without an answer.
-func (p *prepared) outcome(subject string, limit int64) Outcome {
-	return Outcome{Rule: p.shown, Window: p.window, Key: key.Shown(subject), Mode: p.Mode, Limit: limit, Releases: p.row().Releases}
+func (p *preparedRule) outcome(subject string, limit int64) Outcome {
+	return Outcome{Rule: p.label, Window: p.window, Key: key.Shown(subject), Mode: p.Mode, Limit: limit, Releases: p.row().Releases}
 }
 
 // defaultLines is the largest number of lines that an observer logs in a second.
@@ -226,16 +227,16 @@ type SlogOption func(*slogger)
 // [KeyError], which may name a key. A reader can then tell the lines of different keys apart, but learns no phone number.
 func WithPlainKeys() SlogOption { return func(s *slogger) { s.plain = true } }
 
-// WithLinesPerSecond sets the largest number of lines in a second, instead of 10. If events were left out, the next line says how many. An n
-// below 1 means 1.
+// WithLinesPerSecond sets the largest number of lines in a second, instead of 10. If events were left out, the next line says how many:
+// after 25 refusals in a second, 10 lines are logged, and the first line of the next second has left_out=15. An n below 1 means 1.
 func WithLinesPerSecond(n int) SlogOption {
 	return func(s *slogger) { s.perSecond = int64(max(1, n)) }
 }
 
-// SlogObserver returns an observer for [WithObserver] that logs refusals and failures. A refusal is logged with the delay and the rules that
-// refused, in the fields rule, rule2 and so on. Failures are calls that were not decided, gave up waiting, or were decided by a
-// [FailurePolicy], and refunds and settlements that failed. Those have their rules in the same fields, with cost and cost_before. A change of settings
-// is logged with the first of them, and their number. Admitted calls are not logged. SlogObserver panics if logger is nil.
+// SlogObserver returns an observer for [WithObserver] that logs refusals and failures. A refusal is logged with the delay and the rules
+// that refused, in the fields rule, rule2 and so on. Failures are calls that were not decided, gave up waiting, or were decided by a
+// [FailurePolicy], and refunds and settlements that failed. Those have their rules in the same fields, with cost and cost_before. A change
+// of settings is logged with the first of them, and their number. Admitted calls are not logged. SlogObserver panics if logger is nil.
 func SlogObserver(logger *slog.Logger, level slog.Level, options ...SlogOption) func(context.Context, *Event) {
 	if logger == nil {
 		panic("ratelimit.SlogObserver: the logger is nil")
@@ -294,7 +295,7 @@ func (s *slogger) shown(key string) string {
 }
 
 func (s *slogger) fields(e *Event) []slog.Attr {
-	fields := filled(slog.String("method", e.Method), slog.String("retry_after", words(e.RetryAfter)), slog.Bool("never", e.Never),
+	fields := nonEmpty(slog.String("method", e.Method), slog.String("retry_after", words(e.RetryAfter)), slog.Bool("never", e.Never),
 		slog.String("waited", words(e.Waited)))
 	fields = append(fields, slog.String("source", e.Source.String()))
 	shown := 0
@@ -323,7 +324,7 @@ func (s *slogger) fields(e *Event) []slog.Attr {
 }
 
 func (o *Outcome) fields(key string) []slog.Attr {
-	fields := filled(slog.String("name", o.Rule), slog.String("window", o.Window), slog.String("key", key),
+	fields := nonEmpty(slog.String("name", o.Rule), slog.String("window", o.Window), slog.String("key", key),
 		slog.String("mode", o.Mode.String()), slog.Int64("limit", o.Limit), slog.Int64("cost", o.Cost),
 		slog.String("retry_after", words(o.RetryAfter)))
 	if o.CostBefore > 0 {

@@ -124,7 +124,7 @@ func times(n int64, factor float64) int64 {
 }
 
 // limitFor returns the limit for a call. Only a rule with Computed uses the given one.
-func (p *prepared) limitFor(given int64) int64 {
+func (p *preparedRule) limitFor(given int64) int64 {
 	if !p.Computed {
 		return p.Limit
 	}

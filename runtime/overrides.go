@@ -161,7 +161,7 @@ func (o *Overrides) ClearLocal(rule, key string) {
 
 // localSetting returns an override of this limiter, without values.
 func (l *Limiter) localSetting(name, text string) *fleet.Setting {
-	return &fleet.Setting{Kind: fleet.Override, Rule: name, Key: l.subject(l.used.named(name), text), AllKeys: text == ""}
+	return &fleet.Setting{Kind: fleet.Override, Rule: name, Key: l.subject(l.rules.named(name), text), AllKeys: text == ""}
 }
 
 // Err returns nil, or what is wrong with the overrides and blocks: the last attempt to read them from the store failed, or the store has lost

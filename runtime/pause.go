@@ -71,18 +71,18 @@ func (l *Limiter) changePauses(ctx context.Context, d time.Duration, requests []
 }
 
 // Pause implements bridge.Taken. The wrapped call returns its own result, so an error is only logged.
-func (c *charged) Pause(ctx context.Context, pauses ...time.Duration) {
+func (c *charges) Pause(ctx context.Context, pauses ...time.Duration) {
 	call := &engine.Call{Prefix: c.limiter.prefix, Change: engine.Pauses}
 	for i, owner := range c.owners {
 		if i >= len(pauses) || pauses[i] <= 0 || owner < 0 {
 			continue
 		}
-		h := &c.held[owner]
-		if !h.rule.Pausable || h.claim.Rule == nil {
+		ch := &c.list[owner]
+		if !ch.rule.Pausable || ch.claim.Rule == nil {
 			continue
 		}
-		claim := h.rule.claim
-		claim.Subject, claim.Limit, claim.Delta = h.claim.Subject, max(1, h.rule.Limit), min(pauses[i], maxBlock).Microseconds()
+		claim := ch.rule.claim
+		claim.Subject, claim.Limit, claim.Delta = ch.claim.Subject, max(1, ch.rule.Limit), min(pauses[i], maxBlock).Microseconds()
 		call.Claims = append(call.Claims, claim)
 	}
 	if len(call.Claims) == 0 {
@@ -119,7 +119,7 @@ func (l *Limiter) changeStates(ctx context.Context, what string, call *engine.Ca
 func (l *Limiter) wakeAll(requests []Request) {
 	for i := range requests {
 		if rule, subject, err := l.ruleFor(&requests[i]); err == nil {
-			l.waiting.Wake(fleet.Count{Name: rule.Name, Tag: rule.tag, Subject: subject})
+			l.placeLines.Wake(fleet.Count{Name: rule.Name, Tag: rule.tag, Subject: subject})
 		}
 	}
 }
@@ -127,10 +127,10 @@ func (l *Limiter) wakeAll(requests []Request) {
 // isPaused reports whether a subject of the call is paused by now. Only the store knows the pauses of rules that are Pausable. If it fails to say,
 // failure policies decide. A call whose place came before ctx ended goes on.
 func (c *call) isPaused(ctx context.Context) (bool, error) {
-	peek := engine.Call{Prefix: c.asked.Prefix, Peek: true}
+	peek := engine.Call{Prefix: c.Prefix, Peek: true}
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if !r.isAsked() || r.rule.Mode != ModeEnforce {
+		if !r.hasClaim() || r.rule.Mode != ModeEnforce {
 			continue
 		}
 		if c.limiter.pauseLeft(r.rule, r.subject) > 0 {
@@ -154,7 +154,7 @@ func (c *call) pauseHere() {
 	now, longest := c.limiter.store.Time().UnixMicro(), int64(0)
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if !r.isAsked() {
+		if !r.hasClaim() {
 			continue
 		}
 		claim, left := c.claim(r), r.pauseLeft.Microseconds()

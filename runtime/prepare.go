@@ -8,40 +8,41 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/cron"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// prepared is a rule that is ready to be decided on.
-type prepared struct {
+// preparedRule is a rule that is ready to be decided on.
+type preparedRule struct {
 	Rule
-	shown   string // the name in errors, events and quotas
+	label   string // the name in errors, events and quotas
 	window  string
 	tag     string // the last part of the rule's keys
 	numbers *engine.Rule
-	priced  bool         // the rule of a method has cost=
-	base    *prepared    // the rule without overrides; nil if it has none
-	claim   engine.Claim // claims one permit, without a subject and a wait; calls copy it
-	factor  float64      // multiplies the limits of calls, as an override says: see limitFor; 0 leaves them
+	priced  bool          // the rule of a method has cost=
+	base    *preparedRule // the rule without overrides; nil if it has none
+	claim   engine.Claim  // claims one permit, without a subject and a wait; calls copy it
+	factor  float64       // multiplies the limits of calls, as an override says: see limitFor; 0 leaves them
 
 	settings atomic.Pointer[found]    // the settings in force, when a limiter last looked
 	usedBy   [usedSlots]atomic.Uint64 // the limiters that noted it as used
 }
 
 // row returns what the engine knows about how the rule counts.
-func (p *prepared) row() *engine.Row { return p.numbers.Kind.Row() }
+func (p *preparedRule) row() *engine.Row { return p.numbers.Kind.Row() }
 
 // prepare checks a rule and prepares it for decisions. method is "" for the rule of a request.
-func (r Rule) prepare(method string) (*prepared, error) {
-	shown := r.Name
+func (r Rule) prepare(method string) (*preparedRule, error) {
+	label := r.Name
 	if r.unnamed && method == "" {
 		r.Name, _, _ = strings.Cut(r.Name, "#")
 		method = r.Name
 	}
 	window := r.Window()
-	return r.prepareAs(shown, window, key.Tag(r.Name, method, window, r.Key))
+	return r.prepareAs(label, window, key.Tag(r.Name, method, window, r.Key))
 }
 
-func (r Rule) prepareAs(shown, window, tag string) (*prepared, error) {
+func (r Rule) prepareAs(label, window, tag string) (*preparedRule, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -56,8 +57,8 @@ func (r Rule) prepareAs(shown, window, tag string) (*prepared, error) {
 			return nil, err
 		}
 	}
-	return &prepared{
-		Rule: r, shown: shown, window: window, tag: tag, numbers: numbers,
+	return &preparedRule{
+		Rule: r, label: label, window: window, tag: tag, numbers: numbers,
 		claim: engine.Claim{Rule: numbers, Cost: 1, Limit: r.Limit, Burst: r.capacity(r.Limit), Mode: engine.Mode(r.Mode)},
 	}, nil
 }
@@ -104,38 +105,42 @@ func (r Rule) schedule() (*engine.Schedule, error) {
 	if err != nil || r.TZ == "Local" {
 		return nil, r.wrong("tz", "unknown time zone %q; expected an IANA name such as Europe/Berlin", r.TZ)
 	}
-	if strings.HasPrefix(r.Cron, "TZ=") || strings.HasPrefix(r.Cron, "CRON_TZ=") {
-		return nil, r.wrong("cron", "found a time zone; write it as tz=")
-	}
-	if strings.HasPrefix(r.Cron, "@every") {
-		return nil, r.wrong("cron", "@every is no calendar; write per=")
-	}
-	switch fields := len(strings.Fields(r.Cron)); {
-	case fields == 7:
-		return nil, r.wrong("cron", "found 7 fields; leave out the year: %q", strings.Join(strings.Fields(r.Cron)[:6], " "))
-	case fields == 1 && !strings.HasPrefix(r.Cron, "@"):
-		return nil, r.wrong("cron", "found %q; expected 5 fields, 6 with seconds, or a word such as @daily", r.Cron)
-	case !strings.HasPrefix(r.Cron, "@") && fields != 5 && fields != 6:
-		return nil, r.wrong("cron", "found %d fields; expected 5, or 6 with seconds", fields)
-	}
-	spec, err := parseCron(r.Cron)
+	next, hourly, err := cron.Parse(r.Cron)
 	if err != nil {
 		return nil, r.wrong("cron", "%v", err)
 	}
-	if spec.Next(time.Unix(0, 0).UTC()).IsZero() {
-		return nil, r.wrong("cron", "%q never comes", r.Cron)
+	return engine.NewSchedule(next, hourly, zone), nil
+}
+
+// farthest is how far ahead the cron package looks for the next fire time.
+const farthest = 5 * 366 * 24 * time.Hour
+
+// Boundaries returns the next n times after now at which the rule's calendar windows end, in the rule's time zone. It returns fewer if five
+// years pass between two of them. It returns none for a rule without Cron, because its windows depend on the calls. The error is a *RuleError.
+func (r Rule) Boundaries(now time.Time, n int) ([]time.Time, error) {
+	p, err := r.prepare("")
+	if err != nil || r.Cron == "" {
+		return nil, err
 	}
-	const allHours = 1<<24 - 1
-	return engine.NewSchedule(spec.Next, spec.Hour&allHours == allHours, zone), nil
+	var ends []time.Time
+	for last := now; len(ends) < n; {
+		_, stop := p.numbers.Schedule.Window(last.UnixMicro())
+		end := time.UnixMicro(stop).In(p.numbers.Schedule.Zone)
+		if end.Sub(last) > farthest {
+			break
+		}
+		ends, last = append(ends, end), end
+	}
+	return ends, nil
 }
 
 // ruleCache keeps the prepared rules of requests. When it is full, a new rule replaces an arbitrary one: if a program uses a few more rules in
 // turns than the cache keeps, it still finds most of them.
 type ruleCache struct {
-	recent [recentRules]atomic.Pointer[prepared]
+	recent [recentRules]atomic.Pointer[preparedRule]
 
 	mu    sync.Mutex
-	rules map[uint64]*prepared // by the hash of the rule; at most cachedRules
+	rules map[uint64]*preparedRule // by the hash of the rule; at most cachedRules
 }
 
 const (
@@ -147,19 +152,19 @@ const (
 var ruleSeed = maphash.MakeSeed()
 
 // prepare returns the prepared rule of a request.
-func (l *Limiter) prepare(r *Rule) (*prepared, error) {
-	recent := &l.requested.recent[(maphash.String(ruleSeed, r.Name)^uint64(r.Limit))%recentRules]
+func (l *Limiter) prepare(r *Rule) (*preparedRule, error) {
+	recent := &l.ruleCache.recent[(maphash.String(ruleSeed, r.Name)^uint64(r.Limit))%recentRules]
 	if p := recent.Load(); p != nil && p.Rule == *r {
 		return p, nil
 	}
-	p, err := l.requested.find(r)
+	p, err := l.ruleCache.find(r)
 	if err == nil {
 		recent.Store(p)
 	}
 	return p, err
 }
 
-func (c *ruleCache) find(r *Rule) (*prepared, error) {
+func (c *ruleCache) find(r *Rule) (*preparedRule, error) {
 	hash := maphash.Comparable(ruleSeed, *r)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
@@ -33,9 +34,9 @@ func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, err
 	return l.decide(ctx, requests, 0, false)
 }
 
-// Peek returns what Allow would return, and charges and writes nothing. If a rule has Computed, its limit is unknown: Peek goes by the highest
-// one, the Quota has the Limit 0, and its Remaining is minus the permits in use. A request finds the counts of a directive's rule by the rule's
-// name and window. A limiter that only peeks reads overrides at [Limiter.Ping] alone. The errors are those of Allow.
+// Peek returns what Allow would return, and charges and writes nothing. If a rule has Computed, its limit is unknown: Peek goes by the
+// highest one, the Quota has the Limit 0, and its Remaining is minus the permits in use. A request finds the counts of a directive's rule
+// by the rule's name and window. A limiter that only peeks reads overrides at [Limiter.Ping] alone. The errors are those of Allow.
 func (l *Limiter) Peek(ctx context.Context, requests ...Request) (Decision, error) {
 	return l.decide(ctx, requests, 0, true)
 }
@@ -60,7 +61,7 @@ const longestWait = maxPer
 func (l *Limiter) decide(ctx context.Context, requests []Request, wait time.Duration, peek bool) (Decision, error) {
 	c := l.newCall("")
 	defer c.free()
-	c.wait, c.patient, c.asked.Peek = wait, true, peek
+	c.wait, c.patient, c.Peek = wait, true, peek
 	c.askAll(requests)
 	if err := c.run(ctx); err != nil {
 		return Decision{}, err
@@ -85,7 +86,7 @@ func (c *call) askAll(requests []Request) {
 		}
 		limit := int64(0)
 		if rule.Computed {
-			if !c.asked.Peek {
+			if !c.Peek {
 				c.err = rule.wrong("limit", "found Computed, so the limit of this call is unknown; give the request a rule with its Limit")
 				return
 			}
@@ -104,12 +105,12 @@ func (c *call) askAll(requests []Request) {
 }
 
 // checkUpTo returns an error if UpTo does not go with the rule of r, or if UpTo or its Cost differs from the first request of the call.
-func (c *call) checkUpTo(rule *prepared, r, first *Request) error {
-	c.asked.UpTo = r.UpTo
+func (c *call) checkUpTo(rule *preparedRule, r, first *Request) error {
+	c.UpTo = r.UpTo
 	switch {
 	case r.UpTo != first.UpTo || r.UpTo && r.Cost != first.Cost:
 		return rule.wrong("requests", "found UpTo on some requests, or with different costs; expected one cost and UpTo on all of them")
-	case r.UpTo && !rule.kind().Takes("up-to"):
+	case r.UpTo && !rule.kind().Accepts("up-to"):
 		return rule.wrong("requests", "found UpTo for a rule with distinct, prepay or warmup, which do not go with it")
 	case r.UpTo && c.patient && c.wait > 0:
 		return rule.wrong("requests", "found UpTo in a call that waits; expected Allow or Peek")
@@ -117,28 +118,11 @@ func (c *call) checkUpTo(rule *prepared, r, first *Request) error {
 	return nil
 }
 
-func (c *call) decision() Decision {
-	d := Decision{
-		Allowed: c.verdict.Admitted, Never: c.never, Taken: c.verdict.Taken, At: time.UnixMicro(c.verdict.Now),
-		Source: Source(c.verdict.Source), Quotas: c.quotas(),
-	}
-	if !d.Allowed {
-		d.Violations, d.RetryAfter = c.violations(nil, ModeEnforce)
-		return d
-	}
-	d.At = time.UnixMicro(c.verdict.At)
-	d.Violations, _ = c.violations(nil, ModeShadow)
-	if !c.asked.Peek {
-		d.charged = c.keep()
-	}
-	return d
-}
-
 // Reset forgets what the keys of the requests have used under their rules, and ends a block that the Block of a rule began. It finds the
 // counts in the same way as Peek, and returns how many it found. It also finds a window whose permits were all given back, until the window
-// ends. On Redis it finds a count as long as its key exists, which is up to an eighth of the window and a second longer than the count matters.
-// It does not count a block that has outlived its count. Costs do not matter. Do not refund or settle a charge from before a Reset: a Calendar
-// window and a SlidingCounter cannot tell it from later charges. The errors are those of Allow.
+// ends. On Redis it finds a count as long as its key exists, which is up to an eighth of the window and a second longer than the count
+// matters. It does not count a block that has outlived its count. Costs do not matter. Do not refund or settle a charge from before a
+// Reset: a Calendar window and a SlidingCounter cannot tell it from later charges. The errors are those of Allow.
 func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 	c := l.newCall("")
 	defer c.free()
@@ -147,7 +131,7 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		c.asked.Claims = append(c.asked.Claims, claim)
+		c.Claims = append(c.Claims, claim)
 	}
 	switch {
 	case len(requests) == 0:
@@ -159,14 +143,64 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	found, err := l.decider.Reset(ctx, &c.asked)
+	found, err := l.decider.Reset(ctx, &c.Call)
 	if err == nil {
-		first := &c.asked.Claims[0]
+		first := &c.Claims[0]
 		err = l.fleet.Note(ctx, fleet.Change{
-			By: by.By, Reason: by.Reason, What: "reset", Rule: first.Rule.Name, Key: first.Subject, Keys: len(c.asked.Claims),
+			By: by.By, Reason: by.Reason, What: "reset", Rule: first.Rule.Name, Key: first.Subject, Keys: len(c.Claims),
 		})
 	}
 	return found, storeError(ctx, "", err)
+}
+
+// Give gives up to n permits back to each request, whichever calls took them: the newest ones, but not the places of calls that wait. Windows
+// of FixedWindow and Calendar get permits of the present window. A rule never has more than its limit left. A bucket for which calls wait gets
+// little or nothing back. A negative n takes permits instead, also beyond the limit, as [Decision.Settle] does. Give(0) does nothing. Costs of
+// the requests do not matter. Observers see an [EventGiven].
+//
+// The error is a *RuleError if a rule has Distinct or counts calls that run. The other errors are those of [Limiter.Reset].
+func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error {
+	if n == 0 {
+		return nil
+	}
+	if len(requests) == 0 {
+		return noRequests()
+	}
+	n = min(max(n, -maxLimit), maxLimit)
+	call := &engine.Call{Prefix: l.prefix, Change: engine.Gives}
+	var rules []Outcome
+	for i := range requests {
+		rule, claim, err := l.claimOf(&requests[i])
+		switch {
+		case err != nil:
+			return err
+		case rule.Distinct != "":
+			return rule.wrong("give", "does not go with distinct=: each member counts once")
+		case !rule.accepts("give"):
+			return rule.checkAccepts("give", true)
+		case rule.Computed && rule.row().IsBucket:
+			return rule.wrong("give", "each call brings the limit of this bucket, so its rate is unknown; override the limit first")
+		}
+		claim.Delta = -n
+		same := slices.IndexFunc(call.Claims, func(c engine.Claim) bool {
+			return c.Subject == claim.Subject && c.Rule.Name == claim.Rule.Name && c.Rule.Tag == claim.Rule.Tag
+		})
+		if same >= 0 {
+			call.Claims[same].Delta += claim.Delta
+			continue
+		}
+		call.Claims = append(call.Claims, claim)
+		rules = append(rules, rule.outcome(claim.Subject, rule.Limit))
+	}
+	for i := range call.Claims {
+		c, o := &call.Claims[i], &rules[i]
+		most := c.MostSettled()
+		c.Delta = min(max(c.Delta, -most), most)
+		o.CostBefore, o.Cost = max(0, -c.Delta), max(0, c.Delta)
+	}
+	err := l.changeStates(ctx, "give", call)
+	l.tell(ctx, EventGiven, "", err, rules...)
+	return err
 }
 
 // StateKey returns the key under which package redisstore keeps the count of a request: prefix:name:{subject}:tag. It applies the overrides
@@ -192,7 +226,7 @@ func (l *Limiter) RuleFor(r Request) (Rule, error) {
 }
 
 // ruleFor returns the rule and the subject of a request, with the settings in force applied.
-func (l *Limiter) ruleFor(r *Request) (*prepared, string, error) {
+func (l *Limiter) ruleFor(r *Request) (*preparedRule, string, error) {
 	rule, err := l.prepare(&r.Rule)
 	if err != nil {
 		return nil, "", err
@@ -203,13 +237,13 @@ func (l *Limiter) ruleFor(r *Request) (*prepared, string, error) {
 }
 
 // claimOf returns the rule of a request as it is in force, and its claim of one permit.
-func (l *Limiter) claimOf(r *Request) (*prepared, engine.Claim, error) {
+func (l *Limiter) claimOf(r *Request) (*preparedRule, engine.Claim, error) {
 	rule, subject, err := l.ruleFor(r)
 	if err == nil {
 		err = l.supports(rule, 0)
 	}
 	if err == nil && r.Key == "" && rule.Key != "" {
-		err = &KeyError{Rule: rule.shown, Expr: rule.Key, Reason: "the key is empty"}
+		err = &KeyError{Rule: rule.label, Expr: rule.Key, Reason: "the key is empty"}
 	}
 	if err != nil {
 		return nil, engine.Claim{}, err
@@ -217,74 +251,4 @@ func (l *Limiter) claimOf(r *Request) (*prepared, engine.Claim, error) {
 	claim := rule.claim
 	claim.Subject, claim.Limit = subject, max(1, rule.limitFor(rule.mostLimit()))
 	return rule, claim, nil
-}
-
-// Decision is the answer to [Limiter.Allow], [Limiter.Wait] and [Limiter.Peek].
-//
-// If nothing else is charged or given back meanwhile, the same call passes after RetryAfter, and not a microsecond earlier by the store's
-// clock. RetryAfter may be too long in three cases: under a Lease, if its permits come back unused; in a sliding window of amounts with more
-// than 2,048 calls, by at most a 2,048th of the window; and in package plain, by at most a millisecond. Rules with [Concurrency] add nothing.
-//
-// For example, a rule of ten permits a minute is asked for 3 permits. Two are left, and the next one comes back in 5 seconds. Then the call
-// is not Allowed, RetryAfter is 5 seconds, and there is one Violation, with Limit 10 and Remaining 2. With UpTo and a Cost of 3, the call is
-// Allowed, and Taken is 2.
-type Decision struct {
-	Allowed    bool          // all rules admitted the call
-	Never      bool          // a rule of limit 0 refuses: retrying is pointless
-	RetryAfter time.Duration // until all rules would admit the call; 0 if it is allowed, or Never
-	Violations []Violation   // the rules that refused; if the call is allowed, the rules in shadow mode that would have refused it
-	Taken      int64         // for requests with UpTo: the permits taken from each rule; 0 after Peek
-	Quotas     []Quota       // what the rules have left; only after Peek, and under a context of [WithReport]
-	Source     Source        // what decided
-
-	// At is when the call is admitted or refused, by the store's clock. It is by this process's clock if no store was asked: if no rule
-	// applies, a rule has a limit of 0, [Limiter.Block] refuses the subject, or FailOpen decided.
-	At time.Time
-
-	charged *charged // nil if nothing was charged
-}
-
-// Refund gives this charge back, once; later calls return nil. A refusal has nothing to give back. Permits that have left their window are
-// back already. A bucket keeps no history: it gets back what it cannot have gained again between this charge and its latest one, and little or
-// nothing while calls wait for it. At 100 permits a second, for example, a permit that was taken from a full bucket is back after 10 ms, and
-// a refund after that changes nothing.
-//
-// The error is a *StoreError, or wraps the context's. If no server could be reached, the next Refund tries again. If the reply of a
-// server was lost, or the context ended meanwhile, it does not: permits may stay taken, but none goes back twice.
-func (d Decision) Refund(ctx context.Context) error {
-	if d.charged == nil {
-		return nil
-	}
-	return d.charged.refund(ctx, func(*held) bool { return true })
-}
-
-// Settle changes the charge to what the call really cost. Pass one cost for each request, in the same order. If the call cost less than it
-// was charged, the difference is given back. If it cost more, the difference is taken now, even beyond the limits. A bucket pays that debt
-// before it admits the next call. A debt lasts at most 24 hours: permits beyond that are not charged, and observers are told. A sliding
-// window keeps at most as many permits as its limit. Rules with Distinct are not settled. A refusal has nothing to settle.
-//
-// A rule is settled once, and not after a Refund; later calls return nil. A Refund after Settle gives back what is charged then. If there are more or fewer costs than requests, or a cost is below 0, the
-// error is a *RuleError. The other errors are those of Refund.
-func (d Decision) Settle(ctx context.Context, costs ...int64) error {
-	if d.charged == nil {
-		return nil
-	}
-	return d.charged.settle(ctx, costs)
-}
-
-// Source is what decided a call.
-type Source uint8
-
-const (
-	SourceStore  Source = iota // the limiter's store
-	SourceMemory               // this process, which remembers a refusal
-	SourceLease                // this process, with permits that it took ahead
-	SourcePolicy               // a FailurePolicy, because the store failed
-	SourceBlock                // a block: of [Limiter.Block], or one that an earlier refusal by a rule with Block began
-	SourcePause                // a pause, which the call could not wait for: see [Limiter.Pause]
-)
-
-// String returns "store", "memory", "lease", "policy", "block" or "pause".
-func (s Source) String() string {
-	return word("Source", uint8(s), "store", "memory", "lease", "policy", "block", "pause")
 }

@@ -17,22 +17,27 @@ type Rule struct {
 	// {}%:"'`. In generated code it is the directive's name, or else pkg.Type.Method, or pkg.Type for a rule on a type.
 	Name string
 	// Key is the directive's key template as written. This package does not evaluate it. If the rule has one, a request with an empty Key
-	// fails with a [KeyError]. If not, an empty Key in a request means everybody.
+	// fails with a [KeyError]. If not, an empty Key in a request means everybody. With "{phone}" and a Limit of 10, each phone number has ten
+	// permits, and without a Key all have ten together.
 	Key string
-	// Algorithm is SlidingWindow by default, Calendar if there is a Cron.
+	// Algorithm is SlidingWindow by default, Calendar if there is a Cron. With a Limit of 10, SlidingWindow admits ten permits in any span of
+	// Per. FixedWindow may admit ten at the end of a window, and ten more at the start of the next.
 	Algorithm Algorithm
-	// Limit is how many permits a window has; 0 refuses everything. At most 10^9 for SlidingWindow, 1,000,000 with Distinct, 10,000,000
-	// for TokenBucket and LeakyBucket, 1000 for Concurrency, and 10^15 for the others. With a Limit of 10, the eleventh permit of a window is refused.
+	// Limit is how many permits a window has; 0 refuses everything. At most 10^9 for SlidingWindow, 1,000,000 with Distinct, 10,000,000 for
+	// TokenBucket and LeakyBucket, 1000 for Concurrency, and 10^15 for the others. With a Limit of 10, the eleventh permit of a window is
+	// refused.
 	Limit int64
-	// Computed says that each call brings a limit of its own, so Limit is 0 and says nothing. In generated code it is set if the directive's limit
-	// is an expression that depends on the call, such as limit="plan(ctx).Limit". [Limiter.Allow] and [Limiter.Wait] do not take such a rule: a
-	// program without generated code gives each request a Rule with the Limit of the call. [Limiter.Peek] tells what is used.
+	// Computed says that each call brings a limit of its own, so Limit is 0 and says nothing. In generated code it is set if the
+	// directive's limit is an expression that depends on the call, such as limit="plan(ctx).Limit". [Limiter.Allow] and [Limiter.Wait] do
+	// not take such a rule: a program without generated code gives each request a Rule with the Limit of the call. [Limiter.Peek] tells
+	// what is used: after a call under a limit of 100 and one under a limit of 500, each of one permit, the Quota has the Limit 0 and
+	// Remaining -2.
 	Computed bool
 	// Amounts makes a SlidingWindow keep one entry for each call instead of one for each permit. It is for large costs, such as tokens of a
-	// language model: a limit of 1,000,000 that 100 calls use takes about 2 kB instead of 8 MB. A SlidingWindow with a Limit above 10,000
-	// always does so. The two kinds of counts have different windows, "1m" and "amounts:1m", so a change starts anew. An amount is exact
-	// while a window has fewer than 2,048 calls. With more, RetryAfter is at most a 2,048th of Per too long. In generated code it is set if
-	// the directive has cost= and the limit is an expression.
+	// language model: a limit of 1,000,000 that 100 calls use takes about 2 kB instead of 10 MB on Redis. A SlidingWindow with a Limit
+	// above 10,000 always does so. The two kinds of counts have different windows, "1m" and "amounts:1m", so a change starts anew. An
+	// amount is exact while a window has fewer than 2,048 calls. With more, RetryAfter is at most a 2,048th of Per too long. In generated
+	// code it is set if the directive has cost= and the limit is an expression.
 	Amounts bool
 	// Per is the window, in whole microseconds, at most 3660 days. A rule has either Per or Cron. With a Per of a minute, a permit that was
 	// taken at 12:00:05 is back at 12:01:05, if the Algorithm is SlidingWindow. For
@@ -46,16 +51,16 @@ type Rule struct {
 	// Burst is the capacity of a TokenBucket, in permits; 0 means Limit. At most 10,000,000, and an empty bucket must fill within a hundred
 	// years. With a Limit of 60 a minute and a Burst of 10, ten calls pass at once after a pause, and then one a second.
 	Burst int64
-	// Prepay lets a call take more than a TokenBucket or LeakyBucket holds: the next call waits until that debt is paid. A debt lasts at most
-	// 24 hours, or the time of one permit if that is longer. A call that costs more fails with a [NeverAdmissibleError]. At one permit a second
-	// and a Burst of 1, a call of 5 permits passes at once, and the next call 5 seconds later.
+	// Prepay lets a call take more than a TokenBucket or LeakyBucket holds: the next call waits until that debt is paid. A debt lasts at
+	// most 24 hours, or the time of one permit if that is longer. A call that costs more fails with a [NeverAdmissibleError]. At one permit
+	// a second and a Burst of 1, a call of 5 permits passes at once, and the next call 5 seconds later.
 	Prepay bool
 	// Warmup is how long the rate of an idle TokenBucket takes to rise from a third of Limit to Limit, as in Guava's SmoothWarmingUp.
 	// Such a bucket has no burst, and its calls are prepaid. At most 24 hours. With a Limit of 300 a second and a Warmup of 10 seconds, calls
 	// pass at 100 a second after a pause, and at 300 a second after 10 more seconds.
 	Warmup time.Duration
-	// Slices is how many slices a SlidingCounter's window has; 0 means 60. At most 10,000. With 60 slices of a minute, permits come back up to a
-	// second later than in a SlidingWindow.
+	// Slices is how many slices a SlidingCounter's window has; 0 means 60. At most 10,000. With 60 slices of a minute, permits come back up
+	// to a second later than in a SlidingWindow.
 	Slices int64
 	// Distinct is the directive's template of the members that are counted instead of calls. A request names its Member. The first call
 	// of a member costs one permit. Its further calls cost nothing until the first has left the window or is given back. Distinct goes with
@@ -63,8 +68,8 @@ type Rule struct {
 	Distinct string
 	// Wait is how long a call may wait for its permits instead of being refused at once; up to 3660 days. It is for generated wrappers:
 	// requests wait in [Limiter.Wait], whatever their rules say. It does not go with SlidingCounter. If any rule of a call has Distinct,
-	// the call does not wait. With a Wait of 2 seconds, a call whose permits come back in 1.5 seconds sleeps, and one whose permits come back in
-	// 3 seconds is refused at once.
+	// the call does not wait. With a Wait of 2 seconds, a call whose permits come back in 1.5 seconds sleeps, and one whose permits come
+	// back in 3 seconds is refused at once.
 	Wait time.Duration
 	// Queue bounds how many permits all calls that wait for a bucket may need together. If each call costs 1, it bounds how many calls may
 	// wait. 0 means no bound. A rule for a method needs Wait, too; a rule for requests does not. Queue does not go with Prepay or Warmup. With
@@ -75,29 +80,34 @@ type Rule struct {
 	Block time.Duration
 	// BlockMax makes blocks longer: each block that begins within a day of the last one's end is twice as long as that one, up to BlockMax. It
 	// is longer than Block, and at most 30 days. 0 means that all blocks have the same length. The directive for a Block of 10m and a
-	// BlockMax of 24h is block=10m..24h.
+	// BlockMax of 24h is block=10m..24h: the blocks last for 10, 20 and 40 minutes, and so on up to a day.
 	BlockMax time.Duration
-	// Pausable gives each count a marker beside it for pauses: see [Limiter.Pause]. A pause then holds from the moment at which it is stored,
-	// not within two seconds. Decisions under the rule read the marker, so they take a little longer, and they are neither combined nor
-	// remembered. In generated code it is set if the directive has pause=. It does not go with Cron, Lease, shadow or trigger mode.
+	// Pausable gives each count a marker beside it for pauses: see [Limiter.Pause]. A pause then holds from the moment at which it is
+	// stored, not within two seconds. Decisions under the rule read the marker, so they take a little longer, and they are neither combined
+	// nor remembered. In generated code it is set if the directive has pause=. It does not go with Cron, Lease, shadow or trigger mode.
+	// After a pause of 30 seconds that was stored at 12:00:00, no call of the key is admitted until 12:00:30, in any process.
 	Pausable bool
-	// Mode is what happens when the rule refuses a call; ModeEnforce by default.
+	// Mode is what happens when the rule refuses a call; ModeEnforce by default. With a Limit of 10, the eleventh call of a window is
+	// refused. In ModeShadow it passes, and observers see a refusal. In ModeTrigger it passes as well, and the tenth call was a [Trigger].
 	Mode Mode
-	// Scope is who shares the counts; ScopeFleet by default.
+	// Scope is who shares the counts; ScopeFleet by default. With a Limit of 10, three processes admit 10 permits together, and 30 in
+	// ScopeInstance.
 	Scope Scope
 	// Refund is when a call gives its permits back; RefundNever by default. It is for generated wrappers: for requests, use
-	// [Decision.Refund].
+	// [Decision.Refund]. With RefundError, a call with a cost of 3 that returns an error gives 3 permits back.
 	Refund Refund
-	// OnError is what to do while the store fails; the default is the limiter's policy.
+	// OnError is what to do while the store fails; the default is the limiter's policy. With FailLocalShare(3) and a Limit of 9, each process
+	// admits 3 permits meanwhile.
 	OnError FailurePolicy
 	// Lease lets a process take permits ahead and hand them out itself. It is how long the process may keep them; at most a minute. 0 means
 	// no lease. Package redisstore does so for calls whose rules have the same Lease and the same cost; other stores ignore it. It goes with
 	// SlidingWindow, FixedWindow, Calendar and TokenBucket without further options. With a Lease of 200 milliseconds, a process that has 1,000
 	// calls a second for a key asks the server about five times a second.
 	Lease time.Duration
-	// Hash is whether [WithSubjectHash] applies to the rule, as it does by default.
+	// Hash is whether [WithSubjectHash] applies to the rule, as it does by default. With HashNever, errors and events show the key
+	// "13800138000" and not 22 characters of a hash.
 	Hash Hash
-	// Message is what a refused caller is told; "" is "Too many requests.".
+	// Message is what a refused caller is told, such as "One code a minute."; "" is "Too many requests.".
 	Message string
 
 	// raised says that an override raised the Limit above 10,000. The rule keeps the time of each permit nevertheless.
@@ -126,7 +136,7 @@ func (r Rule) Window() string {
 	switch {
 	case r.Warmup > 0:
 		window += ":" + period.Format(r.Warmup)
-	case r.takes("slices"):
+	case r.accepts("slices"):
 		window += ":" + strconv.FormatInt(r.sliceCount(), 10)
 	}
 	if r.Distinct != "" {

@@ -10,25 +10,25 @@ import (
 
 // ruling is what a call asks one rule, and with its claim what the rule answers. Outcomes, violations, quotas and triggers are made from it.
 type ruling struct {
-	rule      *prepared
-	index     int // among the rules of the method, or among the requests
-	subject   string
-	cost      int64
-	limit     int64
-	wait      time.Duration // how long the rule may delay the call
-	blockLeft time.Duration // how long the subject is still blocked
-	pauseLeft time.Duration // how long a setting still pauses the subject
-	asked     int           // the index of the rule's claim in the call; notAsked because the limit is 0 or the subject is blocked
-	neverFits bool          // the rule, in shadow mode, can never admit the cost
+	rule       *preparedRule
+	index      int // among the rules of the method, or among the requests
+	subject    string
+	cost       int64
+	limit      int64
+	wait       time.Duration // how long the rule may delay the call
+	blockLeft  time.Duration // how long the subject is still blocked
+	pauseLeft  time.Duration // how long a setting still pauses the subject
+	claimIndex int           // of the rule's claim among those of the call; noClaim if the limit is 0 or the subject is blocked
+	neverFits  bool          // the rule, in shadow mode, can never admit the cost
 }
 
-const notAsked = -1
+const noClaim = -1
 
-// isAsked reports whether a store decides the rule.
-func (r *ruling) isAsked() bool { return r.asked >= 0 }
+// hasClaim reports whether a store decides the rule.
+func (r *ruling) hasClaim() bool { return r.claimIndex >= 0 }
 
 // claim returns the claim of a rule that a store decides.
-func (c *call) claim(r *ruling) *engine.Claim { return &c.asked.Claims[r.asked] }
+func (c *call) claim(r *ruling) *engine.Claim { return &c.Claims[r.claimIndex] }
 
 // fill sets in a claim of the rule what the call asks for, after it has waited.
 func (r *ruling) fill(claim *engine.Claim, waited time.Duration) {
@@ -49,44 +49,45 @@ func (r *ruling) permits() int64 {
 	return r.cost
 }
 
-// noteHold makes a pause or a block the source of a refusal that it decided.
-func (c *call) noteHold() {
-	if c.asked.PausedUntil() > 0 {
+// setSource makes a pause or a block the source of the refusal that it decided.
+func (c *call) setSource() {
+	if c.PausedUntil() > 0 {
 		c.verdict.Source = engine.SourcePause
 	}
-	for i := range c.asked.Claims {
-		if claim := &c.asked.Claims[i]; claim.Blocked && claim.Mode == engine.Enforce {
+	for i := range c.Claims {
+		if claim := &c.Claims[i]; claim.Blocked && claim.Mode == engine.Enforce {
 			c.verdict.Source = engine.SourceBlock
 		}
 	}
 }
 
 // never reports whether the rule refuses every such call.
-func (r *ruling) never() bool { return !r.isAsked() && r.blockLeft == 0 || r.neverFits }
+func (r *ruling) never() bool { return !r.hasClaim() && r.blockLeft == 0 || r.neverFits }
 
-// retry returns how long it takes until the rule would admit the call. It is 0 if the rule admits the call now, never will, or cannot know when.
+// retry returns how long it takes until the rule would admit the call. It is 0 if the rule admits the call now, never will, or cannot know
+// when.
 func (c *call) retry(r *ruling) time.Duration {
-	if !r.isAsked() || r.neverFits || c.isFull(r) || c.lacksRate(r) {
+	if !r.hasClaim() || r.neverFits || c.isBusy(r) || c.lacksRate(r) {
 		return r.blockLeft
 	}
 	return max(0, time.Duration(c.claim(r).Earliest-c.verdict.Now)*time.Microsecond)
 }
 
-// isFull reports whether a rule that is asked refuses a call because of others that run. Nobody knows when these end.
-func (c *call) isFull(r *ruling) bool { return r.rule.row().Releases && c.claim(r).Paused == 0 }
+// isBusy reports whether a rule refuses a call because others run. Nobody knows when these end.
+func (c *call) isBusy(r *ruling) bool { return r.rule.row().Releases && c.claim(r).Paused == 0 }
 
 // outcome returns the answer of one rule.
 func (c *call) outcome(r *ruling) Outcome {
 	o := r.rule.outcome(r.subject, r.limit)
 	o.Cost = r.cost
-	if r.isAsked() {
+	if r.hasClaim() {
 		claim := c.claim(r)
 		o.Limit = claim.Limit
-		if c.refusedHere() || !claim.Refused { // refusedHere: no store was asked
+		if c.refusedHere() || !claim.Refused { // refusedHere: no store has answered
 			return o
 		}
 		o.Remaining = claim.Room
-		if c.isFull(r) {
+		if c.isBusy(r) {
 			o.Remaining, o.Running = max(0, min(claim.Room, r.cost-1)), claim.Limit-claim.Room
 		}
 	}
@@ -142,9 +143,9 @@ func (c *call) quotas() []Quota {
 	for i := range c.rulings {
 		r := &c.rulings[i]
 		q := Quota{
-			Rule: r.rule.shown, Window: r.rule.window, Key: key.Shown(r.subject), Limit: r.limit, Reset: r.blockLeft, policy: c.policy(r),
+			Rule: r.rule.label, Window: r.rule.window, Key: key.Shown(r.subject), Limit: r.limit, Reset: r.blockLeft, policy: c.policy(r),
 		}
-		if r.isAsked() {
+		if r.hasClaim() {
 			claim := c.claim(r)
 			if c.refusedHere() || claim.By == engine.ByNobody {
 				continue
@@ -164,7 +165,7 @@ func (c *call) quotas() []Quota {
 }
 
 // lacksLimit reports whether a peek goes by the highest limit because calls bring their own.
-func (c *call) lacksLimit(r *ruling) bool { return c.asked.Peek && r.rule.Computed }
+func (c *call) lacksLimit(r *ruling) bool { return c.Peek && r.rule.Computed }
 
 // lacksRate reports whether r is a bucket that lacks its limit, so nobody knows when it will be full.
 func (c *call) lacksRate(r *ruling) bool {
@@ -177,7 +178,7 @@ func (c *call) policy(r *ruling) policy {
 	if !r.rule.row().Releases {
 		p.window = r.rule.Per
 	}
-	if !r.isAsked() {
+	if !r.hasClaim() {
 		return p
 	}
 	p.quota = c.claim(r).Limit

@@ -12,7 +12,7 @@ import (
 )
 
 // inForce returns what a rule is for a subject, as the overrides in force make it, and how long the subject is still blocked and paused.
-func (l *Limiter) inForce(rule *prepared, subject string) (_ *prepared, blockLeft, pauseLeft time.Duration) {
+func (l *Limiter) inForce(rule *preparedRule, subject string) (_ *preparedRule, blockLeft, pauseLeft time.Duration) {
 	in := l.own.over(l.fleet)
 	if in == nil {
 		return rule, 0, 0
@@ -21,7 +21,7 @@ func (l *Limiter) inForce(rule *prepared, subject string) (_ *prepared, blockLef
 }
 
 // applying is inForce for settings that may be about the rule.
-func (l *Limiter) applying(rule *prepared, subject string, in *fleet.InForce) (_ *prepared, blockLeft, pauseLeft time.Duration) {
+func (l *Limiter) applying(rule *preparedRule, subject string, in *fleet.InForce) (_ *preparedRule, blockLeft, pauseLeft time.Duration) {
 	of := rule.settingsIn(in)
 	if of == nil {
 		return rule, 0, 0
@@ -40,7 +40,7 @@ func (l *Limiter) applying(rule *prepared, subject string, in *fleet.InForce) (_
 }
 
 // pauseLeft returns how long a setting still pauses a subject of a rule.
-func (l *Limiter) pauseLeft(rule *prepared, subject string) time.Duration {
+func (l *Limiter) pauseLeft(rule *preparedRule, subject string) time.Duration {
 	if of := rule.settingsIn(l.own.over(l.fleet)); of != nil {
 		if k := of.OfKey(subject); k != nil {
 			return l.left(k.Pause)
@@ -77,7 +77,7 @@ type found struct {
 }
 
 // settingsIn returns the settings of the rule, or nil. It remembers them, because finding a rule by its name takes as long as all else.
-func (p *prepared) settingsIn(in *fleet.InForce) *fleet.OfRule {
+func (p *preparedRule) settingsIn(in *fleet.InForce) *fleet.OfRule {
 	if in == nil {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (o *ownSettings) change(f *fleet.Fleet, do func(settings map[string]*fleet.
 
 // overridden is a rule with overrides applied, or the error that says why the rule cannot have them.
 type overridden struct {
-	rule *prepared
+	rule *preparedRule
 	err  error
 }
 
@@ -152,7 +152,7 @@ type overridden struct {
 const maxApplied = 16
 
 // applied returns the rule with the override for its key and that for all keys applied. Either may be nil.
-func (l *Limiter) applied(rule *prepared, own, all *fleet.Setting) *prepared {
+func (l *Limiter) applied(rule *preparedRule, own, all *fleet.Setting) *preparedRule {
 	by, under := own, all
 	if own == nil {
 		by, under = all, nil
@@ -176,7 +176,7 @@ func (l *Limiter) applied(rule *prepared, own, all *fleet.Setting) *prepared {
 }
 
 // or returns the overridden rule, or the given one if it cannot have the override.
-func (o *overridden) or(rule *prepared) *prepared {
+func (o *overridden) or(rule *preparedRule) *preparedRule {
 	if o.err != nil {
 		return rule
 	}
@@ -184,14 +184,14 @@ func (o *overridden) or(rule *prepared) *prepared {
 }
 
 // change applies overrides to a rule, and prepares the result.
-func (l *Limiter) change(rule *prepared, own, all *fleet.Setting) (*prepared, error) {
+func (l *Limiter) change(rule *preparedRule, own, all *fleet.Setting) (*preparedRule, error) {
 	v, err := overrideOf(own).or(overrideOf(all))
 	if err != nil {
 		return nil, err
 	}
 	changed := v.apply(rule.Rule)
 	window := changed.Window()
-	p, err := changed.prepareAs(rule.shown, window, window+strings.TrimPrefix(rule.tag, rule.window))
+	p, err := changed.prepareAs(rule.label, window, window+strings.TrimPrefix(rule.tag, rule.window))
 	if err != nil {
 		return nil, err
 	}

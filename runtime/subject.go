@@ -14,7 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
-func init() { bridge.Hashed = hashed }
+func init() { bridge.HashOf = hashOf }
 
 // Hash is whether [WithSubjectHash] applies to a rule.
 type Hash uint8
@@ -93,8 +93,8 @@ func (l *Limiter) subject(rule *Rule, text string) string {
 	return key.Subject(l.hidden(rule, text))
 }
 
-// hashed returns the hash of a text for the message of the refusal err. It reports false if the limiter does not hash subjects.
-func hashed(err error, text string) (string, bool) {
+// hashOf returns the hash of a text for the message of the refusal err. It reports false if the limiter does not hash subjects.
+func hashOf(err error, text string) (string, bool) {
 	refusal, ok := err.(*TooManyRequestsError)
 	if !ok || refusal.hasher == nil {
 		return "", false

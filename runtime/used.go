@@ -29,12 +29,12 @@ const (
 	usedChecks = 5 * time.Second // how long checking may take
 )
 
-// used are the rules that a limiter uses. It tells them to its fleet.
-type used struct {
+// usedRules are the rules that a limiter uses. It tells them to its fleet.
+type usedRules struct {
 	number uint64      // of the limiter
 	warned atomic.Bool // that the store is not ready for these rules was logged
 	mu     sync.Mutex
-	known  map[ruleID]*prepared
+	byID   map[ruleID]*preparedRule
 	due    bool // the permissions will be checked
 }
 
@@ -44,34 +44,34 @@ type ruleID struct {
 	scope     Scope
 }
 
-func (p *prepared) id() ruleID { return ruleID{p.Name, p.tag, p.Scope} }
+func (p *preparedRule) id() ruleID { return ruleID{p.Name, p.tag, p.Scope} }
 
 var limiterNumbers atomic.Uint64
 
-func (u *used) start() { u.number, u.known = limiterNumbers.Add(1), map[ruleID]*prepared{} }
+func (u *usedRules) start() { u.number, u.byID = limiterNumbers.Add(1), map[ruleID]*preparedRule{} }
 
 // uses reports whether a call has noted a rule as used. If two limiters share a slot, one of them may have to note the rule again.
-func (l *Limiter) uses(rule *prepared) bool {
-	return rule.usedBy[l.used.number%usedSlots].Load() == l.used.number
+func (l *Limiter) uses(rule *preparedRule) bool {
+	return rule.usedBy[l.rules.number%usedSlots].Load() == l.rules.number
 }
 
 // use notes that a rule is used by a call.
-func (l *Limiter) use(rule *prepared) {
+func (l *Limiter) use(rule *preparedRule) {
 	if !l.uses(rule) {
-		rule.usedBy[l.used.number%usedSlots].Store(l.used.number)
+		rule.usedBy[l.rules.number%usedSlots].Store(l.rules.number)
 		l.note(rule)
 	}
 }
 
 // note notes that a rule is used, or will be.
-func (l *Limiter) note(rule *prepared) {
-	u := &l.used
+func (l *Limiter) note(rule *preparedRule) {
+	u := &l.rules
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if _, found := u.known[rule.id()]; found || len(u.known) >= maxUsed {
+	if _, found := u.byID[rule.id()]; found || len(u.byID) >= maxUsed {
 		return
 	}
-	u.known[rule.id()] = rule
+	u.byID[rule.id()] = rule
 	if rule.Scope == ScopeInstance {
 		return
 	}
@@ -87,24 +87,24 @@ func (l *Limiter) note(rule *prepared) {
 func (l *Limiter) checkUsed() {
 	ctx, cancel := context.WithTimeout(context.Background(), usedChecks)
 	defer cancel()
-	l.used.mu.Lock()
-	l.used.due = false
-	l.used.mu.Unlock()
-	err := l.store.Ping(ctx, l.prefix, l.used.numbers())
-	if err != nil && !errors.Is(err, engine.ErrClosed) && !l.used.warned.Swap(true) {
+	l.rules.mu.Lock()
+	l.rules.due = false
+	l.rules.mu.Unlock()
+	err := l.store.Ping(ctx, l.prefix, l.rules.numbers())
+	if err != nil && !errors.Is(err, engine.ErrClosed) && !l.rules.warned.Swap(true) {
 		l.logger.Warn("the rate limit store is not ready for all rules in use", "err", oneLine(err.Error()))
 	}
 }
 
 // all returns the rules that the limiter uses.
-func (u *used) all() []*prepared {
+func (u *usedRules) all() []*preparedRule {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.Collect(maps.Values(u.known))
+	return slices.Collect(maps.Values(u.byID))
 }
 
 // numbers returns the rules that the store decides.
-func (u *used) numbers() (all []*engine.Rule) {
+func (u *usedRules) numbers() (all []*engine.Rule) {
 	for _, rule := range u.all() {
 		if rule.Scope != ScopeInstance {
 			all = append(all, rule.numbers)
@@ -114,15 +114,15 @@ func (u *used) numbers() (all []*engine.Rule) {
 }
 
 // knows reports whether the limiter uses a rule.
-func (u *used) knows(rule *prepared) bool {
+func (u *usedRules) knows(rule *preparedRule) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	_, known := u.known[rule.id()]
+	_, known := u.byID[rule.id()]
 	return known
 }
 
 // named returns a rule of a name that the limiter uses, or one with that name alone.
-func (u *used) named(name string) *Rule {
+func (u *usedRules) named(name string) *Rule {
 	for _, rule := range u.all() {
 		if rule.Name == name {
 			return &rule.Rule
@@ -209,9 +209,9 @@ type ruleText struct {
 }
 
 // declared returns what the fleet is told of a rule.
-func (p *prepared) declared() fleet.Rule {
+func (p *preparedRule) declared() fleet.Rule {
 	used := usedText{ruleText(p.Rule), p.unnamed}
-	used.Name = p.shown
+	used.Name = p.label
 	text, _ := json.Marshal(used) // texts and numbers: it never fails
 	return fleet.Rule{Name: p.Name, Tag: p.tag, Unnamed: p.unnamed, Text: string(text)}
 }

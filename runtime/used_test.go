@@ -187,7 +187,7 @@ func TestLimitersShareARule(t *testing.T) {
 		l.use(rule)
 	}
 	for i, l := range limiters {
-		if rule.usedBy[l.used.number%usedSlots].Load() != l.used.number {
+		if rule.usedBy[l.rules.number%usedSlots].Load() != l.rules.number {
 			t.Errorf("limiter %d would note the rule again", i)
 		}
 		if rules, err := l.Rules(t.Context()); err != nil || len(rules) != 1 || rules[0].Limits[100] != 1 {

@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// decideInTime asks the stores, and sleeps until the call's place. If no place can be kept for the call, decideInTime waits for the next moment
-// at which the call may be admitted, and asks again. At that moment permits come back by time, a pause ends, or others release permits.
+// decideInTime asks the stores, and sleeps until the call's place. If no place can be kept for the call, decideInTime waits for the next
+// moment at which the call may be admitted, and asks again. At that moment permits come back by time, a pause ends, or others release
+// permits.
 func (c *call) decideInTime(ctx context.Context) error {
-	mayWait := c.waits && c.limitWaits(ctx)
-	defer func() { c.spot.Leave() }() // the spot may change until then, or be nil
+	mayWait := c.waits && c.keepDeadline(ctx)
+	defer func() { c.waiter.Leave() }() // the waiter may change until then, or be nil
 	for {
 		if mayWait {
 			if err := c.awaitTurn(ctx); err != nil {
@@ -20,57 +21,57 @@ func (c *call) decideInTime(ctx context.Context) error {
 			}
 		}
 		err := c.askStores(ctx)
-		if err != nil || !mayWait || c.verdict.At <= c.verdict.Now || c.asked.Peek {
+		if err != nil || !mayWait || c.verdict.At <= c.verdict.Now || c.Peek {
 			return err
 		}
-		if goes, err := c.rest(ctx); goes || err != nil {
+		if goes, err := c.awaitNext(ctx); goes || err != nil {
 			return err
 		}
-		c.claimAgain()
+		c.refillClaims()
 	}
 }
 
-// askStores asks the stores once, unless a setting pauses a subject of the call. If others wait for permits before the call, it charges nothing
+// askStores asks the stores once, unless a setting pauses a subject of the call. If others came first and wait for permits, it charges nothing
 // and only asks what the other rules say.
 func (c *call) askStores(ctx context.Context) error {
-	before := c.othersBefore()
+	awaited := c.awaitedRule()
 	if c.paused {
 		c.pauseHere()
 	} else {
-		report := c.asked.Report
-		c.asked.Refused, c.asked.Report = before != nil, report || before != nil
-		v, err := c.limiter.decider.Decide(ctx, &c.asked)
-		c.asked.Refused, c.asked.Report = false, report
+		report := c.Report
+		c.Refused, c.Report = awaited != nil, report || awaited != nil
+		v, err := c.limiter.decider.Decide(ctx, &c.Call)
+		c.Refused, c.Report = false, report
 		if c.verdict = v; err != nil {
 			return storeError(ctx, c.method, err)
 		}
 	}
-	c.full = c.fullRule(before)
-	if !c.verdict.Admitted && (c.asked.Peek || !c.asked.AskAgain(c.verdict)) {
+	c.busy = c.busyRule(awaited)
+	if !c.verdict.Admitted && (c.Peek || !c.AskAgain(c.verdict)) {
 		c.verdict.At = 0
-		c.noteHold()
+		c.setSource()
 	}
 	return nil
 }
 
-// rest lets a call sleep that is not admitted now, or puts it into the line in which it holds. It reports whether the call may go then, or has to
-// ask again.
-func (c *call) rest(ctx context.Context) (goes bool, err error) {
+// awaitNext lets a call sleep that is not admitted now, or puts it into the line in which it holds. It reports whether the call may go
+// then, or has to ask again.
+func (c *call) awaitNext(ctx context.Context) (goes bool, err error) {
 	v, now := c.verdict, c.limiter.store.Time()
 	if c.began.IsZero() {
 		c.began = now
 	}
 	d := max(time.Duration(v.At-v.Now)*time.Microsecond, shortestSleep)
-	switch paused := c.asked.PausedUntil(); {
+	switch paused := c.PausedUntil(); {
 	case v.Admitted:
 		return c.awaitPlace(ctx)
 	case paused > 0:
-		c.full = nil
+		c.busy = nil
 		c.hold(now.Add(min(max(time.Duration(paused-v.Now)*time.Microsecond, shortestSleep), pollPause)))
-	case c.full != nil:
+	case c.busy != nil:
 		c.hold(now.Add(d))
 	default:
-		c.stand()
+		c.lineUp()
 		_, err = c.sleep(ctx, d, false)
 	}
 	return false, err
@@ -79,15 +80,15 @@ func (c *call) rest(ctx context.Context) (goes bool, err error) {
 // shortestSleep is the least time that a call sleeps before it asks again.
 const shortestSleep = 100 * time.Microsecond
 
-// claimAgain prepares the claims for being decided again, after the call has waited.
-func (c *call) claimAgain() {
+// refillClaims prepares the claims for being decided again, after the call has waited.
+func (c *call) refillClaims() {
 	hasWaited := !c.began.IsZero()
 	if hasWaited {
 		c.waited, c.paused = c.limiter.store.Time().Sub(c.began), false
 	}
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if !r.isAsked() {
+		if !r.hasClaim() {
 			continue
 		}
 		r.fill(c.claim(r), c.waited)
@@ -98,9 +99,9 @@ func (c *call) claimAgain() {
 	}
 }
 
-// limitWaits keeps the call from waiting beyond the deadline of ctx. If a rule has Distinct, the call does not wait at all: a member that
-// costs nothing now may cost a permit after the wait. limitWaits reports whether the call may still wait.
-func (c *call) limitWaits(ctx context.Context) bool {
+// keepDeadline keeps the call from waiting beyond the deadline of ctx. If a rule has Distinct, the call does not wait at all: a member that
+// costs nothing now may cost a permit after the wait. keepDeadline reports whether the call may still wait.
+func (c *call) keepDeadline(ctx context.Context) bool {
 	hasMembers := slices.ContainsFunc(c.rulings, func(r ruling) bool { return r.rule.Distinct != "" })
 	deadline, ok := ctx.Deadline()
 	if !ok && !hasMembers {
@@ -113,7 +114,7 @@ func (c *call) limitWaits(ctx context.Context) bool {
 	for i := range c.rulings {
 		c.rulings[i].wait = min(c.rulings[i].wait, left)
 	}
-	c.claimAgain()
+	c.refillClaims()
 	return left > 0
 }
 
@@ -122,7 +123,7 @@ func (c *call) limitWaits(ctx context.Context) bool {
 func (c *call) awaitPlace(ctx context.Context) (goes bool, err error) {
 	wait := time.Duration(c.verdict.At-c.verdict.Now) * time.Microsecond
 	c.waited += wait
-	c.stand()
+	c.lineUp()
 	for due := c.limiter.store.Time().Add(wait); ; {
 		woken, err := c.sleep(ctx, due.Sub(c.limiter.store.Time()), true)
 		if err != nil {
@@ -147,14 +148,14 @@ func (c *call) awaitPlace(ctx context.Context) (goes bool, err error) {
 func (c *call) giveBack(ctx context.Context) error {
 	back, cancel := afterCall(ctx)
 	defer cancel()
-	for i := range c.asked.Claims {
-		c.asked.Claims[i].Delta = -c.asked.Claims[i].Charged
+	for i := range c.Claims {
+		c.Claims[i].Delta = -c.Claims[i].Charged
 	}
-	c.asked.Rollback = true
-	failed := c.limiter.decider.Adjust(back, &c.asked)
-	c.asked.Rollback = false
-	for i := range c.asked.Claims {
-		c.asked.Claims[i].Delta = 0
+	c.Rollback = true
+	failed := c.limiter.decider.Adjust(back, &c.Call)
+	c.Rollback = false
+	for i := range c.Claims {
+		c.Claims[i].Delta = 0
 	}
 	if back.Err() != nil {
 		return nil // the store still gives the place back; a timeout here would look like a deadline of ctx
@@ -168,7 +169,7 @@ func (c *call) sleep(ctx context.Context, d time.Duration, placed bool) (woken b
 		return false, nil
 	}
 	until := c.limiter.store.Time().Add(d)
-	nap, awake := c.spot.Nap(ctx)
+	nap, awake := c.waiter.Nap(ctx)
 	c.limiter.store.Sleep(nap, d, placed)
 	woken = awake()
 	if ctx.Err() == nil || !c.limiter.store.Time().Before(until) { // a sleep that ends right at the deadline counts
@@ -178,8 +179,8 @@ func (c *call) sleep(ctx context.Context, d time.Duration, placed bool) (woken b
 	return woken, contextError(ctx, c.method)
 }
 
-// grace bounds how long a call that is over waits until its permits are given back or settled. A store has a timeout of its own, which is usually
-// shorter.
+// grace bounds how long a call that is over waits until its permits are given back or settled. A store has a timeout of its own, which is
+// usually shorter.
 const grace = time.Second
 
 // afterCall returns a context for giving permits back or settling them, even if ctx has ended: perhaps the call is over because it did.

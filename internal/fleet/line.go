@@ -170,8 +170,8 @@ func (w *Waiter) Hold() {
 	w.hold()
 }
 
-// Stand notes that the call has a place, or asks again at that time.
-func (w *Waiter) Stand(place int64) {
+// SetPlace notes that the call has a place, or asks again at that time.
+func (w *Waiter) SetPlace(place int64) {
 	w.lines.mu.Lock()
 	defer w.lines.mu.Unlock()
 	w.place = place

@@ -58,7 +58,7 @@ func (n *node) do(ctx context.Context, r *request) error {
 		return n.finish(ctx, b, r)
 	}
 	if !r.until.IsZero() {
-		late, cancel := context.WithDeadlineCause(ctx, r.until, n.store.late())
+		late, cancel := context.WithDeadlineCause(ctx, r.until, n.store.lateError())
 		defer cancel()
 		ctx = late
 	}
@@ -123,7 +123,7 @@ func (n *node) start() {
 func (n *node) sendBatch(b *batch) {
 	defer n.end(b)
 	runs := n.open(b)
-	sent := n.store.memory.moment()
+	sentAt := n.store.refusals.moment()
 	if b.done == nil {
 		n.sendRuns(b.ctx, b.until, runs)
 	} else if err := n.store.Guard(func() { n.sendRuns(b.ctx, b.until, runs) }); err != nil {
@@ -135,7 +135,7 @@ func (n *node) sendBatch(b *batch) {
 	defer b.mu.Unlock()
 	for _, r := range runs {
 		r.unpack()
-		r.note(n.store, sent)
+		r.note(n.store, sentAt)
 	}
 	b.answered = true
 	for _, r := range b.requests {
@@ -150,7 +150,7 @@ func (n *node) open(b *batch) []*run {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return n.pack(slices.DeleteFunc(slices.Clone(b.requests), func(r *request) bool {
-		return r.left || b.done != nil && r.recalled(n.store.memory)
+		return r.left || b.done != nil && r.recalled(n.store.refusals)
 	}))
 }
 

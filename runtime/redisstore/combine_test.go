@@ -95,7 +95,7 @@ func drawWhatIsNotJoined(t *rapid.T, call *engine.Call) {
 	case 6:
 		*c = of(prepaid, 2, c.Subject).Claims[0]
 	case 7:
-		if c.Rule.Kind.Takes("wait") && len(call.Claims) == 1 {
+		if c.Rule.Kind.Accepts("wait") && len(call.Claims) == 1 {
 			c.Wait = 1800 * second
 		}
 	}

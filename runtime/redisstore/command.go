@@ -68,7 +68,7 @@ func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 		r.err = probe.Reason(n.store.Client, r.err)
 	}
 	if lost != nil {
-		n.lost(lost.Keys[0].(string))
+		n.noteLoss(lost.Keys[0].(string))
 	}
 }
 
@@ -161,7 +161,7 @@ func (n *node) process(ctx context.Context, client redis.UniversalClient, comman
 	case err := <-answered:
 		return err
 	case <-ctx.Done():
-		return n.store.late()
+		return n.store.lateError()
 	}
 }
 

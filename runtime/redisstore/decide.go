@@ -28,8 +28,8 @@ type request struct {
 // took the permits that it could have had.
 const maxAsks = 5
 
-// late returns the error of a decision that has used up its time. Its server may still decide it.
-func (s *store) late() error {
+// lateError returns the error of a decision that has used up its time. Its server may still decide it.
+func (s *store) lateError() error {
 	return probe.Reason(s.Client, fmt.Errorf("no reply within %v: %w", s.Timeout, os.ErrDeadlineExceeded))
 }
 
@@ -58,7 +58,7 @@ func (s *store) do(ctx context.Context, r *request) error {
 }
 
 // recalled answers a request from a remembered refusal, if there is one.
-func (r *request) recalled(m *remembered) (known bool) {
+func (r *request) recalled(m *refusals) (known bool) {
 	if r.adjust {
 		return false
 	}

@@ -48,7 +48,7 @@ func (r *request) joins() bool {
 		return false
 	}
 	return !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool {
-		return !c.Rule.Kind.Takes("up-to") || c.Cost != 1 || c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Block > 0 || c.Rule.Pausable
+		return !c.Rule.Kind.Accepts("up-to") || c.Cost != 1 || c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Block > 0 || c.Rule.Pausable
 	})
 }
 
@@ -63,16 +63,16 @@ func (j *runCall) share(v engine.Verdict) {
 		}
 		r.verdict, r.err = engine.Verdict{Now: v.Now, At: v.At, Answer: engine.Answer{Admitted: v.Admitted, Damaged: v.Damaged}}, nil
 		for k := range r.call.Claims {
-			c, told := &r.call.Claims[k], j.call.Claims[k]
-			told.Cost, told.Delta = c.Cost, c.Delta
+			c, answer := &r.call.Claims[k], j.call.Claims[k]
+			answer.Cost, answer.Delta = c.Cost, c.Delta
 			if v.Admitted {
-				told.Charged = 1
-				told.Room += v.Taken - n
+				answer.Charged = 1
+				answer.Room += v.Taken - n
 			}
 			if !j.call.Report {
-				told.Room, told.Full = 0, 0
+				answer.Room, answer.Full = 0, 0
 			}
-			*c = told
+			*c = answer
 		}
 	}
 }

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,24 +17,142 @@ var began = time.Now()
 // clock returns the time on this process's monotonic clock.
 func clock() time.Duration { return time.Since(began) }
 
+// leases is a decider that takes permits ahead for calls whose rules have leases, and hands them out itself. So a process with many calls for
+// one subject asks the server a few times a second instead of for each call.
+//
+// For example, the rule has lease=200ms, and the subject used 50 permits in the last 200 ms. Caller A, who is the first, asks the server
+// for 50 permits instead of one. Caller B comes before the reply and waits for it. Then both have one of the 50. Caller C comes 100 ms
+// later and has another one at once. At the end of the 200 ms the 47 that are left go back to the server.
+type leases struct {
+	*store
+	next engine.Decider
+}
+
+// Decide implements engine.Decider.
+func (d *leases) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	l := d.lease(call)
+	if l == nil {
+		return d.next.Decide(ctx, call)
+	}
+	if v, ok := l.hand(call); ok {
+		return v, nil
+	}
+	if !l.fact.isRefused() {
+		if v, answered, err := l.takeAhead(ctx, call); answered {
+			return v, err
+		}
+	}
+	v, err := d.next.Decide(ctx, call)
+	if err == nil && v.Admitted {
+		l.count(call)
+	}
+	return v, err
+}
+
+// leasable reports whether permits for a call may be taken ahead. The call must take the same number from each rule, all on one server.
+func (d *leases) leasable(call *engine.Call) bool {
+	first := &call.Claims[0]
+	if first.Rule.Lease == 0 || call.Peek || call.UpTo || call.Refused {
+		return false
+	}
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		if c.Rule.Lease != first.Rule.Lease || c.Cost != first.Cost || c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Block > 0 || c.Rule.Pausable {
+			return false
+		}
+	}
+	return d.subjects.IsWhole(call)
+}
+
+// lease returns the lease for a call, or nil if no permits are taken ahead for it.
+func (d *leases) lease(call *engine.Call) *lease {
+	if !d.leasable(call) {
+		return nil
+	}
+	f := d.facts.add(call)
+	if f == nil {
+		return nil
+	}
+	if f.lease.Load() == nil {
+		length := time.Duration(call.Claims[0].Rule.Lease) * time.Microsecond
+		f.lease.CompareAndSwap(nil, &lease{of: d, fact: f, length: length, since: clock()})
+	}
+	return f.lease.Load()
+}
+
+// Adjust implements engine.Decider. It adjusts the charge of a call that was admitted with the present permits of a lease, if the change is
+// the same for all rules.
+func (d *leases) Adjust(ctx context.Context, call *engine.Call) error {
+	if call.Claims[0].Dated {
+		if f := d.facts.find(call); f != nil && f.lease.Load().adjust(call) {
+			return nil
+		}
+	}
+	return d.next.Adjust(ctx, call)
+}
+
+// Reset implements engine.Decider.
+func (d *leases) Reset(ctx context.Context, call *engine.Call) (int, error) {
+	defer d.endLeases(call)
+	return d.next.Reset(ctx, call)
+}
+
+// endLeases ends the leases of states that were reset. The permits that are left are given back only to states that were not reset.
+func (d *leases) endLeases(reset *engine.Call) {
+	isReset := func(c engine.Claim) bool {
+		return slices.ContainsFunc(reset.Claims, func(r engine.Claim) bool {
+			return r.Subject == c.Subject && r.Rule.Name == c.Rule.Name && r.Rule.Tag == c.Rule.Tag
+		})
+	}
+	var ended []*lease
+	d.facts.mu.RLock()
+	for _, f := range d.facts.byCall {
+		if l := f.lease.Load(); l != nil && f.call.Prefix == reset.Prefix && slices.ContainsFunc(f.call.Claims, isReset) {
+			ended = append(ended, l)
+		}
+	}
+	d.facts.mu.RUnlock()
+	for _, l := range ended {
+		l.mu.Lock()
+		if taking := l.taking; taking != nil { // these permits may have been asked for before the reset
+			l.mu.Unlock()
+			<-taking
+			l.mu.Lock()
+		}
+		back := l.close()
+		l.mu.Unlock()
+		if back != nil {
+			back.Claims = slices.DeleteFunc(back.Claims, isReset)
+			d.giveBack(back)
+		}
+	}
+}
+
+// giveBack gives back permits that were not used. If that fails, they count as used until their window ends.
+func (d *leases) giveBack(call *engine.Call) {
+	if call != nil && len(call.Claims) > 0 {
+		_ = d.next.Adjust(context.Background(), call)
+	}
+}
+
 // lease holds permits that were taken ahead for calls with the same rules and subjects. Its time begins before the request for it is sent, so
 // it ends here no later than on the server. A lease has at most as many permits as were used in the time of a lease before.
 type lease struct {
-	of     *leased
+	of     *leases
 	fact   *fact
 	length time.Duration
 
-	mu     sync.Mutex
-	left   int64         // permits that are left
-	until  time.Duration // when the permits end; 0 if there are none
-	charge *engine.Call  // the call that took the permits
-	start  int64         // when it took them, by the server's clock
-	sent   time.Duration // when it was sent, by this process's clock
-	taking chan struct{} // closed when the caller who takes new permits is done; nil if there is no such caller
-	timer  *time.Timer   // gives back the permits that are left at the end; nil before the first charge
+	mu      sync.Mutex
+	permits int64         // that are left
+	until   time.Duration // when the permits end; 0 if there are none
+	charge  *engine.Call  // the call that took the permits
+	start   int64         // when it took them, by the server's clock
+	sentAt  time.Duration // when it was sent, by this process's clock
+	taking  chan struct{} // closed when the caller who takes new permits is done; nil if there is no such caller
+	timer   *time.Timer   // gives back the permits that are left at the end; nil before the first charge
 
-	since        time.Duration
-	used, before int64 // permits that were used from since on, and in one length of the lease before since
+	since            time.Duration
+	usage, lastUsage int64 // permits that were used from since on, and in one length of the lease before since
 }
 
 // hand admits a call with permits that were taken ahead, if there are enough.
@@ -45,7 +164,7 @@ func (l *lease) hand(call *engine.Call) (engine.Verdict, bool) {
 
 func (l *lease) handLocked(call *engine.Call) (engine.Verdict, bool) {
 	now, cost := clock(), call.Claims[0].Cost
-	if l.left < cost || now >= l.until {
+	if l.permits < cost || now >= l.until {
 		return engine.Verdict{}, false
 	}
 	v := l.admit(call, now, cost)
@@ -55,17 +174,17 @@ func (l *lease) handLocked(call *engine.Call) (engine.Verdict, bool) {
 
 // admit charges a call to the lease. The lease must be locked.
 func (l *lease) admit(call *engine.Call, now time.Duration, cost int64) engine.Verdict {
-	l.left -= cost
+	l.permits -= cost
 	l.use(now, cost)
 	for i := range call.Claims {
 		c, charge := &call.Claims[i], &l.charge.Claims[i]
 		c.Clear()
 		c.Charged, c.At, c.Dated = cost, charge.At, true
 		if call.Report {
-			c.Room, c.Full = charge.Room+l.left, charge.Full
+			c.Room, c.Full = charge.Room+l.permits, charge.Full
 		}
 	}
-	at := l.start + (now - l.sent).Microseconds()
+	at := l.start + (now - l.sentAt).Microseconds()
 	return engine.Verdict{Now: at, At: at, Answer: engine.Answer{Admitted: true}}
 }
 
@@ -73,19 +192,19 @@ func (l *lease) admit(call *engine.Call, now time.Duration, cost int64) engine.V
 func (l *lease) inUse(now time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.left > 0 || l.taking != nil || now-l.since < 2*l.length
+	return l.permits > 0 || l.taking != nil || now-l.since < 2*l.length
 }
 
 // use counts permits as used.
 func (l *lease) use(now time.Duration, permits int64) {
 	if age := now - l.since; age >= l.length {
-		l.before = l.used
+		l.lastUsage = l.usage
 		if age >= 2*l.length {
-			l.before = 0
+			l.lastUsage = 0
 		}
-		l.used, l.since = 0, now
+		l.usage, l.since = 0, now
 	}
-	l.used += permits
+	l.usage += permits
 }
 
 // count counts the permits of a call that the server admitted without a lease.
@@ -98,12 +217,12 @@ func (l *lease) count(call *engine.Call) {
 // wanted returns how many permits to take ahead next: as many as were used in the last length.
 func (l *lease) wanted(now time.Duration) int64 {
 	l.use(now, 0)
-	return min(max(l.used, l.before), maxAhead)
+	return min(max(l.usage, l.lastUsage), maxAhead)
 }
 
-// take takes permits ahead and admits a call with them, or waits for another caller who is doing so. It reports whether it has an answer for
-// the call. It has none if permits taken ahead would be of no use for other calls, or if others have used them up.
-func (l *lease) take(ctx context.Context, call *engine.Call) (v engine.Verdict, answered bool, err error) {
+// takeAhead takes permits ahead and admits a call with them, or waits for another caller who is doing so. It reports whether it has an
+// answer for the call. It has none if permits taken ahead would be of no use for other calls, or if others have used them up.
+func (l *lease) takeAhead(ctx context.Context, call *engine.Call) (v engine.Verdict, answered bool, err error) {
 	l.mu.Lock()
 	if v, ok := l.handLocked(call); ok { // another caller has just taken permits
 		l.mu.Unlock()
@@ -135,8 +254,8 @@ func (l *lease) take(ctx context.Context, call *engine.Call) (v engine.Verdict, 
 func (l *lease) ask(ctx context.Context, call *engine.Call, ahead int64, back *engine.Call) (engine.Verdict, error) {
 	charge := clone(call)
 	charge.Lease, charge.Ahead, charge.Report, charge.Back = call.Claims[0].Rule.Lease, ahead, true, back
-	sent := clock()
-	defer l.taken()
+	sentAt := clock()
+	defer l.endTaking()
 	v, err := l.of.next.Decide(ctx, charge)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,18 +266,18 @@ func (l *lease) ask(ctx context.Context, call *engine.Call, ahead int64, back *e
 		copy(call.Claims, charge.Claims)
 		return v, nil
 	}
-	l.charge, l.start, l.sent, l.left = charge, v.Now, sent, v.Taken
-	l.until = sent + time.Duration(v.At-l.start)*time.Microsecond
+	l.charge, l.start, l.sentAt, l.permits = charge, v.Now, sentAt, v.Taken
+	l.until = sentAt + time.Duration(v.At-l.start)*time.Microsecond
 	if l.timer == nil {
 		l.timer = time.AfterFunc(l.until-clock(), func() { _ = l.of.Guard(l.end) })
 	} else {
 		l.timer.Reset(l.until - clock())
 	}
-	return l.admit(call, sent, call.Claims[0].Cost), nil
+	return l.admit(call, sentAt, call.Claims[0].Cost), nil
 }
 
-// taken wakes the callers who wait for new permits. It does so also after a panic in a hook of the client.
-func (l *lease) taken() {
+// endTaking wakes the callers who wait for new permits. It does so also after a panic in a hook of the client.
+func (l *lease) endTaking() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	close(l.taking)
@@ -167,8 +286,8 @@ func (l *lease) taken() {
 
 // close ends the lease. It returns an adjustment that gives back the permits that are left, or nil. The lease must be locked.
 func (l *lease) close() *engine.Call {
-	left := l.left
-	l.left, l.until = 0, 0
+	left := l.permits
+	l.permits, l.until = 0, 0
 	if left == 0 {
 		return nil
 	}
@@ -191,8 +310,8 @@ func (l *lease) end() {
 	l.of.giveBack(back)
 }
 
-// adjust adjusts the charge of a call that was admitted with the present permits, if the change is the same for all rules. It reports whether it
-// did.
+// adjust adjusts the charge of a call that was admitted with the present permits, if the change is the same for all rules. It reports
+// whether it did.
 func (l *lease) adjust(call *engine.Call) bool {
 	if l == nil {
 		return false
@@ -200,7 +319,7 @@ func (l *lease) adjust(call *engine.Call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delta := call.Claims[0].Delta
-	if clock() >= l.until || l.left < delta {
+	if clock() >= l.until || l.permits < delta {
 		return false
 	}
 	for i := range call.Claims {
@@ -208,7 +327,7 @@ func (l *lease) adjust(call *engine.Call) bool {
 			return false
 		}
 	}
-	l.left -= delta
+	l.permits -= delta
 	for i := range call.Claims {
 		call.Claims[i].Delta = 0
 	}

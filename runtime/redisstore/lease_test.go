@@ -47,11 +47,11 @@ func handed(t testing.TB, s *store, call engine.Call) (engine.Call, int64) {
 	return call, 0
 }
 
-func leaseOf(s *store, call *engine.Call) *lease { return s.decider.(*leased).lease(call) }
+func leaseOf(s *store, call *engine.Call) *lease { return s.decider.(*leases).lease(call) }
 
 // requireNoLeases waits until nothing is known about calls.
 func requireNoLeases(t testing.TB, s *store) {
-	redistest.Eventually(t, "the end of leases", func() bool { return s.known.size.Load() == 0 })
+	redistest.Eventually(t, "the end of leases", func() bool { return s.facts.size.Load() == 0 })
 }
 
 // inHand returns how many permits a store has taken ahead for a call.
@@ -59,7 +59,7 @@ func inHand(s *store, call engine.Call) int64 {
 	l := leaseOf(s, &call)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.left
+	return l.permits
 }
 
 // scripts returns how many scripts a server has run.
@@ -102,7 +102,7 @@ func TestOneLeaseForAll(t *testing.T) {
 	}
 	l := leaseOf(s, &call)
 	l.mu.Lock()
-	l.left = 0
+	l.permits = 0
 	l.mu.Unlock()
 	before := scripts(server)
 	server.Pause()
@@ -400,12 +400,12 @@ func TestLeaseOfAnotherHash(t *testing.T) {
 	call, _ := handed(t, s, of(leasing(t, long)[0], 1000, "a"))
 	other := *clone(&call)
 	other.Claims[0].Subject, other.Claims[0].Delta = "b", -1
-	known := s.known.find(&call)
-	s.known.mu.Lock()
-	s.known.byCall[hash(&other)] = known
-	s.known.mu.Unlock()
+	known := s.facts.find(&call)
+	s.facts.mu.Lock()
+	s.facts.byCall[hash(&other)] = known
+	s.facts.mu.Unlock()
 	left := inHand(s, call)
-	if leaseOf(s, &other) != nil || s.known.find(&other) != nil || inHand(s, call) != left {
+	if leaseOf(s, &other) != nil || s.facts.find(&other) != nil || inHand(s, call) != left {
 		t.Errorf("the lease serves another call; %d permits in hand, want %d", inHand(s, call), left)
 	}
 }
@@ -425,9 +425,9 @@ func TestLeaseAndChangedLimit(t *testing.T) {
 func TestLeasesAreBounded(t *testing.T) {
 	s, _ := open(t)
 	r := leasing(t, long)[0]
-	for i := range maxKnown + 10 {
+	for i := range maxFacts + 10 {
 		call := of(r, 1000, fmt.Sprint(i))
-		if got := leaseOf(s, &call) != nil; got != (i < maxKnown) {
+		if got := leaseOf(s, &call) != nil; got != (i < maxFacts) {
 			t.Fatalf("call %d has a lease: %t", i, got)
 		}
 	}
@@ -436,7 +436,7 @@ func TestLeasesAreBounded(t *testing.T) {
 			t.Fatalf("got %+v, want that the server admits", v)
 		}
 	}
-	if n := s.known.size.Load(); n != maxKnown {
+	if n := s.facts.size.Load(); n != maxFacts {
 		t.Errorf("there are %d leases", n)
 	}
 }

@@ -94,9 +94,9 @@ func (n *node) set(now int64) { n.ahead.Store(now - time.Now().UnixMicro()) }
 // only once a minute.
 const minReload = 250 * time.Millisecond
 
-// lost notes that the server of a key could not be reached. It makes the client ask for the cluster's layout, because another server may have
+// noteLoss notes that the server of a key could not be reached. It makes the client ask for the cluster's layout, because another server may have
 // taken over.
-func (n *node) lost(key string) {
+func (n *node) noteLoss(key string) {
 	s := n.store
 	last, now := s.reloaded.Load(), time.Now().UnixNano()
 	if !s.Split.Load() || now-last <= int64(minReload) || !s.reloaded.CompareAndSwap(last, now) {

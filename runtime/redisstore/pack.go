@@ -89,10 +89,10 @@ func (j *runCall) fail(err error) {
 }
 
 // note notes which calls of a run were refused, which charges were changed, and whether states were damaged.
-func (r *run) note(s *store, sent moment) {
+func (r *run) note(s *store, sentAt moment) {
 	for _, j := range r.calls {
 		first := j.requests[0]
-		s.memory.hear(first, sent)
+		s.refusals.hear(first, sentAt)
 		if first.err == nil && first.verdict.Damaged {
 			s.TellDamage()
 		}

@@ -146,7 +146,7 @@ func TestPanicWhileALeaseIsTaken(t *testing.T) {
 	call := of(rule, 1e6, "a")
 	l := leaseOf(s, &call)
 	l.mu.Lock()
-	l.left = 0
+	l.permits = 0
 	l.mu.Unlock()
 	f.on.Store(true)
 	if recovered(func() { _ = use() }) == nil {

@@ -103,7 +103,7 @@ func drawCall(t *rapid.T, rules []*engine.Rule) engine.Call {
 		} else {
 			c.Member = rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "member")
 		}
-		if r.Kind.Takes("wait") {
+		if r.Kind.Accepts("wait") {
 			c.Wait = rapid.SampledFrom([]int64{0, 0, 1000, second, 50 * second}).Draw(t, "wait") // within the 64 windows that the script knows
 		}
 		call.Claims = append(call.Claims, c)

@@ -64,9 +64,9 @@ type part struct {
 // Decide implements engine.Decider. After a panic the call may have been admitted, as if its reply were lost.
 func (p *part) Decide(ctx context.Context, call *engine.Call) (v engine.Verdict, err error) {
 	r := request{call: call, until: p.until}
-	sent := clock()
+	sentAt := clock()
 	err = errPanicked
-	defer func() { p.running.decided(call, v, err, sent) }()
+	defer func() { p.renewals.noteDecision(call, v, err, sentAt) }()
 	if err = p.do(ctx, &r); err == nil { // otherwise the batch may still write the request's verdict
 		v = r.verdict
 	}
@@ -88,10 +88,10 @@ func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
 	if len(own.Claims) == 0 {
 		return nil
 	}
-	p.running.ending(&own)
+	p.renewals.startGiveBack(&own)
 	err := p.do(ctx, &request{call: &own, adjust: true, until: p.until})
 	if err == nil {
-		p.running.ended(&own)
+		p.renewals.endGiveBack(&own)
 	} else if untaken(err) {
 		if p.until.IsZero() || time.Now().Before(p.until) {
 			return err

@@ -67,7 +67,7 @@ func Describe(err error, messages ...string) error { return bridge.Describe(err,
 // Shown returns the form in which the message of a refusal shows text, which is part of a key: a hash if the limiter hashes subjects, and
 // otherwise [Printable] of text.
 func Shown(err error, text string) string {
-	if hash, ok := bridge.Hashed(err, text); ok {
+	if hash, ok := bridge.HashOf(err, text); ok {
 		return hash
 	}
 	return Printable(text)

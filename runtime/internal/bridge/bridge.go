@@ -67,8 +67,8 @@ var (
 	Failed func(ctx context.Context, limiter any, method string, err error) error
 	// Describe gives a refusal the message of the rule with the longest delay.
 	Describe func(err error, messages []string) error
-	// Hashed returns the hash of a text for the message of a refusal. It reports false if the limiter does not hash subjects.
-	Hashed func(err error, text string) (hash string, ok bool)
+	// HashOf returns the hash of a text for the message of a refusal. It reports false if the limiter does not hash subjects.
+	HashOf func(err error, text string) (hash string, ok bool)
 	// Numbers returns the engine's form of a ratelimit.Rule. The error is a *ratelimit.RuleError.
 	Numbers func(rule any) (*engine.Rule, error)
 	// View returns a *ratelimit.Limiter through which a console looks at the store of another, and the prefix and the fleet of both.

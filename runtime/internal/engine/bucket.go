@@ -80,8 +80,8 @@ func (c *Claim) needed(n int64) int64 {
 // whole returns when the bucket is full, rounded up.
 func (b *bucket) whole() int64 { return b.full + int64(min(b.parts, 1)) }
 
-// remembered is how long a full bucket is remembered, in microseconds: its limit may have been lowered before it was full.
-const remembered = 1_000_000
+// memory is how long a full bucket is remembered, in microseconds: its limit may have been lowered before it was full.
+const memory = 1_000_000
 
 // at returns the bucket as an ask at the claim's limit finds it. Since last it gained at the lower of the two rates, but while calls wait for
 // their places it gains at the old rate. The number of permits that are missing then stays as it is. A debt of a Prepaid or a Warmup keeps its
@@ -97,7 +97,7 @@ func (b *bucket) at(c *Claim, now int64) bucket {
 func (b *bucket) converted(c *Claim, now int64) bucket {
 	limit := int64(b.limit)
 	from, whole, parts := b.last, b.whole(), int64(0)
-	if c.Limit > limit || whole+remembered <= now {
+	if c.Limit > limit || whole+memory <= now {
 		from = max(from, now)
 	}
 	if c.Rule.Kind.isPrepaid() {
@@ -268,7 +268,7 @@ func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	return true
 }
 
-func (b *bucket) Expiry(*Rule) int64 { return max(b.whole(), b.oldFull) + remembered }
+func (b *bucket) Expiry(*Rule) int64 { return max(b.whole(), b.oldFull) + memory }
 
 func (b *bucket) Size() int64 { return 40 }
 

@@ -7,9 +7,9 @@ import (
 
 // concurrency holds the permits of calls that run, an entry for each call. A call gives its permits back when it ends. Those of a call whose
 // process died end by themselves. Nobody knows before when permits come back.
-type concurrency []running
+type concurrency []runningCall
 
-type running struct {
+type runningCall struct {
 	id      uint64 // see Claim.ID
 	permits int64
 	stop    int64 // when the permits end
@@ -64,19 +64,19 @@ func (s *concurrency) Charge(c *Claim, n, now int64) {
 	if c.Kept {
 		stop = never
 	}
-	*s = append(s.others(c.ID, now), running{c.ID, n, stop})
+	*s = append(s.others(c.ID, now), runningCall{c.ID, n, stop})
 }
 
 // GiveBack gives all permits of the claim back.
 func (s *concurrency) GiveBack(c *Claim, _, now int64, _ bool) {
-	if slices.ContainsFunc(*s, func(r running) bool { return r.id == c.ID }) {
+	if slices.ContainsFunc(*s, func(r runningCall) bool { return r.id == c.ID }) {
 		*s = s.others(c.ID, now)
 	}
 }
 
 // others returns the entries of other calls whose permits have not ended. It changes s.
 func (s *concurrency) others(id uint64, now int64) concurrency {
-	return slices.DeleteFunc(*s, func(r running) bool { return r.id == id || r.stop <= now })
+	return slices.DeleteFunc(*s, func(r runningCall) bool { return r.id == id || r.stop <= now })
 }
 
 func (s concurrency) Expiry(*Rule) int64 {

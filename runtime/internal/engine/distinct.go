@@ -8,11 +8,11 @@ import (
 // distinct holds the time at which each member was first admitted, in a sliding or a calendar window. A call of a known member costs nothing.
 // A member is known until its first admission leaves the window.
 type distinct struct {
-	known map[string]int64
-	order []admission // the members of known, oldest admission first
+	members map[string]int64
+	order   []admission // the same members, oldest admission first
 }
 
-func newDistinct(*Rule) State { return &distinct{known: make(map[string]int64)} }
+func newDistinct(*Rule) State { return &distinct{members: make(map[string]int64)} }
 
 // CountsMembers reports whether the kind counts members instead of permits.
 func (k Kind) CountsMembers() bool { return k == Distinct || k == DistinctCalendar }
@@ -45,7 +45,7 @@ func (d *distinct) search(at int64) int {
 }
 
 func (d *distinct) knows(member string, since int64) bool {
-	at, ok := d.known[member]
+	at, ok := d.members[member]
 	return ok && at > since
 }
 
@@ -93,17 +93,17 @@ func (d *distinct) Commit(c *Claim, _, now, _ int64) bool {
 	}
 	gone := d.order[:min(d.search(since), maxRemoved)]
 	for _, a := range gone {
-		delete(d.known, a.member)
+		delete(d.members, a.member)
 	}
 	d.order = d.order[len(gone):]
 	d.remove(c.Member)
-	d.known[c.Member] = now
+	d.members[c.Member] = now
 	d.order = slices.Insert(d.order, d.search(now), admission{c.Member, now})
 	return true
 }
 
 func (d *distinct) remove(member string) {
-	at, ok := d.known[member]
+	at, ok := d.members[member]
 	if !ok {
 		return
 	}
@@ -111,7 +111,7 @@ func (d *distinct) remove(member string) {
 	for d.order[i].member != member {
 		i++
 	}
-	delete(d.known, member)
+	delete(d.members, member)
 	d.order = slices.Delete(d.order, i, i+1)
 }
 
@@ -119,7 +119,7 @@ func (d *distinct) remove(member string) {
 func (d *distinct) Charge(*Claim, int64, int64) {}
 
 func (d *distinct) GiveBack(c *Claim, _, _ int64, _ bool) {
-	if d.known[c.Member] == c.At {
+	if d.members[c.Member] == c.At {
 		d.remove(c.Member)
 	}
 }

@@ -36,7 +36,7 @@ type Row struct {
 	Words     string // what is said instead of "per minute"; "" if permits come back after a window
 	Tag       string // what stands in front of the window in keys: "", or a word and a colon
 	MaxLimit  int64
-	Takes     string        // the arguments of a rule that this kind accepts and some others do not; also up-to and give, for requests
+	Accepts   string        // the arguments of a rule that this kind accepts and some others do not; also up-to and give, for requests
 	IsBucket  bool          // it gains permits all the time, and its claims have a Burst
 	OfOneCall bool          // its claims differ from call to call, by a member or an ID, so no refusal is remembered
 	Releases  bool          // a call releases its permits when it ends: its claims have an ID, and nobody knows when permits come back
@@ -68,63 +68,63 @@ const common = "block refund pause settle give "
 
 var table = [...]Row{
 	SlidingWindow: {
-		Name: "sliding-window", MaxLimit: MaxTimes, Takes: common + "up-to wait distinct lease trigger",
+		Name: "sliding-window", MaxLimit: MaxTimes, Accepts: common + "up-to wait distinct lease trigger",
 		Lua: "sliding_window", state: newSlidingWindow, terms: slidingWindowTerms, most: mostByLimit,
 		Commands: "LINDEX LLEN LPOP LRANGE LREM LSET LTRIM PEXPIREAT RPUSH SET" + ofIntervals,
 	},
 	FixedWindow: {
-		Name: "fixed-window", Tag: "fixed:", MaxLimit: MaxLimit, Takes: common + "up-to wait lease trigger",
+		Name: "fixed-window", Tag: "fixed:", MaxLimit: MaxLimit, Accepts: common + "up-to wait lease trigger",
 		Lua: "window", state: newWindows, terms: periodTerms, most: mostByLimit,
 		Commands: "GET SET SETRANGE",
 	},
 	Calendar: {
 		Name: "calendar", Noun: "calendar window", Which: "which ends at a time of its own",
-		MaxLimit: MaxLimit, Takes: "block refund settle give up-to wait distinct lease trigger",
+		MaxLimit: MaxLimit, Accepts: "block refund settle give up-to wait distinct lease trigger",
 		Lua: "window", state: newWindows, terms: calendarTerms, most: mostByLimit,
 		Commands: "GET SET SETRANGE",
 	},
 	TokenBucket: {
-		Name: "token-bucket", Tag: "bucket:", MaxLimit: MaxBucketLimit, Takes: common + "up-to wait burst prepay warmup queue lease",
+		Name: "token-bucket", Tag: "bucket:", MaxLimit: MaxBucketLimit, Accepts: common + "up-to wait burst prepay warmup queue lease",
 		IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByBurst,
 		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	LeakyBucket: {
-		Name: "leaky-bucket", Tag: "leaky:", MaxLimit: MaxBucketLimit, Takes: common + "up-to wait prepay queue",
+		Name: "leaky-bucket", Tag: "leaky:", MaxLimit: MaxBucketLimit, Accepts: common + "up-to wait prepay queue",
 		IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByBurst,
 		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	SlidingCounter: {
-		Name: "sliding-counter", Tag: "counter:", MaxLimit: MaxLimit, Takes: common + "up-to slices trigger",
+		Name: "sliding-counter", Tag: "counter:", MaxLimit: MaxLimit, Accepts: common + "up-to slices trigger",
 		Lua: "sliding_counter", state: newSlidingCounter, terms: sliceTerms, most: mostByLimit,
 		Commands: "GET GETRANGE PEXPIREAT SET SETRANGE",
 	},
 	Concurrency: {
 		Name: "concurrency", Noun: "concurrency rule", Which: "whose permits come back when calls end", Words: "at the same time",
-		Tag: "concurrency:", MaxLimit: MaxRunning, Takes: "wait hold",
+		Tag: "concurrency:", MaxLimit: MaxRunning, Accepts: "wait hold",
 		Releases: true, OfOneCall: true, Per: time.Minute, MinPer: 3 * time.Second, // permits are renewed once a second
 		Lua: "concurrency", state: newConcurrency, terms: concurrencyTerms, most: mostByLimit,
 		Commands: "GET SET",
 	},
 
 	Amounts: {
-		Name: "amounts", Tag: "amounts:", MaxLimit: MaxAmounts, Takes: common + "up-to wait lease trigger",
+		Name: "amounts", Tag: "amounts:", MaxLimit: MaxAmounts, Accepts: common + "up-to wait lease trigger",
 		Lua: "amounts", state: newAmounts, terms: amountTerms, most: mostByLimit,
 		Commands: "GET GETRANGE PEXPIREAT SET SETRANGE STRLEN",
 	},
 	Prepaid: {
-		Name: "prepaid", Takes: common + "wait", IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByDebt,
+		Name: "prepaid", Accepts: common + "wait", IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByDebt,
 		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	Warmup: {
-		Name: "warmup", Takes: common + "wait", IsBucket: true, Lua: "warmup", state: newWarmup, terms: warmupTerms, most: mostByDebt,
+		Name: "warmup", Accepts: common + "wait", IsBucket: true, Lua: "warmup", state: newWarmup, terms: warmupTerms, most: mostByDebt,
 		Commands: "GET PEXPIREAT SET" + ofIntervals,
 	},
 	Distinct: {
-		Name: "distinct", Takes: "block refund pause trigger", OfOneCall: true, Lua: "distinct", state: newDistinct, terms: distinctTerms, most: mostByLimit,
+		Name: "distinct", Accepts: "block refund pause trigger", OfOneCall: true, Lua: "distinct", state: newDistinct, terms: distinctTerms, most: mostByLimit,
 		Commands: "PEXPIREAT ZADD ZCOUNT ZRANGE ZREM ZREMRANGEBYRANK ZSCORE",
 	},
 	DistinctCalendar: {
-		Name: "distinct-calendar", Takes: "block refund trigger", OfOneCall: true, Lua: "distinct", state: newDistinct, terms: distinctCalendarTerms, most: mostByLimit,
+		Name: "distinct-calendar", Accepts: "block refund trigger", OfOneCall: true, Lua: "distinct", state: newDistinct, terms: distinctCalendarTerms, most: mostByLimit,
 		Commands: "PEXPIREAT ZADD ZCOUNT ZRANGE ZREM ZREMRANGEBYRANK ZSCORE",
 	},
 }
@@ -144,8 +144,8 @@ func Algorithms() []Kind { return Kinds()[:Amounts-1] }
 // Row returns the kind's row of the table.
 func (k Kind) Row() *Row { return &table[k] }
 
-// Takes reports whether the kind accepts an argument of a rule. The argument must be one that only some kinds accept.
-func (k Kind) Takes(argument string) bool { return strings.Contains(table[k].Takes, argument) }
+// Accepts reports whether the kind accepts an argument of a rule. The argument must be one that only some kinds accept.
+func (k Kind) Accepts(argument string) bool { return strings.Contains(table[k].Accepts, argument) }
 
 // Noun returns what errors call a rule of the kind.
 func (k Kind) Noun() string { return cmp.Or(table[k].Noun, table[k].Name) }

@@ -23,7 +23,7 @@ func TestPeekChangesNothing(t *testing.T) {
 				c := Claim{Member: rapid.SampledFrom([]string{"x", "y", "z"}).Draw(r, "member")}
 				c.Limit = rapid.SampledFrom([]int64{1, 3, 5}).Draw(r, "limit")
 				c.Burst, c.Cost = c.Limit, rapid.Int64Range(1, c.Limit).Draw(r, "cost")
-				if kind.Takes("up-to") && kind.Takes("wait") {
+				if kind.Accepts("up-to") && kind.Accepts("wait") {
 					c.Wait = rapid.SampledFrom([]int64{0, 100 * second}).Draw(r, "wait")
 				}
 				before, peeked := s.show(), c

@@ -50,16 +50,16 @@ func (w *windows) find(r *Rule, now, at int64) (int, bool) {
 			continue
 		}
 		if at < x.stop {
-			return i, present || x.takes(r, at)
+			return i, present || x.contains(r, at)
 		}
 		present = false
 	}
 	return len(w.list), false
 }
 
-// takes reports whether a window takes a charge at a time before its stop. A fixed window that would overlap the next one is not opened: the
+// contains reports whether a window takes a charge at a time before its stop. A fixed window that would overlap the next one is not opened: the
 // next one takes the charge, and begins earlier.
-func (w window) takes(r *Rule, at int64) bool {
+func (w window) contains(r *Rule, at int64) bool {
 	return w.start <= at || r.Kind == FixedWindow && w.start < at+r.Per
 }
 
@@ -68,7 +68,7 @@ func (w window) takes(r *Rule, at int64) bool {
 func (w *windows) Earliest(c *Claim, n, now, from int64) int64 {
 	for i, found := w.find(c.Rule, now, from); found && w.list[i].used+n > c.Limit; i++ {
 		from = w.list[i].stop
-		found = i+1 < len(w.list) && w.list[i+1].takes(c.Rule, from)
+		found = i+1 < len(w.list) && w.list[i+1].contains(c.Rule, from)
 	}
 	return from
 }

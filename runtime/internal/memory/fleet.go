@@ -10,20 +10,20 @@ import (
 // fleets are what the limiters of each prefix know in common. The fleet of a store in this process is this process.
 type fleets struct {
 	sync.Mutex
-	known map[string]*fleet.Fleet
+	byPrefix map[string]*fleet.Fleet
 }
 
 // Fleet implements engine.Backend.
 func (s *Store) Fleet(prefix string) *fleet.Fleet {
 	s.fleets.Lock()
 	defer s.fleets.Unlock()
-	f := s.fleets.known[prefix]
+	f := s.fleets.byPrefix[prefix]
 	if f == nil {
 		f = fleet.NewLocal(func() time.Time { return time.UnixMicro(s.clock.now()) }, s.Failure)
-		if s.fleets.known == nil {
-			s.fleets.known = map[string]*fleet.Fleet{}
+		if s.fleets.byPrefix == nil {
+			s.fleets.byPrefix = map[string]*fleet.Fleet{}
 		}
-		s.fleets.known[prefix] = f
+		s.fleets.byPrefix[prefix] = f
 	}
 	return f
 }

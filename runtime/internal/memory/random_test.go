@@ -86,7 +86,7 @@ func (m *model) draw(t *rapid.T) engine.Call {
 	cost := rapid.Int64Range(1, 3).Draw(t, "cost")
 	for _, i := range rapid.SliceOfNDistinct(rapid.IntRange(0, len(m.rules)-1), 1, -1, rapid.ID).Draw(t, "of rules") {
 		c := drawClaim(t, &m.rules[i], cost)
-		call.UpTo = call.UpTo && c.Rule.Kind.Takes("up-to")
+		call.UpTo = call.UpTo && c.Rule.Kind.Accepts("up-to")
 		call.Claims = append(call.Claims, c)
 	}
 	if call.UpTo {
@@ -103,7 +103,7 @@ func drawClaim(t *rapid.T, r *engine.Rule, cost int64) engine.Claim {
 	c.Subject = rapid.SampledFrom([]string{"a", "a", "b", "c", "a longer one that is a text of its own"}).Draw(t, "subject")
 	c.Limit = rapid.SampledFrom([]int64{3, 3, 5, 100}).Draw(t, "limit")
 	c.Burst = rapid.SampledFrom([]int64{c.Limit, 3, 7}).Draw(t, "burst")
-	if r.Kind.Takes("wait") && rapid.Bool().Draw(t, "patient") {
+	if r.Kind.Accepts("wait") && rapid.Bool().Draw(t, "patient") {
 		c.Wait = rapid.SampledFrom([]int64{10, 1500, 100_000}).Draw(t, "wait")
 	}
 	if r.Kind.CountsMembers() {
@@ -112,7 +112,7 @@ func drawClaim(t *rapid.T, r *engine.Rule, cost int64) engine.Claim {
 	if r.Kind == engine.Warmup {
 		c.Burst = 0
 	}
-	if r.Kind.Takes("trigger") && r.Block == 0 {
+	if r.Kind.Accepts("trigger") && r.Block == 0 {
 		c.Mode = engine.Mode(rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "mode"))
 	}
 	if c.Mode != engine.Enforce {

@@ -71,30 +71,30 @@ func (s Split) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, e
 		return whole.Decide(ctx, call)
 	}
 	parts := s.parts(call, all)
-	admitted, taken := !call.Refused, int64(0)
+	admitted, permits := !call.Refused, int64(0)
 	for _, p := range parts {
-		p.prepare(!admitted, taken)
+		p.prepare(!admitted, permits)
 		v, err := p.Decide(ctx, &p.call)
 		if err != nil {
 			return v, errors.Join(err, keep(ctx, parts, 0))
 		}
-		p.verdict, taken = v, v.Taken
+		p.verdict, permits = v, v.Taken
 		admitted = admitted && v.Admitted && (v.At == v.Now || call.Peek)
 	}
 	if !admitted {
 		_ = keep(ctx, parts, 0) // the call is refused even if this fails
-		taken = 0
+		permits = 0
 	} else if call.UpTo && !call.Peek {
-		if err := keep(ctx, parts, taken); err != nil {
+		if err := keep(ctx, parts, permits); err != nil {
 			return engine.Verdict{}, errors.Join(err, keep(ctx, parts, 0))
 		}
 	}
-	return join(call, parts, admitted, taken), nil
+	return join(call, parts, admitted, permits), nil
 }
 
 // prepare makes the part's call one that does not wait, except under rules with a Block: a refusal of a call that could wait would begin the
 // block. An UpTo call asks for no more permits than the parts before took.
-func (p *part) prepare(refused bool, taken int64) {
+func (p *part) prepare(refused bool, permits int64) {
 	p.call.Refused = refused
 	for i := range p.call.Claims {
 		c := &p.call.Claims[i]
@@ -102,8 +102,8 @@ func (p *part) prepare(refused bool, taken int64) {
 		if !p.call.Peek && c.Rule.Block == 0 {
 			c.Wait = min(c.Wait, 0)
 		}
-		if taken > 0 {
-			c.Cost = taken
+		if permits > 0 {
+			c.Cost = permits
 		}
 	}
 }
@@ -145,11 +145,11 @@ func (p *part) keep(ctx context.Context, n int64) error {
 }
 
 // join copies the answers of the parts to the call, and returns their verdict. Its times are by the clock of the last part.
-func join(call *engine.Call, parts []*part, admitted bool, taken int64) engine.Verdict {
+func join(call *engine.Call, parts []*part, admitted bool, permits int64) engine.Verdict {
 	v := parts[len(parts)-1].verdict
-	v.At, v.Admitted, v.Taken = v.Now, admitted, taken
+	v.At, v.Admitted, v.Taken = v.Now, admitted, permits
 	for _, p := range parts {
-		p.tell(call, &v)
+		p.answer(call, &v)
 		call.Failure = cmp.Or(p.call.Failure, call.Failure)
 	}
 	if !admitted && !call.AskAgain(v) {
@@ -158,32 +158,32 @@ func join(call *engine.Call, parts []*part, admitted bool, taken int64) engine.V
 	return v
 }
 
-// tell copies the part's answer to the whole call. It converts times to the clock of the verdict.
-func (p *part) tell(call *engine.Call, v *engine.Verdict) {
+// answer copies the part's answer to the whole call. It converts times to the clock of the verdict.
+func (p *part) answer(call *engine.Call, v *engine.Verdict) {
 	ahead := p.verdict.Now - v.Now
 	v.At = max(v.At, p.verdict.At-ahead)
 	for i, at := range p.index {
-		c, told := &call.Claims[at], p.call.Claims[i]
-		told.Cost, told.Wait, told.Delta = c.Cost, c.Wait, c.Delta
-		if told.Refused && told.Wait > 0 && told.Rule.Block == 0 {
-			if told.Rule.Kind.Row().Releases { // it was asked without its wait, at whose end it is asked again at the latest
-				told.Earliest = min(told.Earliest, p.verdict.Now+told.Wait)
+		c, answer := &call.Claims[at], p.call.Claims[i]
+		answer.Cost, answer.Wait, answer.Delta = c.Cost, c.Wait, c.Delta
+		if answer.Refused && answer.Wait > 0 && answer.Rule.Block == 0 {
+			if answer.Rule.Kind.Row().Releases { // it was asked without its wait, at whose end it is asked again at the latest
+				answer.Earliest = min(answer.Earliest, p.verdict.Now+answer.Wait)
 			}
-			told.Refused = told.Earliest > p.verdict.Now+told.Wait
+			answer.Refused = answer.Earliest > p.verdict.Now+answer.Wait
 		}
-		if told.Earliest > 0 {
-			told.Earliest -= ahead
+		if answer.Earliest > 0 {
+			answer.Earliest -= ahead
 		}
-		if told.Mode == engine.Enforce {
-			v.At = max(v.At, told.Earliest)
+		if answer.Mode == engine.Enforce {
+			v.At = max(v.At, answer.Earliest)
 		}
-		if told.Full > 0 {
-			told.Full -= ahead
+		if answer.Full > 0 {
+			answer.Full -= ahead
 		}
-		if told.Paused > 0 {
-			told.Paused -= ahead
+		if answer.Paused > 0 {
+			answer.Paused -= ahead
 		}
-		*c = told
+		*c = answer
 	}
 }
 

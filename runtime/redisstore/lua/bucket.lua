@@ -11,7 +11,7 @@
 --             before. The bucket may have gained what was charged before cut faster than at the limit of the charge and the present one,
 --             so nothing of that comes back
 --
--- The key expires REMEMBERED after a step of time, the first that ends after x. So under load most calls need not set it again. In layout 1, s
+-- The key expires MEMORY after a step of time, the first that ends after x. So under load most calls need not set it again. In layout 1, s
 -- was when the key expires.
 --
 -- In a claim, a is the period and b is the burst. A call on a prepaid bucket may leave it in debt. The next call waits until the debt is
@@ -20,7 +20,7 @@ local bucket = {}
 
 local LONGEST = 36600 * DAY -- a bucket may take a hundred years to be full
 local MAX_DEBT = DAY -- how long the debt of a charge beyond the limit may last
-local REMEMBERED = 1000000 -- how long a full bucket is remembered: its limit may have been lowered before it was full
+local MEMORY = 1000000 -- how long a full bucket is remembered: its limit may have been lowered before it was full
 local FARTHEST = LONGEST + HORIZON -- a bucket is full again by then
 local NEWEST = 2 -- the newest layout
 local NAMES = { 's', 'x', 'y', 'z', time = 'x', layout = NEWEST }
@@ -83,7 +83,7 @@ bucket.mul_div = mul_div
 -- bucket or a warm-up keeps its time.
 local function adapt(c, now, b)
   local from, x, y, before = b.s, up(b.x, b.y), 0, up(b.x, b.y)
-  if c.limit > b.z or x + REMEMBERED <= now then from = max(from, now) end
+  if c.limit > b.z or x + MEMORY <= now then from = max(from, now) end
   if c.prepaid then
     local stored, rest = divide(c.a, c.burst, b.z)
     from = max(from, b.cut, b.x - stored + (b.y > rest and 1 or 0)) -- the end of its debt, also for an earlier, smaller burst
@@ -175,7 +175,7 @@ bucket.add = add
 local function write(c)
   local x, old_full = c.x, c.old_full
   local changes = old_full > 0 and pack('<dddd', c.cut, old_full, 0, 0) or ''
-  set(c.key, pack('<Bdddd', NEWEST, c.s, x, c.y, c.limit) .. changes, max(x - x % c.step + c.step, old_full) + REMEMBERED)
+  set(c.key, pack('<Bdddd', NEWEST, c.s, x, c.y, c.limit) .. changes, max(x - x % c.step + c.step, old_full) + MEMORY)
 end
 
 bucket.write = write

@@ -178,14 +178,14 @@ func ReadDecision(reply any, call *engine.Call) (engine.Verdict, error) {
 // becomes the number of permits that were not charged because the debt would last too long. The error is a WindowsAt if the call must be
 // sent again.
 func ReadAdjustment(reply any, call *engine.Call) (engine.Verdict, error) {
-	told := engine.Call{Claims: slices.Clone(call.Claims)}
-	v, err := read(reply, &told)
+	answer := engine.Call{Claims: slices.Clone(call.Claims)}
+	v, err := read(reply, &answer)
 	for i := range call.Claims {
 		if c := &call.Claims[i]; err == nil {
 			if c.Delta > 0 {
 				c.At = v.Now
 			}
-			c.Delta = c.Left(c.Delta, told.Claims[i].Extra)
+			c.Delta = c.Left(c.Delta, answer.Claims[i].Extra)
 		}
 	}
 	return engine.Verdict{Now: v.Now, Answer: engine.Answer{Damaged: v.Damaged}}, err

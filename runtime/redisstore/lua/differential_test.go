@@ -127,7 +127,7 @@ func (p *pair) step() {
 // crowd makes many equal calls that wait, and lets some of them give up, in any order.
 func (p *pair) crowd() {
 	t, r := p.t, rapid.SampledFrom(p.rules).Draw(p.t, "rule of a crowd")
-	if !r.Kind.Takes("wait") || r.Kind == engine.Calendar { // a calendar's windows are sent, so after the clock was set back it opens fewer
+	if !r.Kind.Accepts("wait") || r.Kind == engine.Calendar { // a calendar's windows are sent, so after the clock was set back it opens fewer
 		return
 	}
 	c := engine.Claim{Rule: r, Subject: "a", Cost: rapid.Int64Range(1, 2).Draw(t, "cost"), Limit: 3, Burst: 3, Wait: 3600 * second}
@@ -168,7 +168,7 @@ func (p *pair) drawCall() engine.Call {
 	}
 	cost := rapid.Int64Range(1, 6).Draw(t, "cost")
 	for _, r := range p.rules {
-		call.UpTo = call.UpTo && r.Kind.Takes("up-to")
+		call.UpTo = call.UpTo && r.Kind.Accepts("up-to")
 	}
 	if rapid.IntRange(0, 3).Draw(t, "leases") == 0 {
 		if lease := p.drawLease(cost); len(lease.Claims) > 0 {
@@ -192,10 +192,10 @@ func (p *pair) drawCall() engine.Call {
 		if r.Kind == engine.Prepaid && rapid.Bool().Draw(t, "leaky") || r.Kind == engine.Warmup {
 			c.Burst = 0
 		}
-		if c.Mode == engine.Trigger && !r.Kind.Takes("trigger") {
+		if c.Mode == engine.Trigger && !r.Kind.Accepts("trigger") {
 			c.Mode = engine.Enforce
 		}
-		if r.Kind.Takes("wait") {
+		if r.Kind.Accepts("wait") {
 			c.Wait = p.drawWait(patient && c.Mode == engine.Enforce)
 		}
 		if r.Kind.Row().Releases {
@@ -222,7 +222,7 @@ func (p *pair) drawLease(cost int64) engine.Call {
 	call.Lease = rapid.SampledFrom([]int64{1, 5, 1000, second, 7 * second}).Draw(t, "lease")
 	call.Ahead = rapid.SampledFrom([]int64{1, 2, 5, 150}).Draw(t, "ahead")
 	for _, r := range p.rules {
-		if !r.Kind.Takes("lease") || r.Block > 0 || r.Pausable {
+		if !r.Kind.Accepts("lease") || r.Block > 0 || r.Pausable {
 			continue
 		}
 		c := engine.Claim{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject")}

@@ -11,7 +11,7 @@ import (
 // Places finds the waiting calls of every algorithm that keeps places for them.
 func TestPlacesOfEveryAlgorithm(t *testing.T) {
 	for _, kind := range engine.Algorithms() {
-		keeps := kind.Takes("wait") && !kind.Row().Releases
+		keeps := kind.Accepts("wait") && !kind.Row().Releases
 		if file := kind.Row().Lua; keeps != (due[file] != nil) {
 			t.Errorf("calls have places in a %s: %v; the map due has an entry for %s: %v", kind, keeps, file, due[file] != nil)
 		}

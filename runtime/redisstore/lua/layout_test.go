@@ -63,7 +63,7 @@ func usages(t testing.TB, kinds []engine.Kind) []usage {
 			continue
 		}
 		add(fmt.Sprint("used", i+1), kind, "call", "call", "call")
-		if kind.Takes("up-to") && kind.Takes("wait") {
+		if kind.Accepts("up-to") && kind.Accepts("wait") {
 			u := add(fmt.Sprint("waiting", i+1), kind, "call", "call", "call", "call", "call", "call", "call", "call", "leave")
 			u.claim.Wait = 600 * second
 		}

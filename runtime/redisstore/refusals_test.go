@@ -104,15 +104,15 @@ func TestRefusalThatARefundOvertakes(t *testing.T) {
 	s, _ := openRemembering(t)
 	call := of(minute, 1, "a")
 	decideOnce(t, s, call)
-	changes := s.memory.changes.Load()
+	changes := s.refusals.changes.Load()
 	refused := clone(&call)
 	v, err := s.Decide(context.Background(), refused)
 	if err != nil || v.Admitted {
 		t.Fatal(v, err)
 	}
-	s.memory.forget(&call)
-	s.memory.remember(refused, v, moment{clock(), changes})
-	if v, known, _ := s.memory.recall(clone(&call)); known {
+	s.refusals.forget(&call)
+	s.refusals.remember(refused, v, moment{clock(), changes})
+	if v, known, _ := s.refusals.recall(clone(&call)); known {
 		t.Errorf("recalled %+v", v)
 	}
 }
@@ -145,11 +145,11 @@ func TestWhatIsAlwaysAsked(t *testing.T) {
 	} {
 		other := clone(&call)
 		change(other)
-		known := s.known.find(&call)
-		s.known.mu.Lock()
-		s.known.byCall[hash(other)] = known // as if they had one hash
-		s.known.mu.Unlock()
-		if v, known, _ := s.memory.recall(other); known {
+		known := s.facts.find(&call)
+		s.facts.mu.Lock()
+		s.facts.byCall[hash(other)] = known // as if they had one hash
+		s.facts.mu.Unlock()
+		if v, known, _ := s.refusals.recall(other); known {
 			t.Errorf("%s: recalled %+v", name, v)
 		}
 	}
@@ -219,11 +219,11 @@ func TestRefusalsSpareTheServer(t *testing.T) {
 	}
 	call, v := of(minute, 1, ""), engine.Verdict{Now: 1}
 	call.Claims[0].Refused, call.Claims[0].Earliest = true, 1e15
-	for i := range maxKnown + 100 {
+	for i := range maxFacts + 100 {
 		call.Claims[0].Subject = strconv.Itoa(i)
-		s.memory.remember(&call, v, s.memory.moment())
+		s.refusals.remember(&call, v, s.refusals.moment())
 	}
-	if known := s.known.size.Load(); known > maxKnown {
+	if known := s.facts.size.Load(); known > maxFacts {
 		t.Errorf("%d refusals are known", known)
 	}
 }
@@ -240,12 +240,12 @@ func TestRefusalsAreForgotten(t *testing.T) {
 	before := allocated()
 	call, v := of(minute, 1, ""), engine.Verdict{Now: 1}
 	call.Claims[0].Refused, call.Claims[0].Earliest = true, 1e15
-	for i := range maxKnown {
+	for i := range maxFacts {
 		call.Claims[0].Subject = strconv.Itoa(i)
-		s.memory.remember(&call, v, s.memory.moment())
+		s.refusals.remember(&call, v, s.refusals.moment())
 	}
 	if grown := allocated() - before; grown < 5<<20 {
-		t.Errorf("%d refusals take %d bytes", s.known.size.Load(), grown)
+		t.Errorf("%d refusals take %d bytes", s.facts.size.Load(), grown)
 	}
 	redistest.Eventually(t, "memory", func() bool { return allocated()-before < 1<<20 })
 	runtime.KeepAlive(s)
@@ -289,7 +289,7 @@ func TestOneAsksAgain(t *testing.T) {
 	call := of(minute, 1, "a")
 	decideOnce(t, s, call)
 	requireRemembered(t, s, call, false)
-	s.known.find(&call).refusal.Load().until = clock()
+	s.facts.find(&call).refusal.Load().until = clock()
 	n, err := s.node(context.Background(), "a")
 	if err != nil {
 		t.Fatal(err)

@@ -8,15 +8,16 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// running are the permits of calls that run in this process: those of rules with Concurrency, which a generated wrapper gives back. They end after
-// a while, so that those of a dead process come back. The beat of the fleet renews them. It also gives permits back as long as that has failed,
-// and those of calls whose reply was lost, which may have been admitted.
+// renewals are the permits of calls that run in this process: those of rules with Concurrency, which a generated wrapper gives back. They
+// end after a while, so that those of a dead process come back. The beat of the fleet renews them. It also gives permits back as long as
+// that has failed, and those of calls whose reply was lost, which may have been admitted.
 //
-// For example, per=1m. Caller A is admitted at 0 s, and its permits end at 60 s. At 20 s the beat renews them: they end at 80 s. Caller B asks at
-// 21 s, and no reply comes. The next two beats give back what B may have taken. Two, because the server may get B's call after the first.
-type running struct {
+// For example, per=1m. Caller A is admitted at 0 s, and its permits end at 60 s. At 20 s the beat renews them: they end at 80 s. Caller B
+// asks at 21 s, and no reply comes. The next two beats give back what B may have taken. Two, because the server may get B's call after the
+// first.
+type renewals struct {
 	mu      sync.Mutex
-	permits map[permit]*hold
+	permits map[permit]*renewal
 }
 
 // permit identifies the permits that one call has of one rule.
@@ -25,8 +26,8 @@ type permit struct {
 	id                         uint64
 }
 
-// hold says what the beat does with the permits of a call.
-type hold struct {
+// renewal says what the beat does with the permits of a call.
+type renewal struct {
 	claim   engine.Claim
 	since   time.Duration // when they were last written, or the call was over, by this process's clock
 	backs   int           // how often they are to be given back; 0 while the call runs
@@ -44,7 +45,7 @@ func permitOf(prefix string, c *engine.Claim) permit {
 }
 
 // each calls do with each claim of a rule whose permits a call releases.
-func (r *running) each(call *engine.Call, do func(p permit, c *engine.Claim)) {
+func (r *renewals) each(call *engine.Call, do func(p permit, c *engine.Claim)) {
 	locked := false
 	for i := range call.Claims {
 		c := &call.Claims[i]
@@ -60,15 +61,15 @@ func (r *running) each(call *engine.Call, do func(p permit, c *engine.Claim)) {
 	}
 }
 
-func (r *running) add(p permit, h *hold) {
+func (r *renewals) add(p permit, h *renewal) {
 	if r.permits == nil {
-		r.permits = make(map[permit]*hold)
+		r.permits = make(map[permit]*renewal)
 	}
 	r.permits[p] = h
 }
 
-// decided notes the permits that a decided call holds or may hold. sent is when the call was sent.
-func (r *running) decided(call *engine.Call, v engine.Verdict, err error, sent time.Duration) {
+// noteDecision notes the permits that a decided call holds or may hold. sentAt is when the call was sent.
+func (r *renewals) noteDecision(call *engine.Call, v engine.Verdict, err error, sentAt time.Duration) {
 	lost := err != nil && !untaken(err)
 	if call.Peek || err != nil && !lost {
 		return
@@ -76,29 +77,29 @@ func (r *running) decided(call *engine.Call, v engine.Verdict, err error, sent t
 	r.each(call, func(p permit, c *engine.Claim) {
 		switch {
 		case lost:
-			r.add(p, &hold{claim: *c, since: clock(), backs: backsOfLost})
+			r.add(p, &renewal{claim: *c, since: clock(), backs: backsOfLost})
 		case v.Admitted && c.Kept && c.Charged > 0:
-			r.add(p, &hold{claim: *c, since: sent})
+			r.add(p, &renewal{claim: *c, since: sentAt})
 		}
 	})
 }
 
-// ending notes that calls are over whose permits are given back now.
-func (r *running) ending(call *engine.Call) {
+// startGiveBack notes that calls are over whose permits are given back now.
+func (r *renewals) startGiveBack(call *engine.Call) {
 	r.each(call, func(p permit, c *engine.Claim) {
 		h := r.permits[p]
 		switch {
 		case c.Delta >= 0:
 		case h == nil:
-			r.add(p, &hold{claim: *c, since: clock(), backs: 1})
+			r.add(p, &renewal{claim: *c, since: clock(), backs: 1})
 		case h.backs == 0:
 			h.since, h.backs = clock(), 1
 		}
 	})
 }
 
-// ended notes that permits were given back. If a renewal is on its way, it may write them again.
-func (r *running) ended(call *engine.Call) {
+// endGiveBack notes that permits were given back. If a renewal is on its way, it may write them again.
+func (r *renewals) endGiveBack(call *engine.Call) {
 	r.each(call, func(p permit, c *engine.Claim) {
 		if h := r.permits[p]; h != nil && h.backs > 0 && !h.renewed {
 			if h.backs--; h.backs == 0 {
@@ -109,7 +110,7 @@ func (r *running) ended(call *engine.Call) {
 }
 
 // due returns the claims of a prefix that the beat has to renew or to give back: all of them, or those whose time has come.
-func (r *running) due(prefix string, all bool) (claims []engine.Claim) {
+func (r *renewals) due(prefix string, all bool) (claims []engine.Claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for p, h := range r.permits {
@@ -132,8 +133,9 @@ func (r *running) due(prefix string, all bool) (claims []engine.Claim) {
 	return claims
 }
 
-// noteRenewal notes that a claim was renewed or given back, or could not be. It reports whether it was renewed although its call is over meanwhile.
-func (r *running) noteRenewal(p permit, c engine.Claim, sent time.Duration, err error) (over bool) {
+// noteRenewal notes that a claim was renewed or given back, or could not be. It reports whether it was renewed although its call is over
+// meanwhile.
+func (r *renewals) noteRenewal(p permit, c engine.Claim, sentAt time.Duration, err error) (over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := r.permits[p]
@@ -145,7 +147,7 @@ func (r *running) noteRenewal(p permit, c engine.Claim, sent time.Duration, err 
 		}
 	case renewal:
 		if h.renewed, over = false, h.backs > 0; !over && err == nil {
-			h.since = sent
+			h.since = sentAt
 		}
 	}
 	return over
@@ -156,7 +158,7 @@ func (r *running) noteRenewal(p permit, c engine.Claim, sent time.Duration, err 
 func (s *store) renew(ctx context.Context, prefix string, all bool) {
 	var sending sync.WaitGroup
 	turns := make(chan struct{}, renewAtOnce)
-	for _, c := range s.running.due(prefix, all) {
+	for _, c := range s.renewals.due(prefix, all) {
 		turns <- struct{}{}
 		sending.Go(func() {
 			defer func() { <-turns }()
@@ -169,8 +171,8 @@ func (s *store) renew(ctx context.Context, prefix string, all bool) {
 // renewPermit renews the permits of a claim or gives them back. If the call is over meanwhile, it gives back what it has renewed.
 func (s *store) renewPermit(ctx context.Context, prefix string, c engine.Claim) {
 	for over := true; over; c.Delta = -c.Cost {
-		sent := clock()
+		sentAt := clock()
 		err := s.one.do(ctx, &request{call: &engine.Call{Prefix: prefix, Claims: []engine.Claim{c}}, adjust: true})
-		over = s.running.noteRenewal(permitOf(prefix, &c), c, sent, err)
+		over = s.renewals.noteRenewal(permitOf(prefix, &c), c, sentAt, err)
 	}
 }

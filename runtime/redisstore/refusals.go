@@ -10,21 +10,21 @@ import (
 
 const defaultRefusalMemory = 100 * time.Millisecond
 
-// remembered is a decider that remembers calls that the servers refused a moment ago and would still refuse, so that they are not asked about
+// refusals is a decider that remembers calls that the servers refused a moment ago and would still refuse, so that they are not asked about
 // each of them. A caller who is refused usually tries again, and an attacker does so as fast as possible.
 //
 // A refusal answers calls with the same rules, limits and subjects that cost at least as much. It is remembered until the rules would admit
 // the call, by this process's clock, which is read before the call is sent. It is forgotten earlier after the time in memory, or when this
 // process changes a charge of one of its states.
 //
-// For example, a subject has used up its limit for 30 ms to come. At 0 ms caller A asks the server and is refused. At 10 ms caller B is refused
-// from memory, with a delay of 20 ms. At 20 ms another call of the subject gives its permit back, which forgets the refusal, so caller C
-// asks the server and is admitted.
+// For example, a subject has used up its limit for 30 ms to come. At 0 ms caller A asks the server and is refused. At 10 ms caller B is
+// refused from memory, with a delay of 20 ms. At 20 ms another call of the subject gives its permit back, which forgets the refusal, so
+// caller C asks the server and is admitted.
 //
 // The nodes take part: a node tells of a refusal as soon as the reply is read, and then asks which calls of its queue are answered by that.
-type remembered struct {
+type refusals struct {
 	next   engine.Decider
-	known  *known
+	facts  *facts
 	memory time.Duration // how long a refusal is remembered at most; 0 means not at all
 
 	changes atomic.Int64       // the number of changes that this process made to charges
@@ -35,7 +35,7 @@ type remembered struct {
 type refusal struct {
 	call    *engine.Call
 	now     int64         // when the server refused, by its clock
-	sent    moment        // before the call was sent
+	sentAt  moment        // before the call was sent
 	until   time.Duration // when the refusal ends, by this process's clock
 	useless time.Duration // from then on it is of no use
 	asked   atomic.Bool   // since the refusal ended, a caller has asked the server again
@@ -47,51 +47,51 @@ type moment struct {
 	changes int64
 }
 
-func (m *remembered) moment() moment { return moment{clock(), m.changes.Load()} }
+func (m *refusals) moment() moment { return moment{clock(), m.changes.Load()} }
 
 // Decide implements engine.Decider.
-func (m *remembered) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+func (m *refusals) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	v, known, asked := m.recall(call)
 	if known {
 		return v, nil
 	}
 	call.Asked = asked
-	sent := m.moment()
+	sentAt := m.moment()
 	v, err := m.next.Decide(ctx, call)
 	if err == nil && !v.Admitted && v.Source == engine.SourceStore {
-		m.remember(call, v, sent) // nodes know only the parts of a call over several servers
+		m.remember(call, v, sentAt) // nodes know only the parts of a call over several servers
 	}
 	return v, err
 }
 
 // Adjust implements engine.Decider. The node tells of the change, as it does of those that go on in the background.
-func (m *remembered) Adjust(ctx context.Context, call *engine.Call) error {
+func (m *refusals) Adjust(ctx context.Context, call *engine.Call) error {
 	return m.next.Adjust(ctx, call)
 }
 
 // Reset implements engine.Decider.
-func (m *remembered) Reset(ctx context.Context, call *engine.Call) (int, error) {
+func (m *refusals) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	defer m.forget(call)
 	return m.next.Reset(ctx, call)
 }
 
 // hear remembers what the reply to a request says.
-func (m *remembered) hear(r *request, sent moment) {
+func (m *refusals) hear(r *request, sentAt moment) {
 	switch {
 	case r.adjust:
 		m.forget(r.call)
 	case r.err == nil && !r.verdict.Admitted:
-		m.remember(r.call, r.verdict, sent)
+		m.remember(r.call, r.verdict, sentAt)
 	}
 }
 
 // change returns the number of the last change to the claim's state, or to another state with the same hash.
-func (m *remembered) change(c *engine.Claim) *atomic.Int64 {
+func (m *refusals) change(c *engine.Claim) *atomic.Int64 {
 	return &m.changed[hashState(c)%uint64(len(m.changed))]
 }
 
 // forget forgets refusals by the states of a call, which were changed.
-func (m *remembered) forget(call *engine.Call) {
+func (m *refusals) forget(call *engine.Call) {
 	now := m.changes.Add(1)
 	for i := range call.Claims {
 		m.change(&call.Claims[i]).Store(now)
@@ -99,7 +99,7 @@ func (m *remembered) forget(call *engine.Call) {
 }
 
 // hasChanged reports whether a state of a call was changed after the change with the given number.
-func (m *remembered) hasChanged(call *engine.Call, changes int64) bool {
+func (m *refusals) hasChanged(call *engine.Call, changes int64) bool {
 	if m.changes.Load() == changes {
 		return false
 	}
@@ -112,7 +112,7 @@ func (m *remembered) hasChanged(call *engine.Call, changes int64) bool {
 }
 
 // remembers reports whether refusals of such a call are remembered.
-func (m *remembered) remembers(call *engine.Call) bool {
+func (m *refusals) remembers(call *engine.Call) bool {
 	if m.memory == 0 || call.Peek || call.UpTo || call.Refused {
 		return false
 	}
@@ -125,16 +125,16 @@ func (m *remembered) remembers(call *engine.Call) bool {
 	return true
 }
 
-// remember stores a refusal, unless one that was sent later is known. sent must have been read before the call was sent.
-func (m *remembered) remember(call *engine.Call, v engine.Verdict, sent moment) {
+// remember stores a refusal, unless one that was sent later is known. sentAt must have been read before the call was sent.
+func (m *refusals) remember(call *engine.Call, v engine.Verdict, sentAt moment) {
 	if !m.remembers(call) {
 		return
 	}
-	f := m.known.add(call)
+	f := m.facts.add(call)
 	if f == nil {
 		return
 	}
-	if other := f.refusal.Load(); other != nil && other.sent.at > sent.at {
+	if other := f.refusal.Load(); other != nil && other.sentAt.at > sentAt.at {
 		return
 	}
 	delay := int64(0)
@@ -143,9 +143,9 @@ func (m *remembered) remember(call *engine.Call, v engine.Verdict, sent moment) 
 			delay = max(delay, c.Earliest-v.Now)
 		}
 	}
-	r := &refusal{call: clone(call), now: v.Now, sent: sent, until: sent.at + m.memory}
+	r := &refusal{call: clone(call), now: v.Now, sentAt: sentAt, until: sentAt.at + m.memory}
 	if delay < m.memory.Microseconds() {
-		r.until = sent.at + time.Duration(delay)*time.Microsecond
+		r.until = sentAt.at + time.Duration(delay)*time.Microsecond
 	}
 	r.useless = r.until + m.memory
 	f.refusal.Store(r)
@@ -153,27 +153,27 @@ func (m *remembered) remember(call *engine.Call, v engine.Verdict, sent moment) 
 
 // recall answers a call from a remembered refusal. If the refusal has just ended, asked reports whether another caller has already asked the
 // server again, so that not all callers do.
-func (m *remembered) recall(call *engine.Call) (v engine.Verdict, known, asked bool) {
+func (m *refusals) recall(call *engine.Call) (v engine.Verdict, known, asked bool) {
 	if call.Back != nil || !m.remembers(call) {
 		return v, false, false
 	}
-	f := m.known.find(call)
+	f := m.facts.find(call)
 	if f == nil {
 		return v, false, false
 	}
 	r := f.refusal.Load()
-	if r == nil || !r.answers(call) || m.hasChanged(call, r.sent.changes) {
+	if r == nil || !r.covers(call) || m.hasChanged(call, r.sentAt.changes) {
 		return v, false, false
 	}
 	now := clock()
 	if now >= r.until {
 		return v, false, r.asked.Swap(true) && now < r.useless
 	}
-	return r.tell(call, r.now+(now-r.sent.at).Microseconds()), true, false
+	return r.answer(call, r.now+(now-r.sentAt.at).Microseconds()), true, false
 }
 
-// answers reports whether the refusal also applies to a call of the same identity, and has all that the call asks for.
-func (r *refusal) answers(call *engine.Call) bool {
+// covers reports whether the refusal also applies to a call of the same identity, and has all that the call asks for.
+func (r *refusal) covers(call *engine.Call) bool {
 	if call.Report && !r.call.Report {
 		return false
 	}
@@ -185,18 +185,18 @@ func (r *refusal) answers(call *engine.Call) bool {
 	return true
 }
 
-// tell sets the results in the claims as the server would at the given time. Rules that would no longer refuse are not marked as refused.
-func (r *refusal) tell(call *engine.Call, now int64) engine.Verdict {
+// answer sets the results in the claims as the server would at the given time. Rules that would no longer refuse are not marked as refused.
+func (r *refusal) answer(call *engine.Call, now int64) engine.Verdict {
 	for i := range call.Claims {
-		c, told := &call.Claims[i], &r.call.Claims[i]
+		c, answer := &call.Claims[i], &r.call.Claims[i]
 		c.Clear()
-		c.Refused, c.Room = told.Refused && told.Earliest > now, told.Room
+		c.Refused, c.Room = answer.Refused && answer.Earliest > now, answer.Room
 		c.Blocked = c.Refused && c.Rule.Block > 0 // that refusal began a block, or found one
-		if told.Earliest > 0 {
-			c.Earliest = max(told.Earliest, now)
+		if answer.Earliest > 0 {
+			c.Earliest = max(answer.Earliest, now)
 		}
-		if told.Full > 0 {
-			c.Full = max(told.Full, now)
+		if answer.Full > 0 {
+			c.Full = max(answer.Full, now)
 		}
 	}
 	return engine.Verdict{Now: now, Answer: engine.Answer{Source: engine.SourceMemory}}

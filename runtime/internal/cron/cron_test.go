@@ -1,4 +1,4 @@
-package ratelimit
+package cron
 
 import (
 	"fmt"
@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// TestCronWraps compares ranges that go on after the end of their field with the same values one by one.
-func TestCronWraps(t *testing.T) {
+// TestWraps compares ranges that go on after the end of their field with the same values one by one.
+func TestWraps(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 600 {
-		at := random.IntN(len(cronFields))
-		f := cronFields[at]
+		at := random.IntN(len(allFields))
+		f := allFields[at]
 		low, high, step := f.first+random.IntN(f.size), f.first+random.IntN(f.size), 1+random.IntN(3)
 		text := func(n int) string {
 			if f.names != nil && random.IntN(2) == 0 {
@@ -48,8 +48,8 @@ func sameSchedule(t *testing.T, field int, item, same string) {
 		fields[field] = item
 		return strings.Join(fields, " ")
 	}
-	got, err := parseCron(with(item))
-	want, wrong := cronParser.Parse(with(same))
+	got, err := parse(strings.Fields(with(item)))
+	want, wrong := parser.Parse(with(same))
 	if err != nil || wrong != nil {
 		t.Errorf("%s: %v; %s: %v", with(item), err, with(same), wrong)
 		return
@@ -64,22 +64,23 @@ func sameSchedule(t *testing.T, field int, item, same string) {
 	}
 }
 
-// TestCronAdvice expects that what other schedulers have is refused with what to write instead.
-func TestCronAdvice(t *testing.T) {
+// TestAdvice expects that what other schedulers have is refused with what to write instead.
+func TestAdvice(t *testing.T) {
 	for expr, want := range map[string]string{
-		"0 0 0 L * *":        `found "L"; the last day of a month cannot be written; with the day 1, windows end when a month does`,
-		"0 0 0 15W * *":      "expected the day itself, such as 15",
-		"0 0 * * 5L":         "the last of a weekday cannot be written",
-		"0 0 * * FRI#2":      "expected a day of the week, such as FRI",
-		"0 0 12 * * ? 2027":  `leave out the year: "0 0 12 * * ?"`,
-		"0 0 * * 8":          "end of range (8) above maximum (6)",
-		"0 0 * * 5-9":        "end of range (9) above maximum (6)",
-		"0 25-3 * * *":       "beginning of range (25) beyond end of range (3)",
-		"0 0 * * MONDAY":     `found "MONDAY"; expected numbers`,
-		"0 0 0 * * FRI-SUNN": `found "SUNN"`,
-		"0 0 1-0 * *":        "beginning of range (1) beyond end of range (0)",
+		"0 0 0 L * *":          `found "L"; the last day of a month cannot be written; with the day 1, windows end when a month does`,
+		"0 0 0 15W * *":        "expected the day itself, such as 15",
+		"0 0 * * 5L":           "the last of a weekday cannot be written",
+		"0 0 * * FRI#2":        "expected a day of the week, such as FRI",
+		"0 0 12 * * ? 2027":    `leave out the year: "0 0 12 * * ?"`,
+		"0 0 * * 8":            "end of range (8) above maximum (6)",
+		"0 0 * * 5-9":          "end of range (9) above maximum (6)",
+		"0 25-3 * * *":         "beginning of range (25) beyond end of range (3)",
+		"0 0 * * MONDAY":       `found "MONDAY"; expected numbers`,
+		"0 0 0 * * FRI-SUNN":   `found "SUNN"`,
+		"0 0 1-0 * *":          "beginning of range (1) beyond end of range (0)",
+		"@daily 0 0 0 0 0 0 0": "found 8 fields; expected 5, or 6 with seconds",
 	} {
-		err := Rule{Limit: 1, Cron: expr}.Validate()
+		_, _, err := Parse(expr)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; expected %s", expr, err, want)
 		}

@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	maxKnown   = 16_384                 // the number of different calls about which something is known
+	maxFacts   = 16_384                 // the number of different calls about which something is known
 	sweepEvery = time.Second            // how often facts that are of no more use are forgotten
 	minSweep   = 100 * time.Millisecond // the shortest time between two sweeps
 )
 
-// known holds what this process knows about calls, so that it need not ask the server: one fact for all calls with the same rules, limits and
-// subjects. Facts that are of no more use are forgotten every second. So the memory that a flood of refusals takes is free soon after the flood.
-type known struct {
+// facts holds what this process knows about calls, so that it need not ask the server: one fact for all calls with the same rules, limits
+// and subjects. Facts that are of no more use are forgotten every second. So the memory that a flood of refusals takes is free soon after
+// the flood.
+type facts struct {
 	size atomic.Int64 // len(byCall)
 
 	mu     sync.RWMutex
@@ -33,7 +34,7 @@ type fact struct {
 }
 
 // find returns the fact about a call, or nil.
-func (k *known) find(call *engine.Call) *fact {
+func (k *facts) find(call *engine.Call) *fact {
 	if k.size.Load() == 0 {
 		return nil
 	}
@@ -48,7 +49,7 @@ func (k *known) find(call *engine.Call) *fact {
 }
 
 // add returns the fact about a call, and adds an empty one if there is none. It returns nil if too much is known.
-func (k *known) add(call *engine.Call) *fact {
+func (k *facts) add(call *engine.Call) *fact {
 	if f := k.find(call); f != nil {
 		return f
 	}
@@ -72,15 +73,15 @@ func (k *known) add(call *engine.Call) *fact {
 }
 
 // hasRoom reports whether there is room for another fact. It makes room if it can. k must be locked.
-func (k *known) hasRoom() bool {
-	if len(k.byCall) == maxKnown && clock()-k.swept >= minSweep {
+func (k *facts) hasRoom() bool {
+	if len(k.byCall) == maxFacts && clock()-k.swept >= minSweep {
 		k.sweep()
 	}
-	return len(k.byCall) < maxKnown
+	return len(k.byCall) < maxFacts
 }
 
 // sweep forgets facts that are of no more use. The others move to a new map, because a map keeps its memory. k must be locked.
-func (k *known) sweep() {
+func (k *facts) sweep() {
 	k.swept = clock()
 	kept := make(map[uint64]*fact)
 	for id, f := range k.byCall {
@@ -93,7 +94,7 @@ func (k *known) sweep() {
 }
 
 // sweepOften sweeps, and does so again later while something is known.
-func (k *known) sweepOften() {
+func (k *facts) sweepOften() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.sweep(); len(k.byCall) > 0 {

@@ -1,6 +1,9 @@
-package ratelimit
+// Package cron parses the cron expressions of calendar windows. The language is that of github.com/robfig/cron, and has also ranges that go on
+// after the end, such as FRI-MON and 22-2, and 7 for Sunday. Errors say what to write instead of what other schedulers have.
+package cron
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,36 +13,68 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-var cronParser = cron.NewParser(
+var parser = cron.NewParser(
 	cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
-// parseCron parses a cron expression. Unlike the parser's own language, it has ranges that go on after the end, such as FRI-MON and 22-2,
-// and 7 for Sunday.
-func parseCron(expr string) (*cron.SpecSchedule, error) {
-	fields := strings.Fields(expr)
+// Parse parses a cron expression: next returns the first fire time after a given time, and hourly says that one comes in every hour of the day.
+func Parse(expr string) (next func(time.Time) time.Time, hourly bool, err error) {
+	if err := check(expr); err != nil {
+		return nil, false, err
+	}
+	schedule, err := parse(strings.Fields(expr))
+	if err != nil {
+		return nil, false, err
+	}
+	if schedule.Next(time.Unix(0, 0).UTC()).IsZero() {
+		return nil, false, fmt.Errorf("%q never comes", expr)
+	}
+	const allHours = 1<<24 - 1
+	return schedule.Next, schedule.Hour&allHours == allHours, nil
+}
+
+// check returns an error for an expression that has another number of fields, or belongs into another argument of a rule.
+func check(expr string) error {
+	switch fields := strings.Fields(expr); {
+	case strings.HasPrefix(expr, "TZ=") || strings.HasPrefix(expr, "CRON_TZ="):
+		return errors.New("found a time zone; write it as tz=")
+	case strings.HasPrefix(expr, "@every"):
+		return errors.New("@every is no calendar; write per=")
+	case len(fields) == 7:
+		return fmt.Errorf("found 7 fields; leave out the year: %q", strings.Join(fields[:6], " "))
+	case strings.HasPrefix(expr, "@") && len(fields) == 1:
+	case len(fields) == 1:
+		return fmt.Errorf("found %q; expected 5 fields, 6 with seconds, or a word such as @daily", expr)
+	case len(fields) != 5 && len(fields) != 6:
+		return fmt.Errorf("found %d fields; expected 5, or 6 with seconds", len(fields))
+	}
+	return nil
+}
+
+// parse parses the fields of an expression.
+func parse(fields []string) (*cron.SpecSchedule, error) {
 	for i := range fields {
 		if len(fields) == 1 { // a word such as @daily
 			break
 		}
-		field := cronFields[i+len(cronFields)-len(fields)]
+		f := allFields[i+len(allFields)-len(fields)]
 		items := strings.Split(fields[i], ",")
 		for j, item := range items {
-			if reason := unsupported(item, field); reason != "" {
+			if reason := unsupported(item, f); reason != "" {
 				return nil, fmt.Errorf("found %q; %s", item, reason)
 			}
-			items[j] = field.unrolled(item)
+			items[j] = f.unrolled(item)
 		}
 		fields[i] = strings.Join(items, ",")
 	}
-	schedule, err := cronParser.Parse(strings.Join(fields, " "))
+	schedule, err := parser.Parse(strings.Join(fields, " "))
 	if err != nil {
-		return nil, cronError(err.Error())
+		return nil, explain(err.Error())
 	}
 	return schedule.(*cron.SpecSchedule), nil
 }
 
-// cronError says what is wrong with a cron expression. If a number is malformed, the parser's own text names a Go function.
-func cronError(text string) error {
+// explain says what is wrong with a cron expression. If a number is malformed, the parser's own text names a Go function.
+func explain(text string) error {
 	if _, word, ok := strings.Cut(text, "failed to parse int from "); ok {
 		word, _, _ = strings.Cut(word, ": ")
 		return fmt.Errorf("found %q; expected numbers, *, or the first three letters of a month or a day of the week", word)
@@ -48,7 +83,7 @@ func cronError(text string) error {
 }
 
 // unsupported says what to write instead of the extensions of other schedulers, or returns "".
-func unsupported(item string, f cronField) string {
+func unsupported(item string, f field) string {
 	last := strings.HasSuffix(item, "L") || strings.HasPrefix(item, "L-") || item == "LW"
 	switch {
 	case strings.Contains(item, "#"):
@@ -63,14 +98,14 @@ func unsupported(item string, f cronField) string {
 	return ""
 }
 
-// cronField is the range of the numbers in a field, and their names.
-type cronField struct {
+// field is the range of the numbers in a field, and their names.
+type field struct {
 	first, size int
 	names       []string
 }
 
-// cronFields are the fields in their order. The first may be absent.
-var cronFields = []cronField{
+// allFields are the fields in their order. The first may be absent.
+var allFields = []field{
 	{0, 60, nil}, {0, 60, nil}, {0, 24, nil}, {1, 31, nil},
 	{1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
 	{0, 7, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
@@ -78,7 +113,7 @@ var cronFields = []cronField{
 
 // unrolled returns a range that goes on after the end of the field as a list, as in 5,6,0 for 5-7 and FRI-SUN. It returns other items
 // as they are.
-func (f cronField) unrolled(item string) string {
+func (f field) unrolled(item string) string {
 	span, every, stepped := strings.Cut(item, "/")
 	from, to, isRange := strings.Cut(span, "-")
 	low, high, step := f.number(from), f.number(to), 1
@@ -107,7 +142,7 @@ func (f cronField) unrolled(item string) string {
 }
 
 // number returns the number of a word, or -1.
-func (f cronField) number(word string) int {
+func (f field) number(word string) int {
 	if i := slices.Index(f.names, strings.ToLower(word)); i >= 0 {
 		return f.first + i
 	}
@@ -115,26 +150,4 @@ func (f cronField) number(word string) int {
 		return n
 	}
 	return -1
-}
-
-// farthest is how far ahead the cron package looks for the next fire time.
-const farthest = 5 * 366 * 24 * time.Hour
-
-// Boundaries returns the next n times after now at which the rule's calendar windows end, in the rule's time zone. It returns fewer if five
-// years pass between two of them. It returns none for a rule without Cron, because its windows depend on the calls. The error is a *RuleError.
-func (r Rule) Boundaries(now time.Time, n int) ([]time.Time, error) {
-	p, err := r.prepare("")
-	if err != nil || r.Cron == "" {
-		return nil, err
-	}
-	var ends []time.Time
-	for last := now; len(ends) < n; {
-		_, stop := p.numbers.Schedule.Window(last.UnixMicro())
-		end := time.UnixMicro(stop).In(p.numbers.Schedule.Zone)
-		if end.Sub(last) > farthest {
-			break
-		}
-		ends, last = append(ends, end), end
-	}
-	return ends, nil
 }
