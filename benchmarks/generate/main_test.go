@@ -13,3 +13,24 @@ func TestEveryCaseIsEdited(t *testing.T) {
 		}
 	}
 }
+
+// TestCases runs ratelimit once for each case that needs no other module.
+func TestCases(t *testing.T) {
+	t.Chdir("..")
+	ours, err := build(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range benchmarks() {
+		if c.requires != nil {
+			continue
+		}
+		dir := t.TempDir()
+		if err := c.write(dir); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.run(ours, dir, 0); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}

@@ -24,8 +24,11 @@ type tool struct {
 // install builds the tools below dir. The first one is ratelimit.
 func install(dir string) ([]tool, error) {
 	bin := filepath.Join(dir, "bin")
+	ours, err := build(bin)
+	if err != nil {
+		return nil, err
+	}
 	for _, args := range [][]string{
-		{"build", "-C", "..", "-o", filepath.Join(bin, "ratelimit"), "./cmd/ratelimit"}, // in the module that contains this one
 		{"install", moqModule},
 		{"install", mockgenModule},
 	} {
@@ -34,7 +37,7 @@ func install(dir string) ([]tool, error) {
 		}
 	}
 	return []tool{
-		{"ratelimit", filepath.Join(bin, "ratelimit"), func(c benchmark) []string { return c.args }},
+		ours,
 		{"moq", filepath.Join(bin, "moq"), func(c benchmark) []string {
 			return append([]string{"-out", "x_moq.go", "."}, c.interfaces...)
 		}},
@@ -42,6 +45,13 @@ func install(dir string) ([]tool, error) {
 			return []string{"-destination", filepath.Join("mocks", "x.go"), ".", strings.Join(c.interfaces, ",")}
 		}},
 	}, nil
+}
+
+// build builds ratelimit in bin, from the module that contains this one.
+func build(bin string) (tool, error) {
+	program := filepath.Join(bin, "ratelimit")
+	err := goCommand("", nil, "build", "-C", "..", "-o", program, "./cmd/ratelimit")
+	return tool{"ratelimit", program, func(c benchmark) []string { return c.args }}, err
 }
 
 // goCommand runs the go command in dir.
