@@ -80,7 +80,7 @@ func (f *Fleet) follow(ctx context.Context, do Do, epoch string, version int64) 
 		lost = k.lose(func(s *Setting) bool { return s.version > version }, f.Now())
 		k.version = version
 	}
-	if lost > 0 {
+	if lost > f.Status().Lost {
 		f.warn("the store lost its settings; those that this process knows stay in force until they end", "settings", lost)
 	}
 	exceeded, err := k.excess, error(nil)
@@ -89,6 +89,7 @@ func (f *Fleet) follow(ctx context.Context, do Do, epoch string, version int64) 
 	} else {
 		err = k.readAll(ctx, f, do, epoch, version, replaced)
 	}
+	k.excess = k.excess || err != nil && exceeded
 	if k.excess && !exceeded {
 		f.warn("cannot follow all settings", "err", f.excess().Error())
 	}
@@ -112,9 +113,11 @@ func (k *known) readAll(ctx context.Context, f *Fleet, do Do, epoch string, vers
 			settings[name] = s
 		}
 	}
-	k.excess, k.malformed = false, map[string]error{}
+	before := maps.Clone(k.malformed)
+	k.excess = false
 	err := f.read(ctx, do, 0, k.take(f, settings))
 	if err == nil {
+		maps.DeleteFunc(k.malformed, func(name string, err error) bool { return err == before[name] }) // the store has them no more
 		k.epoch, k.version, k.settings, k.imported = epoch, version, settings, max(k.imported, imported(epoch))
 	}
 	return err
