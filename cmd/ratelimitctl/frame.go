@@ -25,12 +25,11 @@ type frameOf struct {
 	names        map[traffic.Named]traffic.Named // under which rules are shown
 	filter, sort string
 	now          time.Time // by the store's clock
-	at           time.Time // by this machine's
 }
 
 // frame is one screen of top.
 type frame struct {
-	At         time.Time        `json:"at"`
+	At         time.Time        `json:"at"` // by the store's clock
 	Prefix     string           `json:"prefix"`
 	Stale      string           `json:"stale,omitempty"` // why a newer frame cannot be read
 	Processes  int              `json:"processes"`
@@ -47,7 +46,7 @@ type frame struct {
 
 // newFrame adds up the reports.
 func newFrame(of frameOf) *frame {
-	f := &frame{At: of.at, Prefix: of.prefix, Processes: len(of.processes)}
+	f := &frame{At: of.now, Prefix: of.prefix, Processes: len(of.processes)}
 	for i := range of.processes {
 		p := &of.processes[i]
 		if p.Stats {

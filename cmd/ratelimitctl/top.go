@@ -46,7 +46,7 @@ func (t *tool) top(ctx context.Context, _ []string) error {
 			return nil
 		}
 		if err != nil {
-			f = last.staleBy(err, time.Now())
+			f = last.staleBy(err, t.fleet.Now())
 		} else {
 			last = f
 		}
@@ -77,7 +77,7 @@ func (t *tool) frame(ctx context.Context) (*frame, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newFrame(frameOf{t.prefix, processes, reports, t.names(rules), t.filter, cmp.Or(t.sort, "decisions"), t.fleet.Now(), time.Now()}), nil
+	return newFrame(frameOf{t.prefix, processes, reports, t.names(rules), t.filter, cmp.Or(t.sort, "decisions"), t.fleet.Now()}), nil
 }
 
 // show prints one frame.
