@@ -139,7 +139,7 @@ func (f *Fleet) renew() {
 // say writes what this process says of itself. A process that was not listed first removes those that are gone.
 func (f *Fleet) say(ctx context.Context, missing bool) error {
 	if missing {
-		all, gone, err := f.processes(ctx)
+		all, gone, err := f.processes(ctx, perBeat)
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,8 @@ const (
 	MaxChanges   = 1000
 
 	perCommand  = 100            // names in one command
-	perScan     = 500            // fields that one command of a scan passes
+	perBeat     = 90             // fields that one command of a beat asks for; the server may reply with a few more
+	perScan     = 500            // fields that one command of a tool asks for
 	deadLife    = 24 * time.Hour // how long a setting that was cleared or has ended is kept
 	changesLife = 365 * 24 * time.Hour
 	seenLife    = 24 * time.Hour // how long rules are kept after the last process that declared them

@@ -96,20 +96,20 @@ func (f *Fleet) Processes(ctx context.Context) ([]Process, error) {
 			err = json.Unmarshal([]byte(f.word()), &p)
 			return []Process{p}, err
 		}
-		if all, _, err = f.processes(ctx); err == nil {
+		if all, _, err = f.processes(ctx, perScan); err == nil {
 			f.heard, f.heardAt = all, time.Now()
 		}
 		return all, err
 	})
 }
 
-// processes returns the processes, and the names of those that are gone.
-func (f *Fleet) processes(ctx context.Context) (all []Process, gone []string, err error) {
+// processes returns the processes, and the names of those that are gone. A command reads so many.
+func (f *Fleet) processes(ctx context.Context, count int) (all []Process, gone []string, err error) {
 	now, err := f.clock(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	err = f.scan(ctx, f.keys.processes, 2*MaxProcesses, func(id, text string) {
+	err = f.scan(ctx, f.keys.processes, count, 2*MaxProcesses, func(id, text string) {
 		var p Process
 		if decode(text, &p, false) != nil || now.Sub(p.At).Abs() > processLife { // the clock of a server that took over may be behind
 			gone = append(gone, id)
@@ -121,15 +121,16 @@ func (f *Fleet) processes(ctx context.Context) (all []Process, gone []string, er
 	slices.SortFunc(all, func(a, b Process) int {
 		return cmp.Or(strings.Compare(a.Host, b.Host), strings.Compare(a.Program, b.Program), a.Start.Compare(b.Start), strings.Compare(a.ID, b.ID))
 	})
+	all = slices.CompactFunc(all, func(a, b Process) bool { return a.ID == b.ID })
 	return all[:min(len(all), MaxProcesses)], gone, err
 }
 
-// scan passes the fields of a hash, or about most of them if others wrote more than there can be. It may pass one twice. A server may reply with
-// somewhat more fields than it is asked for.
-func (f *Fleet) scan(ctx context.Context, key string, most int, take func(field, text string)) error {
+// scan passes the fields of a hash, or about most of them if others wrote more than there can be. It may pass one twice. A command asks for so many
+// fields; the server may reply with a few more.
+func (f *Fleet) scan(ctx context.Context, key string, count, most int, take func(field, text string)) error {
 	cursor := any("0")
 	for n := 0; n < most; {
-		replies, err := f.do(ctx, Command{"HSCAN", key, cursor, "COUNT", perScan})
+		replies, err := f.do(ctx, Command{"HSCAN", key, cursor, "COUNT", count})
 		if err != nil {
 			return err
 		}

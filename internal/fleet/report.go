@@ -38,6 +38,7 @@ const (
 	perHash  = 24 // slots in one hash
 	hashLife = (slots + perHash) * slot
 	maxSums  = perHash * MaxReportRules * 4 // fields of a hash
+	perSums  = maxSums / 8                  // of these, those that one command asks for
 )
 
 // kinds are the words for the counts in the fields of the history: "354320017 refused login 1h" is a count of the slot 354320017. The field
@@ -192,13 +193,11 @@ func (f *Fleet) History(ctx context.Context, since time.Time) ([]Slot, error) {
 func (f *Fleet) sums(ctx context.Context, first, last int64) (sums map[sumOf]*Counts, reached int64, err error) {
 	sums, reached = map[sumOf]*Counts{}, first
 	for n := first; n <= last; n = (n/perHash + 1) * perHash {
-		replies, err := f.do(ctx, Command{"HSCAN", f.historyKey(n), 0, "COUNT", maxSums})
-		if err != nil {
+		counts := map[string]string{} // by field
+		if err := f.scan(ctx, f.historyKey(n), perSums, maxSums, func(field, count string) { counts[field] = count }); err != nil {
 			return nil, 0, err
 		}
-		if page, _ := replies[0].([]any); len(page) == 2 {
-			reached = min(reached, addSums(sums, texts(page[1]), first, last))
-		}
+		reached = min(reached, addSums(sums, counts, first, last))
 	}
 	return sums, reached, nil
 }
@@ -210,12 +209,12 @@ type sumOf struct {
 }
 
 // addSums adds those fields of a hash that count in slots from first to last, and returns the first slot in which they count.
-func addSums(sums map[sumOf]*Counts, fields []string, first, last int64) (reached int64) {
+func addSums(sums map[sumOf]*Counts, counts map[string]string, first, last int64) (reached int64) {
 	reached = first
-	for i := 0; i+1 < len(fields); i += 2 {
-		words := strings.SplitN(fields[i], " ", 4)
-		count, err := strconv.ParseInt(fields[i+1], 10, 64)
-		if len(words) < 4 || err != nil || len(fields[i]) > MaxText {
+	for field, text := range counts {
+		words := strings.SplitN(field, " ", 4)
+		count, err := strconv.ParseInt(text, 10, 64)
+		if len(words) < 4 || err != nil || len(field) > MaxText {
 			continue
 		}
 		kind, of, _ := strings.Cut(words[1], "/")

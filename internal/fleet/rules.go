@@ -150,7 +150,7 @@ func (f *Fleet) writeRules(ctx context.Context, texts map[string]string, sets ma
 			used[id] = true
 		}
 	}
-	err := f.scan(ctx, f.keys.rules, 4*MaxRules, func(id, _ string) {
+	err := f.scan(ctx, f.keys.rules, perBeat, 4*MaxRules, func(id, _ string) {
 		if have++; !used[id] {
 			unused = append(unused, id)
 		}
@@ -182,7 +182,7 @@ func (f *Fleet) writeRules(ctx context.Context, texts map[string]string, sets ma
 // sets returns the sets of all processes. If prune is true, it removes those that no process has declared for a day, and the oldest of too many.
 func (f *Fleet) sets(ctx context.Context, prune bool) (map[string]ruleSet, error) {
 	all, oldest := map[string]ruleSet{}, f.Now().Add(-seenLife)
-	err := f.scan(ctx, f.keys.sets, 2*maxSets, func(id, text string) {
+	err := f.scan(ctx, f.keys.sets, perBeat, 2*maxSets, func(id, text string) {
 		var s ruleSet
 		if len(text) > MaxRules*MaxText/10 || json.Unmarshal([]byte(text), &s) != nil {
 			s = ruleSet{}
@@ -250,12 +250,12 @@ func (f *Fleet) Rules(ctx context.Context) ([]Declared, error) {
 		}
 		processes := f.heard
 		if time.Since(f.heardAt) > heardFor {
-			if processes, _, err = f.processes(ctx); err != nil {
+			if processes, _, err = f.processes(ctx, perScan); err != nil {
 				return nil, err
 			}
 		}
 		by := declaredBy(sets, processes)
-		err = f.scan(ctx, f.keys.rules, 4*MaxRules, func(id, text string) {
+		err = f.scan(ctx, f.keys.rules, perScan, 4*MaxRules, func(id, text string) {
 			if d := by[id]; d != nil && len(text) <= MaxText {
 				d.Text = text
 				all = append(all, *d)
