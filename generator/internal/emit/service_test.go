@@ -1,5 +1,4 @@
-// Package keys has twelve keys as services have them. Its benchmark measures what a wrapper costs a call with each of them.
-package keys
+package emit_test
 
 import (
 	"context"
@@ -22,7 +21,7 @@ func (u *User) GetEmail() string {
 	return u.Email
 }
 
-// Service has one method for each key.
+// Service has a method for each of twelve keys as services have them. BenchmarkKeys measures what its wrapper costs a call.
 type Service interface {
 	//ratelimit:rule key="{phone}" limit=10000000 per=1s algorithm=token-bucket
 	Param(ctx context.Context, phone string) error

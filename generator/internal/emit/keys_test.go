@@ -1,4 +1,4 @@
-package keys
+package emit_test
 
 import (
 	"context"
