@@ -11,6 +11,9 @@ type X interface {
 	//ratelimit:rule key="{header}" limit=1 per=1m
 	//                     ^ a map[string]string has no stable text form; write one value of it, such as header["name"]
 	Map(header map[string]string) error
+	//ratelimit:rule key="{names}" limit=1 per=1m
+	//                     ^ a map[int]string has no stable text form; write one value of it, such as names[0]
+	Numbers(names map[int]string) error
 	//ratelimit:rule key="{user}" limit=1 per=1m
 	//                     ^ a *User has no stable text form; write a field of it, such as user.ID
 	Struct(user *User) error

@@ -2,7 +2,9 @@ package emit
 
 import "go/types"
 
-// release returns the deferred statement that gives the permits of calls that run back, unless a result holds them.
+// release returns the deferred statement that gives the permits of calls that run back, unless a result holds them:
+//
+//	defer taken.Release(ctx)
 func (w *writer) release(taken string) []string {
 	if w.method.Hold == nil {
 		return []string{"defer " + taken + ".Release(" + w.context() + ")"}
@@ -11,7 +13,8 @@ func (w *writer) release(taken string) []string {
 	return []string{w.hold + " := " + w.wrap("NewHold") + "(" + w.context() + ", " + taken + ")", "defer " + w.hold + ".Return()"}
 }
 
-// keep lets a result hold the permits of calls that run, if there is hold=:
+// keep lets a result hold the permits of calls that run, if there is hold=. The results are in variables. The function target returns what
+// to assign the result to that holds the permits. For example:
 //
 //	if hold.Keeps(rows, err) {
 //		type plain struct{ Rows }
@@ -21,8 +24,6 @@ func (w *writer) release(taken string) []string {
 //		}
 //		rows = held{plain{rows}, hold.Closer(rows)}
 //	}
-//
-// The results are in variables. The function target returns what to assign the result to that holds the permits.
 func (w *writer) keep(variables []string, target func(result string) string) {
 	h := w.method.Hold
 	if h == nil {
@@ -39,10 +40,17 @@ func (w *writer) keep(variables []string, target func(result string) string) {
 	case h.Func != "":
 		body = to + " = " + w.wrap(h.Func) + "(" + w.hold + ", " + result + ")"
 	default:
-		plain, held := w.Take("plain"), w.Take("held")
 		t := w.method.Signature.Results().At(h.Result).Type()
-		field := func(name, typ string) string { // a field hides a method of its name, so it gets another one
-			if method, _, _ := types.LookupFieldOrMethod(t, false, w.pkg, name); method != nil {
+		hides := func(field string) bool { // a method of t
+			method, _, _ := types.LookupFieldOrMethod(t, false, w.pkg, field)
+			return method != nil
+		}
+		plain, held := w.Take("plain"), w.Take("held")
+		for hides(plain) {
+			plain = w.Take("plain")
+		}
+		field := func(name, typ string) string { // the type of a field that hides no method
+			if hides(name) {
 				alias := w.Take("the" + name)
 				body += "type " + alias + " = " + typ + "\n"
 				return alias

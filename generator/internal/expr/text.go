@@ -140,7 +140,11 @@ func textHint(t *term) string {
 	case *types.Array:
 		return "; write one value of it" + such(element("[0]", u.Elem()))
 	case *types.Map:
-		return "; write one value of it" + such(element(`["name"]`, u.Elem()))
+		index := `["name"]`
+		if isInt(u.Key()) {
+			index = "[0]"
+		}
+		return "; write one value of it" + such(element(index, u.Elem()))
 	}
 	return ""
 }
