@@ -33,7 +33,7 @@ func rulesOf(fset *token.FileSet, p *model.Package) []Rule {
 	var rules []Rule
 	for _, m := range p.Methods() {
 		for _, r := range m.Rules {
-			rules = append(rules, Rule{rowOf(fset, m, r), r.Limit})
+			rules = append(rules, Rule{rowOf(fset, m, r), r.Declared})
 		}
 	}
 	return rules
@@ -42,15 +42,15 @@ func rulesOf(fset *token.FileSet, p *model.Package) []Rule {
 func rowOf(fset *token.FileSet, m *model.Method, r *model.Rule) listed.Row {
 	at := fset.PositionFor(r.Pos, false)
 	row := listed.Row{
-		File: at.Filename, Line: at.Line, Method: m.Scope, Rule: r.Limit.Name, Key: r.Limit.Key,
-		Window: window(r.Limit), Algorithm: r.Limit.Algorithm.String(), Settings: settings(r),
+		File: at.Filename, Line: at.Line, Method: m.Scope, Rule: r.Declared.Name, Key: r.Declared.Key,
+		Window: window(r.Declared), Algorithm: r.Declared.Algorithm.String(), Settings: settings(r),
 	}
-	if r.Limit.Computed {
-		row.LimitExpr = r.Rule.Limit.Expr.Value
+	if r.Declared.Computed {
+		row.LimitExpr = r.Limit.Expr.Value
 	} else {
-		row.Limit = &r.Limit.Limit
+		row.Limit = &r.Declared.Limit
 	}
-	if r.Limit.Cron != "" {
+	if r.Declared.Cron != "" {
 		row.Algorithm = ratelimit.Calendar.String()
 	}
 	return row

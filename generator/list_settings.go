@@ -19,15 +19,15 @@ var columns = []string{"name", "key", "limit", "per", "cron", "algorithm", "mess
 // word, a duration, a template or an expression.
 func settings(r *model.Rule) map[string]any {
 	values := map[string]any{}
-	for arg, value := range fields.Given(r.Limit) {
+	for arg, value := range fields.Given(r.Declared) {
 		if !slices.Contains(columns, arg.Name) {
 			values[arg.Name] = shown(value.Interface())
 		}
 	}
-	if most := r.Limit.BlockMax; most > 0 {
-		values["block"] = period.Format(r.Limit.Block) + ".." + period.Format(most)
+	if most := r.Declared.BlockMax; most > 0 {
+		values["block"] = period.Format(r.Declared.Block) + ".." + period.Format(most)
 	}
-	if r.Limit.TZ == "UTC" {
+	if r.Declared.TZ == "UTC" {
 		delete(values, "tz")
 	}
 	if n := r.Rule.Cost.Int; n > 1 {

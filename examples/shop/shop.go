@@ -19,14 +19,15 @@ type Shop interface {
 	//ratelimit:rule name=search key="{clientIP(ctx)}" algorithm=token-bucket limit=1 per=1s burst=5
 	Search(ctx context.Context, text string) ([]Product, error)
 
-	// Order orders a product for the user, and returns the price with shipping, in cents. An order that fails does not count.
+	// Order orders a product for the user, and returns the price with shipping, in cents. An order that fails does
+	// not count.
 	//
 	//ratelimit:rule name=orders key="{userID(ctx)}" limit=2 per=1m refund=error message="Two orders a minute."
 	Order(ctx context.Context, product string) (cents int64, err error)
 }
 
-// Carrier knows the price of shipping. It allows 5 calls a second for all processes of the shop together. A call waits up to two
-// seconds for its turn.
+// Carrier knows the price of shipping. It allows 5 calls a second for all processes of the shop together. A call waits
+// up to two seconds for its turn.
 //
 //ratelimit:rule name=carrier algorithm=leaky-bucket limit=5 per=1s wait=2s
 type Carrier interface {

@@ -85,7 +85,8 @@ var shopOrderRules = wrap.NewRules("shop.Shop.Order",
 	shopRule,
 )
 
-// Order orders a product for the user, and returns the price with shipping, in cents. An order that fails does not count.
+// Order orders a product for the user, and returns the price with shipping, in cents. An order that fails does
+// not count.
 //
 // Limits: 2 per minute per user ID (given back on an error); and those that all methods share.
 func (s *LimitedShop) Order(ctx context.Context, product string) (cents int64, err error) {
@@ -113,8 +114,8 @@ func (s *LimitedShop) Order(ctx context.Context, product string) (cents int64, e
 
 // LimitedCarrier wraps a [Carrier] and enforces its rate limits.
 //
-// Carrier knows the price of shipping. It allows 5 calls a second for all processes of the shop together. A call waits up to two
-// seconds for its turn.
+// Carrier knows the price of shipping. It allows 5 calls a second for all processes of the shop together. A call waits
+// up to two seconds for its turn.
 //
 // Limits of all methods together: 5 per second (evenly spaced, waits up to 2s).
 type LimitedCarrier struct {

@@ -10,7 +10,7 @@ import (
 // Rule returns the rule of a directive that belongs to no method, and the errors in it. If the limit is an expression, the rule has
 // the limit 1.
 func Rule(d annotations.Rule) (ratelimit.Rule, annotations.Diagnostics) {
-	c, r := &collector{}, &model.Rule{Rule: d, Limit: fields.Of(d)}
+	c, r := &collector{}, &model.Rule{Rule: d, Declared: fields.Of(d)}
 	c.isValid(r)
-	return r.Limit, c.found
+	return r.Declared, c.found
 }

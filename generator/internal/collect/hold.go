@@ -15,7 +15,7 @@ func (c *methods) hold(m *model.Method) {
 	var first, differs *model.Rule
 	for _, r := range m.Rules {
 		switch {
-		case !r.Limit.Releases() || r.Bad:
+		case !r.Declared.Releases() || r.Bad:
 		case first == nil:
 			first = r
 		case first.Hold.Value != r.Hold.Value:

@@ -135,7 +135,7 @@ func (c *methods) warnOfMessages(m *model.Method) {
 func (c *methods) sameLease(m *model.Method) {
 	for _, r := range m.Rules {
 		for _, other := range m.Rules {
-			if arg, ok := r.Arg("lease"); ok && r.Limit.Lease != other.Limit.Lease {
+			if arg, ok := r.Arg("lease"); ok && r.Declared.Lease != other.Declared.Lease {
 				c.errorf(arg.Value.Pos, "lease: the rule of %s has another lease, or none; write the same lease= on all rules of a method, or on none",
 					annotations.Line(c.fset, other.Pos, r.Pos))
 				return

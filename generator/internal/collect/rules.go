@@ -15,16 +15,16 @@ import (
 func (c *collector) rules(directives []annotations.Rule, scope string, options annotations.Directive, ofType bool) []*model.Rule {
 	var rules []*model.Rule
 	for _, d := range directives {
-		r := &model.Rule{Rule: d, OfType: ofType, Owner: scope, Limit: fields.Of(d)}
-		r.Limit.Name = cmp.Or(r.Limit.Name, scope)
+		r := &model.Rule{Rule: d, OfType: ofType, Owner: scope, Declared: fields.Of(d)}
+		r.Declared.Name = cmp.Or(r.Declared.Name, scope)
 		if prefix := options.Text("prefix"); prefix != "" {
-			r.Limit.Name = prefix + "." + r.Limit.Name
+			r.Declared.Name = prefix + "." + r.Declared.Name
 		}
-		if zone, ok := options.Arg("tz"); ok && r.Limit.TZ == "" && r.Limit.Cron != "" {
-			r.Limit.TZ, r.Zone = zone.Value.Value, zone.Value.Pos
+		if zone, ok := options.Arg("tz"); ok && r.Declared.TZ == "" && r.Declared.Cron != "" {
+			r.Declared.TZ, r.Zone = zone.Value.Value, zone.Value.Pos
 		}
 		if policy, ok := options.Arg("on-error"); ok && d.Text("on-error") == "" {
-			fields.Set(&r.Limit, annotations.Value{Argument: onError, Text: policy.Value.Value})
+			fields.Set(&r.Declared, annotations.Value{Argument: onError, Text: policy.Value.Value})
 		}
 		r.Bad = r.Bad || !c.isValid(r)
 		rules = append(rules, r)
@@ -40,8 +40,8 @@ var onError = func() *annotations.Argument {
 
 // isValid reports whether a rule is valid. The runtime decides that; isValid adds an error at each argument that is wrong.
 func (c *collector) isValid(r *model.Rule) bool {
-	before, rule := len(c.found), r.Limit
-	if !r.Rule.Limit.Pos.IsValid() {
+	before, rule := len(c.found), r.Declared
+	if !r.Limit.Pos.IsValid() {
 		c.errorf(r.Verb.Pos, "a rule needs limit=, the permits per window")
 		rule.Limit = 1 // valid with all other arguments
 	}
@@ -69,8 +69,8 @@ func (c *collector) isValid(r *model.Rule) bool {
 func (c *collector) zone(options annotations.Directive) {
 	if arg, ok := options.Arg("tz"); ok {
 		c.isValid(&model.Rule{
-			Rule:  annotations.Rule{Limit: annotations.Amount{Pos: options.Pos}},
-			Limit: ratelimit.Rule{Limit: 1, Cron: "@daily", TZ: arg.Value.Value}, Zone: arg.Value.Pos,
+			Rule:     annotations.Rule{Limit: annotations.Amount{Pos: options.Pos}},
+			Declared: ratelimit.Rule{Limit: 1, Cron: "@daily", TZ: arg.Value.Value}, Zone: arg.Value.Pos,
 		})
 	}
 }

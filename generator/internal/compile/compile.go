@@ -116,11 +116,11 @@ func (c *compiler) rule(r model.Rule) (compiled *model.Rule, applies bool) {
 		r.When = nil
 	}
 	r.Subject = c.key(r.Key)
-	if r.Limit.Message == "" {
+	if r.Declared.Message == "" {
 		r.Message = c.template(r.Rule.Message)
 	}
 	r.Member = c.key(r.Rule.Distinct)
-	if e := r.Rule.Limit.Expr; !e.IsZero() {
+	if e := r.Limit.Expr; !e.IsZero() {
 		r.Permits = c.expr(e, c.env, expr.Int)
 		r = withConstantLimit(r)
 	}
@@ -144,7 +144,7 @@ func withConstantLimit(r model.Rule) model.Rule {
 		return r
 	}
 	if n, ok := r.Permits.Constant.(int); ok {
-		r.Permits, r.Limit.Limit, r.Limit.Computed, r.Limit.Amounts = nil, int64(n), false, false
+		r.Permits, r.Declared.Limit, r.Declared.Computed, r.Declared.Amounts = nil, int64(n), false, false
 	}
 	return r
 }

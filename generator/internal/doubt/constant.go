@@ -18,7 +18,7 @@ func constant(code *expr.Code) any {
 }
 
 // limitOf returns the limit of a rule if it is the same in every call.
-func limitOf(r *model.Rule) (n int64, ok bool) { return r.Limit.Limit, !r.Limit.Computed }
+func limitOf(r *model.Rule) (n int64, ok bool) { return r.Declared.Limit, !r.Declared.Computed }
 
 // costOf returns the cost of a rule if it is the same in every call.
 func costOf(r *model.Rule) (n int64, ok bool) {

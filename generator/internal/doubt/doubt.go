@@ -17,7 +17,7 @@ func Package(fset *token.FileSet, pkg *model.Package) (annotations.Diagnostics, 
 	a := &analysis{fset: fset, literal: map[token.Pos]bool{}, twin: map[token.Pos]bool{}, users: map[string]int{}}
 	for _, m := range pkg.Methods() {
 		for _, r := range m.Rules {
-			a.users[r.Limit.Name]++
+			a.users[r.Declared.Name]++
 		}
 	}
 	for _, f := range pkg.Files {

@@ -23,7 +23,7 @@ func (a *analysis) sharedByAll(m *model.Method) {
 		return
 	}
 	for _, r := range m.Rules {
-		if _, everybody := same(r.Subject); !everybody || r.Limit.Distinct != "" {
+		if _, everybody := same(r.Subject); !everybody || r.Declared.Distinct != "" {
 			return
 		}
 	}

@@ -21,7 +21,7 @@ func (a *analysis) oneMember(r *model.Rule, m *model.Method) {
 		return
 	}
 	limit, known := limitOf(r)
-	if !known || limit < 1 || r.Limit.Mode == ratelimit.ModeTrigger {
+	if !known || limit < 1 || r.Declared.Mode == ratelimit.ModeTrigger {
 		return // a trigger may be about the first member
 	}
 	key, _ := islands(r.Subject)
@@ -53,7 +53,7 @@ func islands(pieces []model.Piece) (texts map[string]bool, ok bool) {
 func (a *analysis) neverWaits(m *model.Method) {
 	for _, r := range m.Rules {
 		for _, counts := range m.Rules {
-			if r.Limit.Wait == 0 || counts.Limit.Distinct == "" {
+			if r.Declared.Wait == 0 || counts.Declared.Distinct == "" {
 				continue
 			}
 			report := a.found.Add
@@ -67,7 +67,7 @@ func (a *analysis) neverWaits(m *model.Method) {
 
 // neverFails warns of on-error= on a rule that does not use the store.
 func (a *analysis) neverFails(r *model.Rule) {
-	if r.Limit.Scope == ratelimit.ScopeInstance && r.Rule.Text("on-error") != "" {
+	if r.Declared.Scope == ratelimit.ScopeInstance && r.Rule.Text("on-error") != "" {
 		a.found.Warn(r.At("on-error"), "on-error: this has no effect with scope=instance, which counts without the store that may fail")
 	}
 }

@@ -47,9 +47,9 @@ func (a *analysis) counts(pkg *model.Package) []Count {
 				at = r.At("name")
 			}
 			found = append(found, Count{
-				pkg: pkg.Types.Path(), name: r.Limit.Name, named: named, twin: a.twin[r.Pos],
-				state:  key.State("", r.Limit.Name, "", key.Tag(r.Limit.Name, m.Scope, r.Limit.Window(), r.Limit.Key)),
-				window: r.Limit.Window(), key: r.Key.Value, shape: shape(r), limit: limit, rule: r.Pos, at: at,
+				pkg: pkg.Types.Path(), name: r.Declared.Name, named: named, twin: a.twin[r.Pos],
+				state:  key.State("", r.Declared.Name, "", key.Tag(r.Declared.Name, m.Scope, r.Declared.Window(), r.Declared.Key)),
+				window: r.Declared.Window(), key: r.Key.Value, shape: shape(r), limit: limit, rule: r.Pos, at: at,
 			})
 		}
 	}

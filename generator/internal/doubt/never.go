@@ -19,12 +19,12 @@ func (a *analysis) neverApplies(r *model.Rule) {
 
 // neverValid reports a constant expression that is not a valid limit.
 func (a *analysis) neverValid(r *model.Rule) {
-	if r.Limit.Computed || r.Rule.Limit.Expr.IsZero() {
+	if r.Declared.Computed || r.Limit.Expr.IsZero() {
 		return
 	}
 	var wrong *ratelimit.RuleError
-	if errors.As(r.Limit.Validate(), &wrong) {
-		a.found.Add(r.Rule.Limit.Pos, "%s: %s", wrong.Argument, wrong.Reason)
+	if errors.As(r.Declared.Validate(), &wrong) {
+		a.found.Add(r.Limit.Pos, "%s: %s", wrong.Argument, wrong.Reason)
 	}
 }
 
@@ -32,10 +32,10 @@ func (a *analysis) neverValid(r *model.Rule) {
 func (a *analysis) neverPasses(r *model.Rule) {
 	limit, known := limitOf(r)
 	cost, constant := costOf(r)
-	switch most := capacity(r.Limit, limit); {
+	switch most := capacity(r.Declared, limit); {
 	case !known || limit <= 0 || !constant || cost <= most: // a limit of 0 refuses everything on purpose
-	case r.Limit.Prepay || r.Limit.Warmup > 0 || r.Limit.Mode == ratelimit.ModeTrigger:
-	case r.Limit.Algorithm == ratelimit.LeakyBucket:
+	case r.Declared.Prepay || r.Declared.Warmup > 0 || r.Declared.Mode == ratelimit.ModeTrigger:
+	case r.Declared.Algorithm == ratelimit.LeakyBucket:
 		a.found.Add(r.Rule.Cost.Pos, "cost: found %d, but a leaky-bucket holds 1 permit and never admits more; expected %s", cost, dearer)
 	case r.Rule.Cost.Pos.IsValid():
 		a.found.Add(r.Rule.Cost.Pos, "cost: found %d, which is never admitted; expected at most %d", cost, most)
@@ -55,7 +55,7 @@ const dearer = "prepay, or a token-bucket"
 // dearLeaks warns of a leaky bucket with a cost that may be above 1. It admits no such call, as it holds 1 permit.
 func (a *analysis) dearLeaks(r *model.Rule) {
 	_, constant := costOf(r)
-	if r.Limit.Algorithm == ratelimit.LeakyBucket && !r.Limit.Prepay && r.Cost != nil && !constant {
+	if r.Declared.Algorithm == ratelimit.LeakyBucket && !r.Declared.Prepay && r.Cost != nil && !constant {
 		a.found.Warn(r.Rule.Cost.Pos, "cost: a leaky-bucket holds 1 permit, so it never admits a call that costs more; expected %s", dearer)
 	}
 }

@@ -24,11 +24,11 @@ func (a *analysis) twins(rules []*model.Rule) {
 			if counted(first) == counted(later) {
 				a.found.Add(later.Verb.Pos, "this rule counts the same calls in the same window (%s) as the rule of %s; "+
 					"keep the stricter one",
-					later.Limit.Window(), a.line(first, later))
+					later.Declared.Window(), a.line(first, later))
 			} else {
 				a.found.Add(later.Verb.Pos, "this rule shares one count with the rule of %s, since both are called %s, "+
 					"so each also counts what the other takes; give one of them a name of its own",
-					a.line(first, later), later.Limit.Name)
+					a.line(first, later), later.Declared.Name)
 			}
 		}
 	}
@@ -42,12 +42,12 @@ func (a *analysis) neverRefuses(rules []*model.Rule) {
 			limit, known := limitOf(r)
 			stricter, both := limitOf(other)
 			isLooser := known && both && (limit > stricter || limit == stricter && i > j)
-			isShared := (r.OfType || r.Rule.Text("name") != "") && a.users[r.Limit.Name] > 1
+			isShared := (r.OfType || r.Rule.Text("name") != "") && a.users[r.Declared.Name] > 1
 			if !isLooser || isShared || !countsLike(r, other) {
 				continue
 			}
 			a.found.Warn(r.Verb.Pos, "this rule never refuses a call: the rule of %s counts the same calls in the same window (%s) and admits at most %d; "+
-				"leave one of them out", a.line(other, r), r.Limit.Window(), stricter)
+				"leave one of them out", a.line(other, r), r.Declared.Window(), stricter)
 			break
 		}
 	}
@@ -57,8 +57,8 @@ func (a *analysis) neverRefuses(rules []*model.Rule) {
 func countsLike(a, b *model.Rule) bool {
 	key, ok := subject(a.Subject)
 	other, otherOK := subject(b.Subject)
-	return ok && otherOK && key == other && a.Limit.Name != b.Limit.Name && a.Limit.Scope == b.Limit.Scope &&
-		a.Limit.Window() == b.Limit.Window() && a.Limit.Mode == ratelimit.ModeEnforce && counted(a) == counted(b) &&
+	return ok && otherOK && key == other && a.Declared.Name != b.Declared.Name && a.Declared.Scope == b.Declared.Scope &&
+		a.Declared.Window() == b.Declared.Window() && a.Declared.Mode == ratelimit.ModeEnforce && counted(a) == counted(b) &&
 		a.Rule.Text("refund") == b.Rule.Text("refund") && textOf(a.Settle) == textOf(b.Settle) &&
 		textOf(a.Pause) == textOf(b.Pause)
 }
@@ -67,13 +67,13 @@ func countsLike(a, b *model.Rule) bool {
 func isTwin(a, b *model.Rule) bool {
 	key, ok := subject(a.Subject)
 	other, otherOK := subject(b.Subject)
-	return ok && otherOK && key == other && a.Limit.Name == b.Limit.Name && a.Limit.Scope == b.Limit.Scope && a.Limit.Window() == b.Limit.Window()
+	return ok && otherOK && key == other && a.Declared.Name == b.Declared.Name && a.Declared.Scope == b.Declared.Scope && a.Declared.Window() == b.Declared.Window()
 }
 
 // counted returns the condition, cost, member and mode of a rule as text.
 func counted(r *model.Rule) string {
 	member, _ := subject(r.Member)
-	return fmt.Sprint(textOf(r.When), costText(r), member, r.Limit.Mode)
+	return fmt.Sprint(textOf(r.When), costText(r), member, r.Declared.Mode)
 }
 
 func textOf(code *expr.Code) string {

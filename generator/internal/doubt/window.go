@@ -18,10 +18,10 @@ const smallLimit = 10
 func (a *analysis) boundaryBurst(r *model.Rule) {
 	limit, known := limitOf(r)
 	small := known && 1 < limit && limit <= smallLimit
-	if r.Limit.Algorithm != ratelimit.FixedWindow || r.Limit.Mode == ratelimit.ModeTrigger || !small || r.Rule.Text("name") != "" {
+	if r.Declared.Algorithm != ratelimit.FixedWindow || r.Declared.Mode == ratelimit.ModeTrigger || !small || r.Rule.Text("name") != "" {
 		return
 	}
-	rule := r.Limit
+	rule := r.Declared
 	rule.Algorithm = ratelimit.SlidingWindow
 	a.found.Warn(r.At("algorithm"), "up to %d permits can pass around the end of a fixed window of %d; sliding-window keeps to %d in any %s",
 		2*limit-1, limit, limit, rule.Window())
@@ -30,7 +30,7 @@ func (a *analysis) boundaryBurst(r *model.Rule) {
 // longLease warns of a lease that is so long that the limit cannot be reached: permits of a sliding window leave it up to one lease
 // later, and a bucket loses its gain of up to two leases. Leases of fixed and calendar windows end with the window.
 func (a *analysis) longLease(r *model.Rule) {
-	rule, longest, advice := r.Limit, r.Limit.Per/2, ""
+	rule, longest, advice := r.Declared, r.Declared.Per/2, ""
 	switch limit, known := limitOf(r); {
 	case rule.Algorithm == ratelimit.FixedWindow || rule.Cron != "":
 		return
@@ -50,11 +50,11 @@ func (a *analysis) longLease(r *model.Rule) {
 func (a *analysis) shortWait(r *model.Rule) {
 	limit, known := limitOf(r)
 	cost, constant := costOf(r)
-	isBucket := r.Limit.Algorithm == ratelimit.TokenBucket || r.Limit.Algorithm == ratelimit.LeakyBucket
-	if !isBucket || r.Limit.Wait <= 0 || !known || limit <= 0 || !constant || r.Limit.Prepay || r.Limit.Warmup > 0 {
+	isBucket := r.Declared.Algorithm == ratelimit.TokenBucket || r.Declared.Algorithm == ratelimit.LeakyBucket
+	if !isBucket || r.Declared.Wait <= 0 || !known || limit <= 0 || !constant || r.Declared.Prepay || r.Declared.Warmup > 0 {
 		return
 	}
-	if each := time.Duration(float64(r.Limit.Per) / float64(limit) * float64(cost)).Round(time.Microsecond); r.Limit.Wait < each {
+	if each := time.Duration(float64(r.Declared.Per) / float64(limit) * float64(cost)).Round(time.Microsecond); r.Declared.Wait < each {
 		a.found.Warn(r.At("wait"), "wait: the permits of a call come within %s, so most calls that find none are refused after all; "+
 			"expected at least %[1]s", period.Format(each))
 	}
@@ -63,7 +63,7 @@ func (a *analysis) shortWait(r *model.Rule) {
 // shortMonths warns of calendar windows that end on a day that some months lack, such as the 31st. Such a month goes into the window of the
 // next one.
 func (a *analysis) shortMonths(r *model.Rule) {
-	fields := strings.Fields(r.Limit.Cron)
+	fields := strings.Fields(r.Declared.Cron)
 	if len(fields) < 5 {
 		return
 	}

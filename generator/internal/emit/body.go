@@ -23,8 +23,7 @@ type writer struct {
 
 	returned []string          // the variables with the results of the wrapped call, after the call
 	pointed  map[int]bool      // the results that the func of a guard's method reads; nil outside of it
-	subjects map[string]string // Go expressions of subjects that are computed already, by their templates
-	values   map[string]string // variables with the values of expressions that are computed already, by their texts
+	values   map[string]string // the Go expressions of values that are computed already, by the types and texts of their expressions
 
 	hold string // the variable with what a result holds, for hold=
 
@@ -49,7 +48,9 @@ func (w *writer) Variable(i int) string {
 // Local implements expr.Names.
 func (w *writer) Local(hint string) string { return w.Take(hint) }
 
-// Identity implements expr.Names. An identity of the call's own context that is needed, or used more than once, is read before all else.
+// Identity implements expr.Names. An identity of the call's own context that is needed, or used more than once, is read before all else:
+//
+//	clientIP, err := senderSendRules.ClientIP(ctx)
 func (w *writer) Identity(function, argument string) (variable string, given bool) {
 	id, read := w.identities[function]
 	needed, uses := w.usesOf(function)
@@ -84,13 +85,15 @@ func (w *writer) usesOf(function string) (needed bool, uses int) {
 	return needed, uses
 }
 
-// body returns the statements of the method.
+// body returns the statements of the method. Those of a method without rules are:
+//
+//	return s.next.Close()
 func (f *function) body() []jen.Code {
 	before := f.limitArguments()
 	if len(f.method.Rules) == 0 {
 		return statements(append(before, f.forward())...)
 	}
-	w := &writer{function: f, subjects: map[string]string{}, values: map[string]string{}, identities: map[string]identity{}}
+	w := &writer{function: f, values: map[string]string{}, identities: map[string]identity{}}
 	if w.err = f.failed; w.err == "" {
 		w.err = f.errorName()
 	}
@@ -106,6 +109,7 @@ func (f *function) body() []jen.Code {
 	return statements(slices.Concat(before, w.first, w.stmts)...)
 }
 
+// statements returns statements for jennifer, which it takes for identifiers.
 func statements(texts ...string) []jen.Code {
 	codes := make([]jen.Code, len(texts))
 	for i, s := range texts {
@@ -167,6 +171,9 @@ func (f *function) context() string {
 	}
 }
 
+// background returns the Go expression for a context that never ends:
+//
+//	context.Background()
 func (f *function) background() string { return f.Import(contextPackage) + ".Background()" }
 
 // mayLackContext reports whether the context comes from a parameter that may be nil.
@@ -204,10 +211,10 @@ func (w *writer) checkContext() []string {
 //
 //	senderSendRules.Named("login")
 func (w *writer) rulesFor(r *model.Rule) string {
-	if r.Limit.Name == w.method.Scope {
+	if r.Declared.Name == w.method.Scope {
 		return w.rulesOf[w.method]
 	}
-	return w.rulesOf[w.method] + ".Named(" + quote(r.Limit.Name) + ")"
+	return w.rulesOf[w.method] + ".Named(" + quote(r.Declared.Name) + ")"
 }
 
 // keyFailure returns the statements that report a KeyError to the limiter's observers and return it:
@@ -221,6 +228,9 @@ func (w *writer) keyFailure(ctx, err string) string {
 	return w.failure(failed)
 }
 
+// ifFailed returns the statement that leaves the method after an error of an expression:
+//
+//	if err != nil {
 func (w *writer) ifFailed(leave string) string { return "if " + w.err + " != nil {\n" + leave + "\n}" }
 
 // value returns the Go expression for the value of an expression. If the expression is a choice, its value goes into a variable, with a
@@ -264,12 +274,16 @@ func inline(written expr.Written) string {
 	return closure(written) + "()"
 }
 
-// closure returns the func literal that returns a value.
+// closure returns the func literal that returns a value:
+//
+//	func() string {
 func closure(written expr.Written) string {
 	return "func() " + written.Type + " {\n" + written.Body + "\n}"
 }
 
-// code is value for an expression that is needed before the limiter is asked: if it fails, the method returns a KeyError.
+// code is value for an expression that is needed before the limiter is asked. If it fails, the method returns a KeyError:
+//
+//	return wrap.Failed(ctx, s.limiter, err)
 func (w *writer) code(c *expr.Code, rules, src, hint string) string {
 	w.fail = func(err string) string { return w.keyFailure(w.context(), err) }
 	return w.value(c, rules, src, hint)

@@ -16,7 +16,9 @@ func (f *function) forward() string {
 	return f.handOut(f.target, f.arguments(f.method.Signature.Variadic()))
 }
 
-// arguments returns all parameters as arguments.
+// arguments returns all parameters as arguments:
+//
+//	ctx, in, opts...
 func (f *function) arguments(spread bool) []string {
 	args := slices.Clone(f.params)
 	for i, limited := range f.passed {
@@ -64,7 +66,9 @@ func (w *writer) instead(err string) string {
 	return w.handOut(w.fallback(fallback), args)
 }
 
-// fallback returns the Go expression for the function to call.
+// fallback returns the Go expression for the function to call:
+//
+//	queue.Push
 func (w *writer) fallback(f *model.Fallback) string {
 	args := ""
 	if f.Generic {

@@ -28,13 +28,16 @@ func (w *writer) takes() []string {
 	return args
 }
 
-// subject returns the Go expression for the subject of a rule. A subject that several rules share is computed once.
+// subject returns the Go expression for the subject of a rule. A subject that several rules share is computed once:
+//
+//	key := wrap.Part(tenant) + ":" + phone
 func (w *writer) subject(r *model.Rule) string {
 	if len(r.Subject) == 0 {
 		return w.wrap("Everybody")
 	}
-	if s, ok := w.subjects[r.Key.Value]; ok {
-		return s
+	id := "the key " + r.Key.Value
+	if known := w.values[id]; known != "" {
+		return known
 	}
 	value := w.joined(r.Subject)
 	if !token.IsIdentifier(value) && w.shared(r) {
@@ -42,7 +45,7 @@ func (w *writer) subject(r *model.Rule) string {
 		w.add(name + " := " + value)
 		value = name
 	}
-	w.subjects[r.Key.Value] = value
+	w.values[id] = value
 	return value
 }
 
@@ -73,13 +76,15 @@ func (w *writer) charges() []string {
 	return args
 }
 
-// inner returns the statements of a block that ends with the result of last. Variables of the block are dropped at its end.
+// inner returns the statements of a block that ends with the result of last. Variables of the block are dropped at its end:
+//
+//	charge = wrap.Charge{Key: phone, Cost: 1}
 func (w *writer) inner(last func() string) string {
-	stmts, subjects, values := w.stmts, w.subjects, w.values
-	w.stmts, w.subjects, w.values = nil, maps.Clone(subjects), maps.Clone(values)
+	stmts, values := w.stmts, w.values
+	w.stmts, w.values = nil, maps.Clone(values)
 	final := last()
 	block := append(w.stmts, final)
-	w.stmts, w.subjects, w.values = stmts, subjects, values
+	w.stmts, w.values = stmts, values
 	return strings.Join(block, "\n")
 }
 
@@ -103,7 +108,7 @@ func (w *writer) charge(r *model.Rule) string {
 		fields = append(fields, "Member: "+w.joined(r.Member))
 	}
 	if r.Permits != nil {
-		fields = append(fields, "Limit: "+w.code(r.Permits, w.rulesFor(r), r.Rule.Limit.Expr.Value, "permits"))
+		fields = append(fields, "Limit: "+w.code(r.Permits, w.rulesFor(r), r.Limit.Expr.Value, "permits"))
 	}
 	return literal(w.wrap("Charge"), fields...)
 }

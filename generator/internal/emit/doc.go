@@ -13,7 +13,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
-// typeDoc returns the doc comment of a wrapper.
+// typeDoc returns the doc comment of a wrapper:
+//
+//	LimitedSender wraps a [Sender] and enforces its rate limits.
 func typeDoc(w *model.Wrapper) string {
 	name := w.Object.Name()
 	doc := fmt.Sprintf("%s wraps %s %s and enforces its rate limits.", w.Name, names.Article(name), link(name))
@@ -26,7 +28,9 @@ func typeDoc(w *model.Wrapper) string {
 	return joined(wrapped(doc), w.Doc, sharedDoc(w))
 }
 
-// limitDoc returns the doc comment of the function for a func type or a struct of funcs. The name of its parameter is next.
+// limitDoc returns the doc comment of the function for a func type or a struct of funcs. The name of its parameter is next:
+//
+//	LimitJob wraps next with the limits declared on [Job]. Use what it returns in its place:
 func limitDoc(w *model.Wrapper, next string) string {
 	name := link(w.Object.Name())
 	if w.Kind == model.Func {
@@ -54,7 +58,9 @@ func joined(paragraphs ...string) string {
 	return strings.Join(found, "\n\n")
 }
 
-// sharedDoc returns the paragraph about the limits that all methods share.
+// sharedDoc returns the paragraph about the limits that all methods share:
+//
+//	Limits of all methods together: 100 per minute per client IP.
 func sharedDoc(w *model.Wrapper) string {
 	if len(w.Rules) == 0 {
 		return ""
@@ -62,6 +68,9 @@ func sharedDoc(w *model.Wrapper) string {
 	return wrapped(fmt.Sprintf("Limits of all %s together: %s.", plural(w), allowed(w.Rules)))
 }
 
+// link returns the name of a type, as a link if it can be one:
+//
+//	[Sender]
 func link(name string) string {
 	if token.IsExported(name) {
 		return "[" + name + "]"
@@ -69,12 +78,18 @@ func link(name string) string {
 	return name
 }
 
-// example returns the lines of a doc comment that show how to use the wrapper. The parameter with the wrapped value is called next.
+// example returns the lines of a doc comment that show how to use the wrapper. The parameter with the wrapped value is called next:
+//
+//	limited := NewLimitedSender(next, limiter)
 func example(w *model.Wrapper, next string) string {
 	return fmt.Sprintf("\n\n\tlimiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix(\"myapp\"))\n\tlimited := %s(%s, limiter)", w.New, next)
 }
 
-// methodDoc returns the user's doc comment with a paragraph about the limits.
+// methodDoc returns the user's doc comment with a paragraph about the limits:
+//
+//	SendCode sends a login code to phone.
+//
+//	Limits: 1 per minute per {phone}.
 func methodDoc(w *model.Wrapper, m *model.Method) string {
 	said := limits(w, m)
 	doc := m.Doc
@@ -88,7 +103,9 @@ func methodDoc(w *model.Wrapper, m *model.Method) string {
 	return joined(doc, wrapped(said))
 }
 
-// methodLink names a method, as a link if it can be one.
+// methodLink names a method, as a link if it can be one:
+//
+//	[Sender.SendCode]
 func methodLink(w *model.Wrapper, m *model.Method) string {
 	name := w.Object.Name() + "." + m.Name
 	if token.IsExported(w.Object.Name()) && token.IsExported(m.Name) {
@@ -97,7 +114,9 @@ func methodLink(w *model.Wrapper, m *model.Method) string {
 	return name
 }
 
-// guardDoc returns the doc comment of a guard's method.
+// guardDoc returns the doc comment of a guard's method:
+//
+//	Buy decides whether a call of [Service.Buy] may go on. Limits: 1 per minute per {user}.
 func guardDoc(w *model.Wrapper, m *model.Method) string {
 	said := fmt.Sprintf("%s decides whether a call of %s may go on. %s", m.Name, methodLink(w, m), limits(w, m))
 	if looksBack(m) {
@@ -106,7 +125,9 @@ func guardDoc(w *model.Wrapper, m *model.Method) string {
 	return wrapped(said)
 }
 
-// limits describes the limits of m. It returns "" if there is nothing to say.
+// limits describes the limits of m. It returns "" if there is nothing to say. For example:
+//
+//	Limits: 1 per minute per {phone}; and those that all methods share.
 func limits(w *model.Wrapper, m *model.Method) string {
 	var own []*model.Rule
 	shared := false

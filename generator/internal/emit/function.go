@@ -124,7 +124,7 @@ func (p *planned) needed(m *model.Method) []string {
 	return words
 }
 
-// inResults returns the identifiers in the types of the results, which the body of a guard spells out, or of a method whose result holds a permit.
+// inResults returns the identifiers in the types of the results. The bodies of guards, and of methods whose results hold permits, spell them out.
 func (p *planned) inResults(m *model.Method) (words []string) {
 	for v := range m.Signature.Results().Variables() {
 		words = append(words, strings.FieldsFunc(p.imports.Type(v.Type()), func(r rune) bool {
@@ -134,10 +134,14 @@ func (p *planned) inResults(m *model.Method) (words []string) {
 	return words
 }
 
-// Import returns the name of a package in the body.
+// Import returns the name of a package in the body:
+//
+//	context
 func (f *function) Import(p *types.Package) string { return f.imports.Name(p) }
 
-// wrap returns the qualified name of a function or type of package wrap.
+// wrap returns the qualified name of a function or type of package wrap:
+//
+//	wrap.Take
 func (f *function) wrap(name string) string { return f.Import(wrapPackage) + "." + name }
 
 // signature returns the parameters and results:

@@ -8,7 +8,13 @@ import (
 	"github.com/dave/jennifer/jen"
 )
 
-// guard returns the declarations of a guard.
+// guard returns the declarations of a guard:
+//
+//	type ServiceGuard struct {
+//	func NewServiceGuard(limiter *ratelimit.Limiter) *ServiceGuard {
+//	func ServiceRules() []ratelimit.Rule {
+//	var serviceBuyRules = wrap.NewRules("shop.Service.Buy",
+//	func (g *ServiceGuard) Buy(ctx context.Context, user string) error {
 func (w *wrapper) guard() []*jen.Statement {
 	_, limiter := fieldsOf(w.Wrapper)
 	w.receiver = w.receiverOf(w.Wrapper)
@@ -68,8 +74,10 @@ func (f *function) guardSignature() *jen.Statement {
 	return f.parameters("("+f.done+" "+done+", "+f.failed+" error)").Params(jen.Id(f.done).Id(done), jen.Id(f.failed).Error())
 }
 
-// pointerTypes returns the types of the pointers to the results of the method, which done takes, as in *int. If named is true and the results
-// have names, these stand before the types.
+// pointerTypes returns the types of the pointers to the results of the method, which done takes. If named is true and the results have
+// names, these stand before the types:
+//
+//	order **Order, err *error
 func (f *function) pointerTypes(named bool) (all []string) {
 	for i := range f.method.Signature.Results().Len() {
 		text := "*" + f.resultType(i)
@@ -81,7 +89,9 @@ func (f *function) pointerTypes(named bool) (all []string) {
 	return all
 }
 
-// guarded returns the results of a guard's method for an error.
+// guarded returns the results of a guard's method for an error:
+//
+//	done, err
 func (w *writer) guarded(err string) string {
 	if w.done == "" {
 		return err
@@ -89,7 +99,13 @@ func (w *writer) guarded(err string) string {
 	return w.done + ", " + err
 }
 
-// beginGuarded asks the limiter, and returns the func that looks back.
+// beginGuarded asks the limiter, and returns the func that looks back:
+//
+//	taken, err := wrap.Begin(ctx, g.limiter, serviceBuyRules, wrap.Charge{Key: user, Cost: 1})
+//	if err != nil {
+//		return done, err
+//	}
+//	return func(orderPtr **Order, errPtr *error) {
 func (w *writer) beginGuarded() {
 	taken := w.asksToBegin(w.err)
 	w.add("return " + w.lookBack(taken) + ", nil")
@@ -130,7 +146,10 @@ func (w *writer) lookBack(taken string) string {
 }
 
 // refundAndSettle gives the permits back if the call has failed, lets a result hold them, pauses, and settles the cost. The results of the call
-// are in variables.
+// are in variables. For example:
+//
+//	ok := err == nil
+//	defer taken.RefundUnless(ctx, &ok)
 func (w *writer) refundAndSettle(taken string, pointers, variables []string) {
 	succeeded := "true"
 	if at := w.method.Error; at >= 0 {
@@ -151,7 +170,10 @@ func (w *writer) refundAndSettle(taken string, pointers, variables []string) {
 	w.pauseAndSettle(variables, succeeded, taken, "return")
 }
 
-// pointers returns the names of the parameters of done, and of variables for the results that they point to.
+// pointers returns the names of the parameters of done, and of variables for the results that they point to:
+//
+//	orderPtr, errPtr
+//	order, err
 func (w *writer) pointers() (pointers, variables []string) {
 	for _, name := range w.results {
 		if name == "" || name == "_" {
@@ -162,7 +184,9 @@ func (w *writer) pointers() (pointers, variables []string) {
 	return pointers, variables
 }
 
-// dereferenced returns the statement that sets the variables that are read. Pointers that are not read lose their names.
+// dereferenced returns the statement that sets the variables that are read. Pointers that are not read lose their names:
+//
+//	order, err := *orderPtr, *errPtr
 func (w *writer) dereferenced(pointers, variables []string) []string {
 	var read, from []string
 	for i, name := range variables {

@@ -8,8 +8,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// limitedResult returns the Go expression for a result of the wrapped call with the limits of its type, as in
-// wrap.WithLimits(repo, r.limiter, NewLimitedRepo).
+// limitedResult returns the Go expression for a result of the wrapped call with the limits of its type:
+//
+//	wrap.WithLimits(repo, r.limiter, NewLimitedRepo)
 func (f *function) limitedResult(l *model.Limited, value string) string {
 	limit := f.instance(l.New, l)
 	switch {
@@ -21,7 +22,9 @@ func (f *function) limitedResult(l *model.Limited, value string) string {
 	return f.wrap("PointerWithLimits") + "(" + value + ", " + f.limiter + ", " + limit + ")"
 }
 
-// limitedResults returns the variables with the results of the wrapped call. Those of annotated types get limits.
+// limitedResults returns the variables with the results of the wrapped call. Those of annotated types get limits:
+//
+//	wrap.WithLimits(repo, r.limiter, NewLimitedRepo), err
 func (f *function) limitedResults(variables []string) []string {
 	values := make([]string, len(variables))
 	for i, v := range variables {
@@ -38,7 +41,9 @@ func (f *function) changed(result int) bool {
 	return l != nil && l.Kind == model.Concrete
 }
 
-// resultType returns the text of the type of a result.
+// resultType returns the text of the type of a result:
+//
+//	*LimitedRepo
 func (f *function) resultType(i int) string {
 	if !f.changed(i) {
 		return f.imports.Type(f.method.Signature.Results().At(i).Type())
@@ -47,7 +52,9 @@ func (f *function) resultType(i int) string {
 	return "*" + f.instance(l.Name, l)
 }
 
-// instance returns a generated name with the type arguments of l, such as LimitedRepo[string].
+// instance returns a generated name with the type arguments of l:
+//
+//	LimitedRepo[string]
 func (f *function) instance(name string, l *model.Limited) string {
 	var args []string
 	for _, t := range l.Args {
@@ -89,7 +96,9 @@ func (f *function) handOut(fn string, args []string) string {
 }
 
 // resultVariables returns the variables for the results of the wrapped call, and how to assign to them. The error goes to err, which is
-// declared.
+// declared:
+//
+//	repo, err :=
 func (f *function) resultVariables(err string) (variables []string, assign string) {
 	assign = "="
 	for i, name := range f.results {

@@ -15,7 +15,10 @@ const longest = 110
 // widest is the widest line of a signature.
 const widest = 120
 
-// brackets returns declarations in brackets. If the line, which has that many other bytes, gets too long, each declaration gets its own line.
+// brackets returns declarations in brackets. If the line, which has that many other bytes, gets too long, each declaration gets its own
+// line:
+//
+//	(ctx context.Context, phone string)
 func brackets(others int, declarations ...string) *jen.Statement {
 	var codes []jen.Code
 	for _, d := range declarations {
@@ -33,7 +36,9 @@ func call(fn string, args ...string) string {
 	return fn + "(" + expr.List(len(fn), args) + ")"
 }
 
-// headed returns a call like call, but the arguments in head stay on the first line.
+// headed returns a call like call, but the arguments in head stay on the first line:
+//
+//	wrap.Take(ctx, s.limiter, senderSendRules,
 func headed(fn, head string, args ...string) string {
 	if one := call(fn, append([]string{head}, args...)...); !strings.Contains(one, "\n") {
 		return one
@@ -48,7 +53,9 @@ func literal(typ string, fields ...string) string {
 	return typ + "{" + expr.List(len(typ), fields) + "}"
 }
 
-// hugging returns a call whose last argument may go on behind the line. If the line is too long, each argument gets its own line.
+// hugging returns a call whose last argument may go on after the line. If the line is too long, each argument gets its own line:
+//
+//	wrap.Value(docsPutRules, "doc.Owner.Name", func() string {
 func hugging(fn string, args ...string) string {
 	one := fn + "(" + strings.Join(args, ", ") + ")"
 	if len(args) == 0 || isShort(one[strings.LastIndex(fn, "\n")+1:]) {
@@ -57,12 +64,14 @@ func hugging(fn string, args ...string) string {
 	return fn + "(\n" + strings.Join(args, ",\n") + ",\n)"
 }
 
-// listed returns values without brackets, behind which a text follows. If they do not fit on one line, each gets its own line.
-func listed(values []string, behind string) string {
-	if one := strings.Join(values, ", ") + behind; isShort(one) {
+// listed returns values without brackets, and the text after them. If they do not fit on one line, each gets its own line:
+//
+//	order, err = s.next.Buy
+func listed(values []string, after string) string {
+	if one := strings.Join(values, ", ") + after; isShort(one) {
 		return one
 	}
-	return strings.Join(values, ",\n") + behind
+	return strings.Join(values, ",\n") + after
 }
 
 // isShort reports whether the first line of a text can stay as it is.

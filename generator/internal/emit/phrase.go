@@ -13,7 +13,9 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// allowed describes what rules allow, as in "1 per minute per {phone}; 10 per day (Asia/Shanghai) per {phone}".
+// allowed describes what rules allow:
+//
+//	1 per minute per {phone}; 10 per day (Asia/Shanghai) per {phone}
 func allowed(rules []*model.Rule) string {
 	var said []string
 	for _, r := range rules {
@@ -22,10 +24,12 @@ func allowed(rules []*model.Rule) string {
 	return strings.Join(said, "; ")
 }
 
-// phrase describes a rule: its limit, window and subject, its condition, and other settings in parentheses.
+// phrase describes a rule: its limit, window and subject, its condition, and other settings in parentheses:
+//
+//	1 per second per client IP, if !isAdmin(ctx) (bursts of 5)
 func phrase(r *model.Rule) string {
-	s := permits(r) + " " + window(r.Limit) + subject(r.Key)
-	if r.Limit.Limit == 0 && !r.Limit.Computed {
+	s := permits(r) + " " + window(r.Declared) + subject(r.Key)
+	if r.Declared.Limit == 0 && !r.Declared.Computed {
 		s = "no calls"
 	}
 	if !r.Rule.When.IsZero() {
@@ -37,19 +41,23 @@ func phrase(r *model.Rule) string {
 	return s
 }
 
-// permits returns the limit, as a number or an expression, and the members if the rule counts those.
+// permits returns the limit, as a number or an expression, and the members if the rule counts those:
+//
+//	10 different {to}
 func permits(r *model.Rule) string {
-	s := strconv.FormatInt(r.Limit.Limit, 10)
-	if r.Limit.Computed {
-		s = said(r.Rule.Limit.Expr.Value)
+	s := strconv.FormatInt(r.Declared.Limit, 10)
+	if r.Declared.Computed {
+		s = said(r.Limit.Expr.Value)
 	}
-	if r.Limit.Distinct != "" {
+	if r.Declared.Distinct != "" {
 		s += " different " + islands(r.Rule.Distinct)
 	}
 	return s
 }
 
-// window describes the window of a rule, as in "per minute".
+// window describes the window of a rule:
+//
+//	per minute
 func window(r ratelimit.Rule) string {
 	if r.Releases() {
 		return "at the same time"
@@ -67,7 +75,9 @@ func window(r ratelimit.Rule) string {
 	return fmt.Sprintf("between the times of %q (%s)", r.Cron, zone)
 }
 
-// subject describes the subject of a key, as in " per {phone}".
+// subject describes the subject of a key, after a space:
+//
+//	per {phone}
 func subject(key annotations.Template) string {
 	if of := islands(key); of != "" {
 		return " per " + of
@@ -75,7 +85,9 @@ func subject(key annotations.Template) string {
 	return ""
 }
 
-// islands returns the expressions of a template in words.
+// islands returns the expressions of a template in words:
+//
+//	{tenant} and user ID
 func islands(t annotations.Template) string {
 	var found []string
 	for _, p := range t.Parts {
@@ -86,7 +98,9 @@ func islands(t annotations.Template) string {
 	return strings.Join(found, " and ")
 }
 
-// said returns an expression in a sentence: client IP, or {phone}.
+// said returns an expression in a sentence:
+//
+//	{phone}
 func said(expression string) string {
 	text := oneLine(expression)
 	if spoken := expr.Spoken(text); spoken != text {
@@ -104,9 +118,11 @@ func shortened(s string) string {
 	return string([]rune(s)[:longest-1]) + "…"
 }
 
-// notes describes the settings of a rule other than its limit, window, subject and condition.
+// notes describes the settings of a rule other than its limit, window, subject and condition:
+//
+//	waits up to 2s
 func notes(rule *model.Rule) []string {
-	r, notes := rule.Limit, []string(nil)
+	r, notes := rule.Declared, []string(nil)
 	note := func(given bool, format string, args ...any) {
 		if given {
 			notes = append(notes, fmt.Sprintf(format, args...))

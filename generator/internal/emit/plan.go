@@ -53,13 +53,19 @@ func plan(pkg *model.Package, f *model.File) *planned {
 	return p
 }
 
-// ratelimit returns a qualified name of package ratelimit.
+// ratelimit returns a qualified name of package ratelimit:
+//
+//	ratelimit.Rule
 func (p *planned) ratelimit(name string) string { return p.imports.Name(runtimePackage) + "." + name }
 
-// wrap returns a qualified name of package wrap.
+// wrap returns a qualified name of package wrap:
+//
+//	wrap.Take
 func (p *planned) wrap(name string) string { return p.imports.Name(wrapPackage) + "." + name }
 
-// variableOf returns the beginning of the names of the variables for m.
+// variableOf returns the beginning of the names of the variables for m:
+//
+//	senderSend
 func (p *planned) variableOf(w *model.Wrapper, m *model.Method) string {
 	if w.Kind == model.Func {
 		return p.begin.Of(w.Object.Name(), "Func")

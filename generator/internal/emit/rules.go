@@ -28,7 +28,7 @@ func (p *planned) addShared(w *model.Wrapper, block *names.Scope) {
 	uses := map[ofType]int{}
 	for _, m := range w.Methods {
 		for _, r := range m.Rules {
-			of := ofType{w, r.Limit}
+			of := ofType{w, r.Declared}
 			if uses[of]++; r.OfType && uses[of] == 2 {
 				p.shared = append(p.shared, of)
 				p.sharedAs[of] = block.Take(p.begin.Of(w.Object.Name(), "") + "Rule")
@@ -49,7 +49,10 @@ func (w *wrapper) sharedVars() (vars []*jen.Statement) {
 	return vars
 }
 
-// vars declares the variables above methods, which hold their programs and rules.
+// vars declares the variables above methods, which hold their programs and rules:
+//
+//	var senderSendExpr = exprvm.New("first(tags)", "tags")
+//	var senderSendRules = wrap.NewRules("sms.Sender.Send",
 func (w *wrapper) vars(methods ...*model.Method) (vars []*jen.Statement) {
 	for _, m := range methods {
 		if len(m.Rules) > 0 {
@@ -68,9 +71,9 @@ func (w *wrapper) vars(methods ...*model.Method) (vars []*jen.Statement) {
 func (w *wrapper) rulesVar(m *model.Method) *jen.Statement {
 	args := []string{quote(m.Scope)}
 	for _, r := range m.Rules {
-		rule := w.sharedAs[ofType{w.Wrapper, r.Limit}]
+		rule := w.sharedAs[ofType{w.Wrapper, r.Declared}]
 		if rule == "" {
-			rule = w.rule(r.Limit, m.Scope)
+			rule = w.rule(r.Declared, m.Scope)
 		}
 		args = append(args, rule)
 	}
@@ -97,7 +100,9 @@ func withCost(m *model.Method) string {
 	return call(".WithCost", indices...)
 }
 
-// ruleVars returns the variables that hold the rules of the type.
+// ruleVars returns the variables that hold the rules of the type:
+//
+//	senderSendRules, senderCallRules
 func (w *wrapper) ruleVars() (vars []string) {
 	for _, m := range w.Methods {
 		if len(m.Rules) > 0 {
@@ -152,7 +157,9 @@ func (p *planned) rule(rule ratelimit.Rule, method string) string {
 	return literal(p.ratelimit("Rule"), given...)
 }
 
-// value returns the Go expression for the value of an argument of a rule with this limit.
+// value returns the Go expression for the value of an argument of a rule with this limit:
+//
+//	ratelimit.TokenBucket
 func (p *planned) value(arg *annotations.Argument, value reflect.Value, limit int64) string {
 	switch arg.Kind {
 	case annotations.AmountKind:
@@ -169,7 +176,9 @@ func (p *planned) value(arg *annotations.Argument, value reflect.Value, limit in
 	return quote(value.String())
 }
 
-// constant returns the name of the constant with this value.
+// constant returns the name of the constant with this value:
+//
+//	TokenBucket
 func constant(arg *annotations.Argument, value any) string {
 	text := fmt.Sprint(value)
 	return arg.Words[slices.IndexFunc(arg.Words, func(w annotations.Word) bool { return w.Text == text })].Const
@@ -197,7 +206,9 @@ func (p *planned) duration(d time.Duration) string {
 	return name
 }
 
-// quote returns a Go string literal, in backquotes if that avoids escapes.
+// quote returns a Go string literal, in backquotes if that avoids escapes:
+//
+//	"{phone}"
 func quote(s string) string {
 	q := strconv.Quote(s)
 	if len(q) > len(s)+2 && strconv.CanBackquote(s) && !strings.Contains(s, "\t") {

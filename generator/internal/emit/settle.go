@@ -9,12 +9,12 @@ import (
 
 // refunds reports whether a rule of m gives its permits back when the call fails.
 func refunds(m *model.Method) bool {
-	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Limit.Refund == ratelimit.RefundError })
+	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Declared.Refund == ratelimit.RefundError })
 }
 
 // releases reports whether a rule of m releases its permits when the call ends.
 func releases(m *model.Method) bool {
-	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Limit.Releases() })
+	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Declared.Releases() })
 }
 
 // pauses reports whether a rule of m may pause its key after the call.
@@ -32,7 +32,7 @@ func settlesAfterSuccess(r *model.Rule) bool { return r.Settle != nil }
 
 // settlesAfterFailure reports whether r also computes its cost after a call that failed.
 func settlesAfterFailure(r *model.Rule) bool {
-	return r.Settle != nil && r.Limit.Refund != ratelimit.RefundError
+	return r.Settle != nil && r.Declared.Refund != ratelimit.RefundError
 }
 
 // begin asks the limiter and makes the wrapped call. If the call fails, rules with refund=error give their permits back. The other rules
@@ -77,7 +77,9 @@ func (w *writer) begin() {
 	w.callAndSettle(err, succeeded, taken, ok+" = "+succeeded)
 }
 
-// asksToBegin asks the limiter, and returns the variable with the charge. The error goes to err.
+// asksToBegin asks the limiter, and returns the variable with the charge. The error goes to err:
+//
+//	taken, err := wrap.Begin(ctx, a.limiter, askRules, wrap.Charge{Key: user, Cost: 500})
 func (w *writer) asksToBegin(err string) (taken string) {
 	asked := w.asked(w.wrap("Begin"), w.charges)
 	taken = w.Take("taken")
@@ -88,7 +90,11 @@ func (w *writer) asksToBegin(err string) (taken string) {
 func (w *writer) add(stmts ...string) { w.stmts = append(w.stmts, stmts...) }
 
 // callAndSettle makes the wrapped call, adds the statements in noted, lets a result hold permits, pauses, settles the charge, and
-// returns the results.
+// returns the results:
+//
+//	answer, err := a.next.Ask(ctx, user)
+//	ok = err == nil
+//	return answer, err
 func (w *writer) callAndSettle(err, succeeded, taken string, noted ...string) {
 	variables, assign := w.resultVariables(err)
 	leave := "return " + listed(w.limitedResults(variables), "")
@@ -164,7 +170,9 @@ func (w *writer) settled(wanted func(*model.Rule) bool, taken, leave string) str
 	})
 }
 
-// pause returns the statement that pauses the keys of the rules with pause=. A rule whose duration cannot be computed pauses nothing.
+// pause returns the statement that pauses the keys of the rules with pause=. A rule whose duration cannot be computed pauses nothing:
+//
+//	taken.Pause(ctx, 0, wrap.RetryAfter(err))
 func (w *writer) pause(taken string) string {
 	args := []string{w.context()}
 	for _, r := range w.method.Rules {

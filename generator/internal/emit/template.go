@@ -152,7 +152,7 @@ func (w *writer) message(r *model.Rule, err string) string {
 	fails := false
 	text := join(r.Message, func(i int) (string, bool) {
 		p := r.Message[i]
-		hashed := r.Limit.Hash == ratelimit.HashSubject && w.isHashed(p.Expr)
+		hashed := r.Declared.Hash == ratelimit.HashSubject && w.isHashed(p.Expr)
 		if text, ok := spelled(p.Code); ok && p.Code.Plain && !hashed {
 			return text, true
 		}
@@ -181,6 +181,6 @@ func (w *writer) message(r *model.Rule, err string) string {
 func (w *writer) isHashed(expr string) bool {
 	return slices.ContainsFunc(w.method.Rules, func(r *model.Rule) bool {
 		is := func(p model.Piece) bool { return p.Code != nil && p.Expr == expr }
-		return r.Limit.Hash == ratelimit.HashSubject && (slices.ContainsFunc(r.Subject, is) || slices.ContainsFunc(r.Member, is))
+		return r.Declared.Hash == ratelimit.HashSubject && (slices.ContainsFunc(r.Subject, is) || slices.ContainsFunc(r.Member, is))
 	})
 }

@@ -18,8 +18,8 @@ type wrapper struct {
 	receiver     string // the name of the receiver; "" if a function is generated
 }
 
-// declarations returns the declarations for an annotated type.
-func (p *planned) declarations(of *model.Wrapper) (decls []*jen.Statement) {
+// declarations returns the declarations for an annotated type. Each kind of type has its own shape.
+func (p *planned) declarations(of *model.Wrapper) []*jen.Statement {
 	w := &wrapper{planned: p, Wrapper: of}
 	w.params, w.args = p.typeParams(of)
 	w.wrapped = of.Object.Name() + w.args
@@ -33,27 +33,47 @@ func (p *planned) declarations(of *model.Wrapper) (decls []*jen.Statement) {
 	case model.Concrete:
 		w.wrapped = "*" + w.wrapped
 	}
-	next, limiter := fieldsOf(of)
-	w.receiver = p.receiverOf(of)
-	decls = append(decls, w.structType(next, limiter))
-	if of.Kind == model.Interface {
+	return w.wrapper()
+}
+
+// wrapper returns the declarations of a wrapper:
+//
+//	type LimitedSender struct {
+//	var _ Sender = (*LimitedSender)(nil)
+//	func NewLimitedSender(next Sender, limiter *ratelimit.Limiter) *LimitedSender {
+//	func SenderRules() []ratelimit.Rule {
+//	func (s *LimitedSender) RateLimits() []ratelimit.Rule {
+//	var senderSendRules = wrap.NewRules("sms.Sender.Send",
+//	func (s *LimitedSender) Send(ctx context.Context, phone string) error {
+func (w *wrapper) wrapper() []*jen.Statement {
+	next, limiter := fieldsOf(w.Wrapper)
+	w.receiver = w.receiverOf(w.Wrapper)
+	decls := []*jen.Statement{w.structType(next, limiter)}
+	if w.Kind == model.Interface {
 		decls = append(decls, w.assertion())
 	}
 	decls = append(decls, w.constructor(next, limiter), w.rulesFunc())
-	if !of.OwnRateLimits {
-		decls = append(decls, comment("RateLimits returns the rules that the wrapper enforces.").
-			Add(w.method("RateLimits")).Params().Id("[]"+p.ratelimit("Rule")).Block(jen.Return(jen.Id(w.RulesFunc+"()"))))
+	if !w.OwnRateLimits {
+		decls = append(decls, w.rateLimits())
 	}
 	decls = append(decls, w.sharedVars()...)
-	outer := append(typeParamNames(of), w.receiver) // in the scope of each method
-	for _, m := range of.Methods {
+	outer := append(typeParamNames(w.Wrapper), w.receiver) // in the scope of each method
+	for _, m := range w.Methods {
 		f := w.function(m, outer...)
 		f.next, f.limiter = w.receiver+"."+next, w.receiver+"."+limiter
 		f.target = f.next + "." + m.Name
 		body := f.body()
-		decls = append(append(decls, w.vars(m)...), comment(methodDoc(of, m)).Add(w.method(m.Name)).Add(f.signature()).Block(body...))
+		decls = append(append(decls, w.vars(m)...), comment(methodDoc(w.Wrapper, m)).Add(w.method(m.Name)).Add(f.signature()).Block(body...))
 	}
 	return decls
+}
+
+// rateLimits declares the method that returns the rules:
+//
+//	func (s *LimitedSender) RateLimits() []ratelimit.Rule {
+func (w *wrapper) rateLimits() *jen.Statement {
+	return comment("RateLimits returns the rules that the wrapper enforces.").
+		Add(w.method("RateLimits")).Params().Id("[]" + w.ratelimit("Rule")).Block(jen.Return(jen.Id(w.RulesFunc + "()")))
 }
 
 // method returns the beginning of the declaration of a method of the wrapper:
@@ -122,6 +142,7 @@ func (w *wrapper) registered(limiter string) string {
 // type it is a function, which needs no type arguments:
 //
 //	var _ Sender = (*LimitedSender)(nil)
+//	func _[K any]() {
 func (w *wrapper) assertion() *jen.Statement {
 	s := comment(wrapped("If this does not compile, " + w.Object.Name() + ` has changed: run "go tool ratelimit" in this directory.`))
 	assert := jen.Var().Id("_").Id(w.wrapped).Op("=").Parens(jen.Op("*").Id(w.Name + w.args)).Parens(jen.Nil())
@@ -131,7 +152,10 @@ func (w *wrapper) assertion() *jen.Statement {
 	return s.Func().Id("_" + w.params).Params().Block(assert)
 }
 
-// typeParams returns the type parameters and the type arguments of w, as in [K any] and [K]. Both are "" for a type without them.
+// typeParams returns the type parameters and the type arguments of w. Both are "" for a type without them:
+//
+//	[K any]
+//	[K]
 func (p *planned) typeParams(w *model.Wrapper) (params, args string) {
 	if len(w.TypeParams) == 0 {
 		return "", ""
@@ -147,7 +171,9 @@ func (p *planned) typeParams(w *model.Wrapper) (params, args string) {
 	return "[" + strings.Join(declared, ", ") + "]", "[" + strings.Join(typeParamNames(w), ", ") + "]"
 }
 
-// comment returns the beginning of a declaration: its doc comment, or nothing if text is "".
+// comment returns the beginning of a declaration: its doc comment, or nothing if text is "". For example:
+//
+//	// SendCode sends a login code to phone.
 func comment(text string) *jen.Statement {
 	s := &jen.Statement{}
 	if text = strings.TrimSpace(text); text == "" {

@@ -6,7 +6,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
-// zero returns an expression for the zero value of t, such as Document{}. The words are the identifiers in it, without the names of packages.
+// zero returns an expression for the zero value of t. The words are the identifiers in it, without the names of packages. For example:
+//
+//	Document{}
 func (p *planned) zero(t types.Type) (text string, words []string) {
 	typed := func(before, behind string) (string, []string) {
 		return before + p.imports.Type(t) + behind, reach.From{Package: p.pkg}.Names(t)

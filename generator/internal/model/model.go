@@ -145,11 +145,11 @@ const (
 
 // Rule is a rule of one method, or, in a Wrapper, of a type.
 type Rule struct {
-	annotations.Rule // the directive
-	Limit            ratelimit.Rule
-	Zone             token.Pos // the position of the time zone if the rule inherits it from its type
-	OfType           bool      // the directive stands above the type
-	Owner            string    // the Scope of the method or type that has the directive
+	annotations.Rule                // the directive
+	Declared         ratelimit.Rule // what the directive says, without the expressions
+	Zone             token.Pos      // the position of the time zone if the rule inherits it from its type
+	OfType           bool           // the directive stands above the type
+	Owner            string         // the Scope of the method or type that has the directive
 
 	// The templates and expressions, compiled for the parameters of the method.
 	Subject []Piece

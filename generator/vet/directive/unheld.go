@@ -18,7 +18,7 @@ func unheld(pass *analysis.Pass, pkg *model.Package) (found annotations.Diagnost
 			continue
 		}
 		for _, r := range m.Rules {
-			if !r.Limit.Releases() || !r.Hold.IsZero() || r.OfType {
+			if !r.Declared.Releases() || !r.Hold.IsZero() || r.OfType {
 				continue
 			}
 			for _, result := range m.Results {
