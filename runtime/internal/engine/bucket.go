@@ -86,11 +86,19 @@ const memory = 1_000_000
 // at returns the bucket as an ask at the claim's limit finds it. Since last it gained at the lower of the two rates, but while calls wait for
 // their places it gains at the old rate. The number of permits that are missing then stays as it is. A debt of a Prepaid or a Warmup keeps its
 // time.
-func (b *bucket) at(c *Claim, now int64) bucket {
+func (b *bucket) at(c *Claim, now int64) *bucket {
 	if int64(b.limit) == c.Limit || b.limit == 0 {
-		return *b
+		return b
 	}
-	return b.converted(c, now)
+	a := b.converted(c, now)
+	return &a
+}
+
+// adapt makes b the bucket as an ask at the claim's limit finds it.
+func (b *bucket) adapt(c *Claim, now int64) {
+	if a := b.at(c, now); a != b {
+		*b = *a
+	}
 }
 
 // converted is at for another limit than the bucket's.
@@ -201,7 +209,7 @@ func (b *bucket) Commit(c *Claim, n, now, at int64) bool {
 // add charges n permits, at from or later. A call that waits is charged in the same way: its place is the time at which the bucket has
 // refilled enough.
 func (b *bucket) add(c *Claim, n, now, from int64) {
-	*b = b.at(c, now)
+	b.adapt(c, now)
 	x, y := b.full, int64(b.parts)
 	if x < from {
 		x, y = from, 0

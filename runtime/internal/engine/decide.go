@@ -34,7 +34,7 @@ func (call *Call) check(c *Claim, cell *Cell, now int64) {
 	c.Clear()
 	c.Earliest = now
 	if b, ok := cell.State.(*bucket); ok && !call.Peek {
-		*b = b.at(c, now)
+		b.adapt(c, now)
 	}
 	if c.Mode == Trigger {
 		return

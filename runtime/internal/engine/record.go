@@ -22,13 +22,13 @@ func NewRecord(r *Rule) Record {
 // isPlainBucket reports whether the kind's state is a bucket and nothing else.
 func (k Kind) isPlainBucket() bool { return k == TokenBucket || k == LeakyBucket || k == Prepaid }
 
-func (r *Record) bucket() bucket {
-	return bucket{
-		full: r.numbers[0], last: r.numbers[1], parts: int32(r.numbers[2] >> 32), limit: int32(r.numbers[2]), cut: longAgo, oldFull: longAgo,
-	}
+// load sets b to the bucket in the record. It sets field by field, because copying a bucket that was just written takes longer than using it.
+func (r *Record) load(b *bucket) {
+	b.full, b.last, b.parts, b.limit = r.numbers[0], r.numbers[1], int32(r.numbers[2]>>32), int32(r.numbers[2])
+	b.cut, b.oldFull = longAgo, longAgo
 }
 
-func (b bucket) numbers() [3]int64 {
+func (b *bucket) numbers() [3]int64 {
 	return [3]int64{b.full, b.last, int64(b.parts)<<32 | int64(b.limit)}
 }
 
@@ -48,7 +48,7 @@ func (r *Record) Unpack(rule *Rule, u *Unpacked) *Cell {
 		return r.cell
 	}
 	if rule.Kind.isPlainBucket() {
-		u.bucket = r.bucket()
+		r.load(&u.bucket)
 		u.cell = Cell{State: &u.bucket, Until: longAgo}
 	} else {
 		u.only[0] = r.window()
@@ -100,7 +100,8 @@ func (r *Record) Admits(c *Claim, now int64) bool {
 	case r.cell != nil:
 		return !r.cell.isBlocked(c.Rule, now) && r.cell.Paused <= now && r.cell.State.Earliest(c, c.Cost, now, now) <= now && r.cell.State.Grows(c, now) == 0
 	case c.Rule.Kind.isPlainBucket():
-		b := r.bucket()
+		var b bucket
+		r.load(&b)
 		return int64(b.limit) == c.Limit && b.Earliest(c, c.Cost, now, now) <= now
 	}
 	w := r.windowAt(c.Rule, now)
@@ -128,7 +129,8 @@ func (r *Record) Charge(c *Claim, now int64) {
 			c.Charged, c.At = 0, 0
 		}
 	case c.Rule.Kind.isPlainBucket():
-		b := r.bucket()
+		var b bucket
+		r.load(&b)
 		b.add(c, c.Cost, now, now)
 		r.numbers = b.numbers()
 	default:
@@ -151,7 +153,8 @@ func (r *Record) Expiry(rule *Rule) int64 {
 		return r.cell.Expiry(rule)
 	}
 	if rule.Kind.isPlainBucket() {
-		b := r.bucket()
+		var b bucket
+		r.load(&b)
 		return b.Expiry(rule)
 	}
 	return r.numbers[1]
