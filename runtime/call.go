@@ -32,6 +32,7 @@ type callState struct {
 	rules   []*preparedRule // of the method
 	next    int             // the index of the rule or request to ask next
 	err     error           // why the call cannot be decided
+	wishes  wishes          // of the caller
 
 	patient     bool          // for Wait: any rule may delay the call by wait, whatever its own Wait is
 	wait        time.Duration // how long the call may wait, if it is patient
@@ -80,8 +81,8 @@ func (c *call) run(ctx context.Context) error {
 	if observed {
 		began = c.limiter.elapsed()
 	}
-	report := reportOf(ctx)
-	c.reports = c.Peek || report != nil
+	c.wishes = wishesOf(ctx)
+	c.reports = c.Peek || c.wishes.report != nil
 	if c.err == nil {
 		c.err = c.decide(ctx)
 	}
@@ -92,8 +93,8 @@ func (c *call) run(ctx context.Context) error {
 	if s := c.limiter.fleet.Statistics(); s != nil && (c.err == nil || c.isByPolicy()) {
 		c.count(s)
 	}
-	if c.err == nil && report != nil {
-		report.add(c.quotas())
+	if c.err == nil && c.wishes.report != nil {
+		c.wishes.report.add(c.quotas())
 	}
 	if c.err == nil && c.verdict.Admitted && c.limiter.trigger != nil {
 		c.fire(ctx)

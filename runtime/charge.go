@@ -259,20 +259,16 @@ type Charge struct {
 	rules   []*preparedRule
 }
 
-type chargeKey struct{}
-
 // WithCharge returns a context and a Charge. The first call that a wrapper admits under the context fills the Charge. So if a wrapper calls
 // another one, the Charge is that of the outer one. Use the context for one call.
 func WithCharge(ctx context.Context) (context.Context, *Charge) {
-	c := new(Charge)
-	return context.WithValue(ctx, chargeKey{}, c), c
+	w := wishesOf(ctx)
+	w.charge = new(Charge)
+	return w.in(ctx), w.charge
 }
 
 // ChargeFrom returns the Charge of [WithCharge], for what the wrapper calls. It returns nil if there is none.
-func ChargeFrom(ctx context.Context) *Charge {
-	c, _ := ctx.Value(chargeKey{}).(*Charge)
-	return c
-}
+func ChargeFrom(ctx context.Context) *Charge { return wishesOf(ctx).charge }
 
 // Settle changes the charge to what the call really cost, as [Decision.Settle] does, also if ctx has ended. The cost is that of all rules
 // with cost=, or of those that are named. Each rule is settled once: its first settlement holds, by Settle or by settle=.

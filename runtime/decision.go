@@ -129,25 +129,39 @@ type Report struct {
 // maxQuotas bounds a report. Later quotas are left out.
 const maxQuotas = 100
 
-type reportKey struct{}
+// wishes are what the caller wants to know of the calls under a context. They are one value of the context, because each look into a context
+// takes time.
+type wishes struct {
+	report *Report
+	charge *Charge
+}
+
+type wishesKey struct{}
+
+func wishesOf(ctx context.Context) wishes {
+	w, _ := ctx.Value(wishesKey{}).(wishes)
+	return w
+}
+
+func (w wishes) in(ctx context.Context) context.Context {
+	return context.WithValue(ctx, wishesKey{}, w)
+}
 
 // WithReport returns a context and a report. The report collects the quotas of all decisions made under the context, wherever in the call
 // tree. Such a decision costs the store somewhat more. [Limiter.Peek] adds nothing to a report. Nor do rules that FailOpen decides, because
 // nothing counts their calls.
 func WithReport(ctx context.Context) (context.Context, *Report) {
-	r := new(Report)
-	return context.WithValue(ctx, reportKey{}, r), r
+	w := wishesOf(ctx)
+	w.report = new(Report)
+	return w.in(ctx), w.report
 }
 
 // WithoutReport returns a context whose decisions are in no report. Use it for limits that callers should not see, such as the limits of
 // your calls to other services.
 func WithoutReport(ctx context.Context) context.Context {
-	return context.WithValue(ctx, reportKey{}, (*Report)(nil))
-}
-
-func reportOf(ctx context.Context) *Report {
-	r, _ := ctx.Value(reportKey{}).(*Report)
-	return r
+	w := wishesOf(ctx)
+	w.report = nil
+	return w.in(ctx)
 }
 
 // Quotas returns the quota of each rule and key after its last decision, in the order of the first decisions. A report keeps at most 100

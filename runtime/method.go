@@ -122,8 +122,8 @@ func (c *call) Take(ctx context.Context) error {
 	if err := c.take(ctx); err != nil {
 		return err
 	}
-	if charge := ChargeFrom(ctx); charge != nil {
-		charge.fill(c.charges(), c.rules)
+	if c.wishes.charge != nil {
+		c.wishes.charge.fill(c.charges(), c.rules)
 	}
 	return nil
 }
@@ -138,8 +138,8 @@ func (c *call) Begin(ctx context.Context) (bridge.Taken, error) {
 		return nil, err
 	}
 	all := c.charges()
-	if charge := ChargeFrom(ctx); charge != nil {
-		charge.fill(all, c.rules)
+	if c.wishes.charge != nil {
+		c.wishes.charge.fill(all, c.rules)
 	}
 	return all, nil
 }

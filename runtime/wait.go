@@ -12,16 +12,16 @@ import (
 // moment at which the call may be admitted, and asks again. At that moment permits come back by time, a pause ends, or others release
 // permits.
 func (c *call) decideInTime(ctx context.Context) error {
-	mayWait := c.waits && c.keepDeadline(ctx)
+	if !c.waits || !c.keepDeadline(ctx) {
+		return c.askStores(ctx)
+	}
 	defer func() { c.waiter.Leave() }() // the waiter may change until then, or be nil
 	for {
-		if mayWait {
-			if err := c.awaitTurn(ctx); err != nil {
-				return err
-			}
+		if err := c.awaitTurn(ctx); err != nil {
+			return err
 		}
 		err := c.askStores(ctx)
-		if err != nil || !mayWait || c.verdict.At <= c.verdict.Now || c.Peek {
+		if err != nil || c.verdict.At <= c.verdict.Now || c.Peek {
 			return err
 		}
 		if goes, err := c.awaitNext(ctx); goes || err != nil {
