@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -65,25 +66,13 @@ func (v Override) check(name string) error {
 	return v.apply(rule).check()
 }
 
-// or returns v with the fields of all where v has none. It takes the errors of overrideOf as well.
-func (v storedOverride) or(all storedOverride) (Override, error) {
-	merged := all.Override
-	if v.Limit != nil {
-		merged.Limit, merged.Factor = v.Limit, 0
+// or returns v with the values of all where v has none.
+func (v Override) or(all Override) Override {
+	if v.Limit == nil {
+		v.Limit, v.Factor = all.Limit, cmp.Or(v.Factor, all.Factor)
 	}
-	if v.Factor != 0 {
-		merged.Factor = v.Factor
-	}
-	if v.Per != 0 {
-		merged.Per = v.Per
-	}
-	if v.Burst != 0 {
-		merged.Burst = v.Burst
-	}
-	if v.Mode != nil {
-		merged.Mode = v.Mode
-	}
-	return merged, joinErrors(v.err, all.err)
+	v.Per, v.Burst, v.Mode = cmp.Or(v.Per, all.Per), cmp.Or(v.Burst, all.Burst), cmp.Or(v.Mode, all.Mode)
+	return v
 }
 
 // apply returns r with the values of v.
@@ -92,16 +81,11 @@ func (v Override) apply(r Rule) Rule {
 	if v.Limit != nil {
 		r.Limit, r.Computed = *v.Limit, false
 	}
-	if v.Burst != 0 {
-		r.Burst = v.Burst
-	}
-	r.Limit, r.Burst = times(r.Limit, v.Factor), times(r.Burst, v.Factor)
+	r.Limit, r.Burst = times(r.Limit, v.Factor), times(cmp.Or(v.Burst, r.Burst), v.Factor)
 	if v.Limit != nil || v.Factor != 0 {
 		r.Amounts, r.raised = counts == engine.Amounts, counts == engine.SlidingWindow && r.Limit > maxTimes
 	}
-	if v.Per != 0 {
-		r.Per = v.Per
-	}
+	r.Per = cmp.Or(v.Per, r.Per)
 	if v.Mode != nil {
 		if r.Mode = *v.Mode; r.Mode != ModeEnforce {
 			r.Wait, r.Queue, r.Block, r.BlockMax, r.Pausable, r.Lease = 0, 0, 0, 0, false, 0
@@ -131,22 +115,16 @@ func (p *preparedRule) limitFor(given int64) int64 {
 	return min(times(given, p.factor), max(given, p.mostLimit()))
 }
 
-// storedOverride is an override that was read from the store. If it cannot be read, err says why.
-type storedOverride struct {
-	Override
-	err error
-}
-
 // overrideOf returns the override of a setting. That of nil is empty.
-func overrideOf(s *fleet.Setting) (v storedOverride) {
+func overrideOf(s *fleet.Setting) (v Override, err error) {
 	if s == nil {
-		return v
+		return v, nil
 	}
-	if v.err = v.read(s.Values); v.err == nil {
+	if err = v.read(s.Values); err == nil {
 		v.Key = key.Shown(s.Key)
-		v.err = v.check(s.Rule)
+		err = v.check(s.Rule)
 	}
-	return v
+	return v, err
 }
 
 // overrideText is an Override as JSON.

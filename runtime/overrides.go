@@ -112,7 +112,8 @@ func (l *Limiter) changeSettings(ctx context.Context, e fleet.Edit) (done bool, 
 func settingsOf(all []*fleet.Setting) []Setting {
 	settings := make([]Setting, len(all))
 	for i, s := range all {
-		settings[i] = Setting{s.Rule, overrideOf(s).Override}
+		v, _ := overrideOf(s)
+		settings[i] = Setting{s.Rule, v}
 	}
 	return settings
 }
@@ -130,10 +131,10 @@ func (o *Overrides) List(ctx context.Context) ([]Setting, error) {
 		if s.Kind != fleet.Override {
 			continue
 		}
-		if v := overrideOf(s); v.err == nil {
-			found = append(found, Setting{s.Rule, v.Override})
+		if v, err := overrideOf(s); err == nil {
+			found = append(found, Setting{s.Rule, v})
 		} else {
-			malformed = append(malformed, v.err)
+			malformed = append(malformed, err)
 		}
 	}
 	slices.SortFunc(found, func(a, b Setting) int { return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key)) })
@@ -186,8 +187,8 @@ func (l *Limiter) unusable() []error {
 			continue
 		}
 		for a := s.Applied.Load(); a != nil; a = a.Next {
-			if err := a.To.(*overridden).err; err != nil {
-				errs = append(errs, err)
+			if a.Err != nil {
+				errs = append(errs, a.Err)
 				break
 			}
 		}

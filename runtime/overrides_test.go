@@ -273,8 +273,7 @@ func TestStoredOverrides(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &s.Values); err != nil {
 			t.Fatal(err)
 		}
-		v := overrideOf(s)
-		return v.Override, v.err
+		return overrideOf(s)
 	}
 	const day = 24 * time.Hour
 	for text, want := range map[string]time.Duration{"1d": day, "1w2d12h": 9*day + 12*time.Hour, "1.5h": 90 * time.Minute, "90s": 90 * time.Second} {

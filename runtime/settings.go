@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"context"
-	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -105,47 +104,28 @@ func (o *ownSettings) over(f *fleet.Fleet) *fleet.InForce {
 	if m == nil {
 		return in
 	}
-	return o.mergedWith(in, m, f)
-}
-
-func (o *ownSettings) mergedWith(in *fleet.InForce, m *union, f *fleet.Fleet) *fleet.InForce {
 	if m.store == in {
 		return m.all
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.merge(f)
+	return o.change(f, func(map[string]*fleet.Setting) {})
 }
 
-// merge merges the settings anew. The caller holds the lock.
-func (o *ownSettings) merge(f *fleet.Fleet) *fleet.InForce {
+// change changes the limiter's own settings, and returns all that are then in force for the limiter.
+func (o *ownSettings) change(f *fleet.Fleet, do func(settings map[string]*fleet.Setting)) *fleet.InForce {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.settings == nil {
+		o.settings = map[string]*fleet.Setting{}
+	}
+	do(o.settings)
+	in := f.InForce()
 	if len(o.settings) == 0 {
 		o.merged.Store(nil)
-		return f.InForce()
+		return in
 	}
-	in := f.InForce()
 	m := &union{in, in.With(o.settings, f.Now())}
 	o.merged.Store(m)
 	return m.all
-}
-
-// change changes the limiter's own settings.
-func (o *ownSettings) change(f *fleet.Fleet, do func(settings map[string]*fleet.Setting)) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	settings := maps.Clone(o.settings)
-	if settings == nil {
-		settings = map[string]*fleet.Setting{}
-	}
-	do(settings)
-	o.settings = settings
-	o.merge(f)
-}
-
-// overridden is a rule with overrides applied, or the error that says why the rule cannot have them.
-type overridden struct {
-	rule *preparedRule
-	err  error
 }
 
 // maxApplied is for how many rules an override remembers what it makes of them.
@@ -160,35 +140,31 @@ func (l *Limiter) applied(rule *preparedRule, own, all *fleet.Setting) *prepared
 	first := by.Applied.Load()
 	for a := first; a != nil; a = a.Next {
 		if a.From == rule && a.All == under {
-			return a.To.(*overridden).or(rule)
+			return a.To.(*preparedRule)
 		}
 	}
-	p, err := l.change(rule, own, all)
-	to := &overridden{p, err}
-	a := &fleet.Applied{From: rule, To: to, All: under, Next: first, Length: 1}
+	to, err := l.change(rule, own, all)
+	if err != nil {
+		to = rule
+	}
+	a := &fleet.Applied{From: rule, To: to, Err: err, All: under, Next: first, Length: 1}
 	if first != nil && first.Length < maxApplied {
 		a.Length += first.Length
 	} else {
 		a.Next = nil
 	}
 	by.Applied.CompareAndSwap(first, a)
-	return to.or(rule)
-}
-
-// or returns the overridden rule, or the given one if it cannot have the override.
-func (o *overridden) or(rule *preparedRule) *preparedRule {
-	if o.err != nil {
-		return rule
-	}
-	return o.rule
+	return to
 }
 
 // change applies overrides to a rule, and prepares the result.
 func (l *Limiter) change(rule *preparedRule, own, all *fleet.Setting) (*preparedRule, error) {
-	v, err := overrideOf(own).or(overrideOf(all))
-	if err != nil {
+	v, wrong := overrideOf(own)
+	under, alsoWrong := overrideOf(all)
+	if err := joinErrors(wrong, alsoWrong); err != nil {
 		return nil, err
 	}
+	v = v.or(under)
 	changed := v.apply(rule.Rule)
 	window := changed.Window()
 	p, err := changed.prepareAs(rule.label, window, window+strings.TrimPrefix(rule.tag, rule.window))

@@ -51,9 +51,11 @@ type Values struct {
 	At     time.Time `json:"at,omitzero"` // when it was made, by the store's clock
 }
 
-// Applied is what the rule From becomes by an override, and by the override All for all keys unless it is nil. Next is for another rule.
+// Applied is what the rule From becomes by an override, and by the override All for all keys unless it is nil. Err says why it stays as it is.
+// Next is for another rule.
 type Applied struct {
 	From, To any
+	Err      error
 	All      *Setting
 	Next     *Applied
 	Length   int // of the list
