@@ -11,104 +11,105 @@ import (
 )
 
 // Rule is one limit: plain data with the fields of the rule directive. The zero values are the directive's defaults. For example, a rule with
-// Name "codes", Key "{phone}", Limit 10 and Per time.Hour admits ten calls for each phone number within any hour.
+// Name "codes", Key "{phone}", Limit 10 and Per time.Hour admits ten calls for each phone number within any hour. As JSON, durations are
+// in nanoseconds, and an Algorithm and the like are numbers.
 type Rule struct {
 	// Name identifies the counts: rules with the same Name and window share them. At most 256 bytes, without spaces and without
 	// {}%:"'`. In generated code it is the directive's name, or else pkg.Type.Method, or pkg.Type for a rule on a type.
-	Name string
+	Name string `json:"name"`
 	// Key is the directive's key template as written. This package does not evaluate it. If the rule has one, a request with an empty Key
 	// fails with a [KeyError]. If not, an empty Key in a request means everybody. With "{phone}" and a Limit of 10, each phone number has ten
 	// permits, and without a Key all have ten together.
-	Key string
+	Key string `json:"key,omitzero"`
 	// Algorithm is SlidingWindow by default, Calendar if there is a Cron. With a Limit of 10, SlidingWindow admits ten permits in any span of
 	// Per. FixedWindow may admit ten at the end of a window, and ten more at the start of the next.
-	Algorithm Algorithm
+	Algorithm Algorithm `json:"algorithm,omitzero"`
 	// Limit is how many permits a window has; 0 refuses everything. At most 10^9 for SlidingWindow, 1,000,000 with Distinct, 10,000,000 for
 	// TokenBucket and LeakyBucket, 1000 for Concurrency, and 10^15 for the others. With a Limit of 10, the eleventh permit of a window is
 	// refused.
-	Limit int64
+	Limit int64 `json:"limit"`
 	// Computed says that each call brings a limit of its own, so Limit is 0 and says nothing. In generated code it is set if the
 	// directive's limit is an expression that depends on the call, such as limit="plan(ctx).Limit". [Limiter.Allow] and [Limiter.Wait] do
 	// not take such a rule: a program without generated code gives each request a Rule with the Limit of the call. [Limiter.Peek] tells
 	// what is used: after a call under a limit of 100 and one under a limit of 500, each of one permit, the Quota has the Limit 0 and
 	// Remaining -2.
-	Computed bool
+	Computed bool `json:"computed,omitzero"`
 	// Amounts makes a SlidingWindow keep one entry for each call instead of one for each permit. It is for large costs, such as tokens of a
 	// language model: a limit of 1,000,000 that 100 calls use takes about 2 kB instead of 10 MB on Redis. A SlidingWindow with a Limit
 	// above 10,000 always does so. The two kinds of counts have different windows, "1m" and "amounts:1m", so a change starts anew. An
 	// amount is exact while a window has fewer than 2,048 calls. With more, RetryAfter is at most a 2,048th of Per too long. In generated
 	// code it is set if the directive has cost= and the limit is an expression.
-	Amounts bool
+	Amounts bool `json:"amounts,omitzero"`
 	// Per is the window, in whole microseconds, at most 3660 days. A rule has either Per or Cron. With a Per of a minute, a permit that was
 	// taken at 12:00:05 is back at 12:01:05, if the Algorithm is SlidingWindow. For
 	// Concurrency it is how long permits outlive a process that died: at least 3 s, and a minute if it is 0.
-	Per time.Duration
+	Per time.Duration `json:"per,omitzero"`
 	// Cron gives the times at which a calendar window ends and the next begins: 5 or 6 fields, or @daily and the like. 0 and 7 are Sunday, and
 	// a range may go on after the end, as in FRI-MON and 22-2. With "0 0 0 * * *" a window is a day from midnight to midnight.
-	Cron string
+	Cron string `json:"cron,omitzero"`
 	// TZ is the IANA name of Cron's time zone, such as "Asia/Shanghai"; "" is UTC.
-	TZ string
+	TZ string `json:"tz,omitzero"`
 	// Burst is the capacity of a TokenBucket, in permits; 0 means Limit. At most 10,000,000, and an empty bucket must fill within a hundred
 	// years. With a Limit of 60 a minute and a Burst of 10, ten calls pass at once after a pause, and then one a second.
-	Burst int64
+	Burst int64 `json:"burst,omitzero"`
 	// Prepay lets a call take more than a TokenBucket or LeakyBucket holds: the next call waits until that debt is paid. A debt lasts at
 	// most 24 hours, or the time of one permit if that is longer. A call that costs more fails with a [NeverAdmissibleError]. At one permit
 	// a second and a Burst of 1, a call of 5 permits passes at once, and the next call 5 seconds later.
-	Prepay bool
+	Prepay bool `json:"prepay,omitzero"`
 	// Warmup is how long the rate of an idle TokenBucket takes to rise from a third of Limit to Limit, as in Guava's SmoothWarmingUp.
 	// Such a bucket has no burst, and its calls are prepaid. At most 24 hours. With a Limit of 300 a second and a Warmup of 10 seconds, calls
 	// pass at 100 a second after a pause, and at 300 a second after 10 more seconds.
-	Warmup time.Duration
+	Warmup time.Duration `json:"warmup,omitzero"`
 	// Slices is how many slices a SlidingCounter's window has; 0 means 60. At most 10,000. With 60 slices of a minute, permits come back up
 	// to a second later than in a SlidingWindow.
-	Slices int64
+	Slices int64 `json:"slices,omitzero"`
 	// Distinct is the directive's template of the members that are counted instead of calls. A request names its Member. The first call
 	// of a member costs one permit. Its further calls cost nothing until the first has left the window or is given back. Distinct goes with
 	// SlidingWindow and Calendar. With a Limit of 10, a key can write to ten members, and to each of them any number of times.
-	Distinct string
+	Distinct string `json:"distinct,omitzero"`
 	// Wait is how long a call may wait for its permits instead of being refused at once; up to 3660 days. It is for generated wrappers:
 	// requests wait in [Limiter.Wait], whatever their rules say. It does not go with SlidingCounter. If any rule of a call has Distinct,
 	// the call does not wait. With a Wait of 2 seconds, a call whose permits come back in 1.5 seconds sleeps, and one whose permits come
 	// back in 3 seconds is refused at once.
-	Wait time.Duration
+	Wait time.Duration `json:"wait,omitzero"`
 	// Queue bounds how many permits all calls that wait for a bucket may need together. If each call costs 1, it bounds how many calls may
 	// wait. 0 means no bound. A rule for a method needs Wait, too; a rule for requests does not. Queue does not go with Prepay or Warmup. With
 	// a Queue of 100, the call after 100 that wait is refused at once.
-	Queue int64
+	Queue int64 `json:"queue,omitzero"`
 	// Block is how long a key stays refused after a refusal, in whole microseconds, at most 30 days. 0 means no block. With a Block of 10
 	// minutes, a key that is refused at 12:00 is refused until 12:10.
-	Block time.Duration
+	Block time.Duration `json:"block,omitzero"`
 	// BlockMax makes blocks longer: each block that begins within a day of the last one's end is twice as long as that one, up to BlockMax. It
 	// is longer than Block, and at most 30 days. 0 means that all blocks have the same length. The directive for a Block of 10m and a
 	// BlockMax of 24h is block=10m..24h: the blocks last for 10, 20 and 40 minutes, and so on up to a day.
-	BlockMax time.Duration
+	BlockMax time.Duration `json:"block_max,omitzero"`
 	// Pausable gives each count a marker beside it for pauses: see [Limiter.Pause]. A pause then holds from the moment at which it is
 	// stored, not within two seconds. Decisions under the rule read the marker, so they take a little longer, and they are neither combined
 	// nor remembered. In generated code it is set if the directive has pause=. It does not go with Cron, Lease, shadow or trigger mode.
 	// After a pause of 30 seconds that was stored at 12:00:00, no call of the key is admitted until 12:00:30, in any process.
-	Pausable bool
+	Pausable bool `json:"pausable,omitzero"`
 	// Mode is what happens when the rule refuses a call; ModeEnforce by default. With a Limit of 10, the eleventh call of a window is
 	// refused. In ModeShadow it passes, and observers see a refusal. In ModeTrigger it passes as well, and the tenth call was a [Trigger].
-	Mode Mode
+	Mode Mode `json:"mode,omitzero"`
 	// Scope is who shares the counts; ScopeFleet by default. With a Limit of 10, three processes admit 10 permits together, and 30 in
 	// ScopeInstance.
-	Scope Scope
+	Scope Scope `json:"scope,omitzero"`
 	// Refund is when a call gives its permits back; RefundNever by default. It is for generated wrappers: for requests, use
 	// [Decision.Refund]. With RefundError, a call with a cost of 3 that returns an error gives 3 permits back.
-	Refund Refund
+	Refund Refund `json:"refund,omitzero"`
 	// OnError is what to do while the store fails; the default is the limiter's policy. With FailLocalShare(3) and a Limit of 9, each process
 	// admits 3 permits meanwhile.
-	OnError FailurePolicy
+	OnError FailurePolicy `json:"on_error,omitzero"`
 	// Lease lets a process take permits ahead and hand them out itself. It is how long the process may keep them; at most a minute. 0 means
 	// no lease. Package redisstore does so for calls whose rules have the same Lease and the same cost; other stores ignore it. It goes with
 	// SlidingWindow, FixedWindow, Calendar and TokenBucket without further options. With a Lease of 200 milliseconds, a process that has 1,000
 	// calls a second for a key asks the server about five times a second.
-	Lease time.Duration
+	Lease time.Duration `json:"lease,omitzero"`
 	// Hash is whether [WithSubjectHash] applies to the rule, as it does by default. With HashNever, errors and events show the key
 	// "13800138000" and not 22 characters of a hash.
-	Hash Hash
+	Hash Hash `json:"hash,omitzero"`
 	// Message is what a refused caller is told, such as "One code a minute."; "" is "Too many requests.".
-	Message string
+	Message string `json:"message,omitzero"`
 
 	// raised says that an override raised the Limit above 10,000. The rule keeps the time of each permit nevertheless.
 	raised bool

@@ -169,48 +169,21 @@ func (r *UsedRule) with(d fleet.Declared, others *UsedRule) *UsedRule {
 	return r
 }
 
-// usedText is a rule in the store.
+// usedText is a rule in the store, as JSON.
 type usedText struct {
-	ruleText
+	Rule
 	Unnamed bool `json:"unnamed,omitzero"`
 }
 
-// ruleText is a Rule as JSON, without the fields that matter only to the program itself. Durations are in nanoseconds.
-type ruleText struct {
-	Name      string        `json:"name"`
-	Key       string        `json:"key,omitzero"`
-	Algorithm Algorithm     `json:"algorithm,omitzero"`
-	Limit     int64         `json:"limit"`
-	Computed  bool          `json:"computed,omitzero"`
-	Amounts   bool          `json:"amounts,omitzero"`
-	Per       time.Duration `json:"per,omitzero"`
-	Cron      string        `json:"cron,omitzero"`
-	TZ        string        `json:"tz,omitzero"`
-	Burst     int64         `json:"burst,omitzero"`
-	Prepay    bool          `json:"prepay,omitzero"`
-	Warmup    time.Duration `json:"warmup,omitzero"`
-	Slices    int64         `json:"slices,omitzero"`
-	Distinct  string        `json:"distinct,omitzero"`
-	Wait      time.Duration `json:"wait,omitzero"`
-	Queue     int64         `json:"queue,omitzero"`
-	Block     time.Duration `json:"block,omitzero"`
-	BlockMax  time.Duration `json:"block_max,omitzero"`
-	Pausable  bool          `json:"pausable,omitzero"`
-	Mode      Mode          `json:"mode,omitzero"`
-	Scope     Scope         `json:"-"`
-	Refund    Refund        `json:"-"`
-	OnError   FailurePolicy `json:"-"`
-	Lease     time.Duration `json:"lease,omitzero"`
-	Hash      Hash          `json:"hash,omitzero"`
-	Message   string        `json:"-"`
-
-	raised  bool
-	unnamed bool
+// forTools returns the rule without the fields that matter only to the program itself.
+func (r Rule) forTools() Rule {
+	r.Scope, r.Refund, r.OnError, r.Message = ScopeFleet, RefundNever, DefaultPolicy, ""
+	return r
 }
 
 // declared returns what the fleet is told of a rule.
 func (p *preparedRule) declared() fleet.Rule {
-	used := usedText{ruleText(p.Rule), p.unnamed}
+	used := usedText{p.forTools(), p.unnamed}
 	used.Name = p.label
 	text, _ := json.Marshal(used) // texts and numbers: it never fails
 	return fleet.Rule{Name: p.Name, Tag: p.tag, Unnamed: p.unnamed, Text: string(text)}
@@ -222,7 +195,7 @@ func parseUsed(text string) (*UsedRule, error) {
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return nil, err
 	}
-	rule := &UsedRule{Rule: Rule(t.ruleText)}
+	rule := &UsedRule{Rule: t.forTools()}
 	rule.unnamed = t.Unnamed
 	return rule, rule.check()
 }
