@@ -59,7 +59,7 @@ func (l *Limiter) changePauses(ctx context.Context, d time.Duration, requests []
 		}
 	}
 	if len(marks.Claims) > 0 {
-		if err := l.changeStates(ctx, what, marks); err != nil {
+		if err := l.changeStates(ctx, what, marks, func() error { return l.decider.Adjust(ctx, marks) }); err != nil {
 			return err
 		}
 	}
@@ -95,8 +95,8 @@ func (c *charges) Pause(ctx context.Context, pauses ...time.Duration) {
 	}
 }
 
-// changeStates changes states by a Change that is no adjustment of a call, in the name of the actor of ctx.
-func (l *Limiter) changeStates(ctx context.Context, what string, call *engine.Call) error {
+// changeStates calls do, which changes the states of a call that nobody made, in the name of the actor of ctx.
+func (l *Limiter) changeStates(ctx context.Context, what string, call *engine.Call, do func() error) error {
 	by, err := actorOf(ctx)
 	if err != nil {
 		return err
@@ -109,10 +109,10 @@ func (l *Limiter) changeStates(ctx context.Context, what string, call *engine.Ca
 	if call.Change == engine.Gives {
 		change.Permits = -first.Delta
 	}
-	if err := l.decider.Adjust(ctx, call); err != nil {
-		return storeError(ctx, "", err)
+	if err = do(); err == nil {
+		err = l.fleet.Note(ctx, change)
 	}
-	return storeError(ctx, "", l.fleet.Note(ctx, change))
+	return storeError(ctx, "", err)
 }
 
 // wakeAll wakes the calls of this limiter that wait for the keys of the requests, so that they ask again.

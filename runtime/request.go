@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
@@ -133,24 +132,15 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 		}
 		c.Claims = append(c.Claims, claim)
 	}
-	switch {
-	case len(requests) == 0:
+	if len(requests) == 0 {
 		return 0, noRequests()
-	case ctx.Err() != nil:
-		return 0, contextError(ctx, "")
 	}
-	by, err := actorOf(ctx)
-	if err != nil {
-		return 0, err
-	}
-	found, err := l.decider.Reset(ctx, &c.Call)
-	if err == nil {
-		first := &c.Claims[0]
-		err = l.fleet.Note(ctx, fleet.Change{
-			By: by.By, Reason: by.Reason, What: "reset", Rule: first.Rule.Name, Key: first.Subject, Keys: len(c.Claims),
-		})
-	}
-	return found, storeError(ctx, "", err)
+	found := 0
+	err := l.changeStates(ctx, "reset", &c.Call, func() (err error) {
+		found, err = l.decider.Reset(ctx, &c.Call)
+		return err
+	})
+	return found, err
 }
 
 // Give gives up to n permits back to each request, whichever calls took them: the newest ones, but not the places of calls that wait. Windows
@@ -198,7 +188,7 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 		c.Delta = min(max(c.Delta, -most), most)
 		o.CostBefore, o.Cost = max(0, -c.Delta), max(0, c.Delta)
 	}
-	err := l.changeStates(ctx, "give", call)
+	err := l.changeStates(ctx, "give", call, func() error { return l.decider.Adjust(ctx, call) })
 	l.tell(ctx, EventGiven, "", err, rules...)
 	return err
 }
