@@ -147,11 +147,7 @@ func (f *Fleet) say(ctx context.Context, missing bool) error {
 		if len(all) >= MaxProcesses && !isListed {
 			return nil
 		}
-		err = each(gone, func(some []string) error {
-			_, err := f.do(ctx, command("HDEL", f.keys.processes, some...))
-			return err
-		})
-		if err != nil {
+		if err := f.remove(ctx, f.keys.processes, gone); err != nil {
 			return err
 		}
 	}
@@ -177,10 +173,7 @@ func (f *Fleet) noteSets(ctx context.Context, n int64) error {
 		return nil
 	}
 	f.self.sets = n
-	others, err := f.sets(ctx, false)
-	if err == nil {
-		own, _, _ := f.own()
-		f.warnOf(own, others)
-	}
+	sets, err := f.sets(ctx, false)
+	f.warnOf(sets)
 	return err
 }

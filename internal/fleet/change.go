@@ -60,9 +60,6 @@ type Edit struct {
 // Change makes an edit for all processes, and reports whether it did. This process follows at once.
 func (f *Fleet) Change(ctx context.Context, e Edit) (done bool, err error) {
 	return alone(ctx, f, func() (bool, error) {
-		if f.server == nil {
-			return f.changeHere(&e)
-		}
 		if _, err := f.clock(ctx); err != nil {
 			return false, err
 		}
@@ -83,16 +80,22 @@ func (f *Fleet) Change(ctx context.Context, e Edit) (done bool, err error) {
 // try makes an edit, unless another process changes settings meanwhile. It reports whether the edit was to be made, and whether it was sent.
 func (f *Fleet) try(ctx context.Context, e *Edit) (done, sent bool, err error) {
 	var w *writing
-	sent, err = f.server.Try(ctx, f.keys.version, func(do Do) ([]Command, error) {
+	write := func(do Do) ([]Command, error) {
 		err := f.refresh(ctx, do)
 		if err != nil {
 			return nil, err
 		}
-		if w, err = f.plan(e); err != nil || w == nil {
+		if w, err = f.plan(e); err != nil || w == nil || f.server == nil {
 			return nil, err
 		}
 		return w.commands(f), nil
-	})
+	}
+	if f.server == nil {
+		_, err = write(nil)
+		sent = true
+	} else {
+		sent, err = f.server.Try(ctx, f.keys.version, write)
+	}
 	if err != nil || !sent || w == nil {
 		return false, sent, err
 	}
@@ -105,19 +108,20 @@ type writing struct {
 	epoch    string
 	version  int64 // of the last setting
 	settings []*Setting
-	texts    []string
-	dead     []string // names to forget
-	note     *Change  // or nil
+	after    map[string]*Setting // all that this process then knows
+	dead     []string            // names to forget
+	note     *Change             // or nil
 	life     time.Duration
 }
 
 // plan plans an edit of the settings that are known. It returns nil if nothing is to be written.
 func (f *Fleet) plan(e *Edit) (*writing, error) {
 	k, now := &f.changed, f.Now().UTC().Truncate(time.Millisecond)
-	w := &writing{epoch: cmp.Or(k.epoch, newID()), version: k.version}
+	w := &writing{epoch: cmp.Or(k.epoch, newID()), version: k.version, after: maps.Clone(k.settings)}
 	edited := e.Settings
 	if e.replaced {
 		w.epoch, edited = strconv.FormatInt(now.UnixMilli(), 10)+"."+newID(), f.merge(e.Settings, now)
+		maps.DeleteFunc(w.after, func(_ string, s *Setting) bool { return s.lost })
 	}
 	for i, s := range edited {
 		before := k.settings[s.Name()]
@@ -137,18 +141,13 @@ func (f *Fleet) plan(e *Edit) (*writing, error) {
 		if e.For > 0 {
 			s.Until = now.Add(e.For)
 		}
-		text, err := s.text()
-		if err != nil {
+		if _, err := s.text(); err != nil {
 			return nil, err
 		}
-		edited[i] = s
-		w.settings, w.texts = append(w.settings, s), append(w.texts, text)
+		edited[i], w.after[s.Name()] = s, s
 	}
-	after := maps.Clone(k.settings)
-	for _, s := range w.settings {
-		after[s.Name()] = s
-	}
-	if err := w.fit(k.settings, after, e, now); err != nil {
+	w.settings = edited
+	if err := w.fit(k.settings, e, now); err != nil {
 		return nil, err
 	}
 	w.note = e.note(k.settings, w.settings, now)
@@ -156,16 +155,16 @@ func (f *Fleet) plan(e *Edit) (*writing, error) {
 }
 
 // fit checks the number of settings. It finds dead ones to forget, and the time until which the others matter.
-func (w *writing) fit(before, after map[string]*Setting, e *Edit, now time.Time) error {
+func (w *writing) fit(before map[string]*Setting, e *Edit, now time.Time) error {
 	most := MaxSettings
 	if e.Actor.By == "" {
 		most = MaxByProgram
 	}
-	if held := count(after, now); held > most && held > count(before, now) {
+	if held := count(w.after, now); held > most && held > count(before, now) {
 		return &Unfit{fmt.Sprintf("found %d overrides, blocks and pauses; expected at most %d", held, most)}
 	}
 	forever, last := false, now
-	for name, s := range after {
+	for name, s := range w.after {
 		switch since := s.deadSince(); {
 		case s.isOver(now, w.version):
 			w.dead = append(w.dead, name)
@@ -194,18 +193,18 @@ func count(all map[string]*Setting, now time.Time) (n int) {
 // commands are those of the transaction that writes the edit.
 func (w *writing) commands(f *Fleet) []Command {
 	all := []Command{{"SET", f.keys.version, w.version}, {"SET", f.keys.epoch, w.epoch}}
-	for i := 0; i < len(w.settings); i += perCommand {
+	for some := range slices.Chunk(w.settings, perCommand) {
 		set, add := Command{"HSET", f.keys.settings}, Command{"ZADD", f.keys.versions}
-		for j := i; j < min(i+perCommand, len(w.settings)); j++ {
-			set = append(set, w.settings[j].Name(), w.texts[j])
-			add = append(add, w.settings[j].version, w.settings[j].Name())
+		for _, s := range some {
+			text, _ := s.text() // plan has checked it
+			set = append(set, s.Name(), text)
+			add = append(add, s.version, s.Name())
 		}
 		all = append(all, set, add)
 	}
-	_ = each(w.dead, func(some []string) error {
+	for some := range slices.Chunk(w.dead, perCommand) {
 		all = append(all, command("HDEL", f.keys.settings, some...), command("ZREM", f.keys.versions, some...))
-		return nil
-	})
+	}
 	if w.note != nil {
 		all = append(all, f.noting(w.note)...)
 	}
@@ -222,33 +221,17 @@ func (w *writing) commands(f *Fleet) []Command {
 // commit makes this process follow what was written.
 func (f *Fleet) commit(w *writing) {
 	k := &f.changed
-	if at := imported(w.epoch); at > k.imported {
-		k.settings, k.imported = map[string]*Setting{}, at
-	}
 	for _, s := range w.settings {
-		k.settings[s.Name()] = s
 		delete(k.malformed, s.Name())
 	}
-	for _, name := range w.dead {
-		delete(k.settings, name)
+	k.epoch, k.version, k.settings, k.imported = w.epoch, w.version, w.after, max(k.imported, imported(w.epoch))
+	if f.server == nil && w.note != nil {
+		f.noteHere(w.note)
 	}
-	k.epoch, k.version = w.epoch, w.version
 	f.enforce()
 }
 
-// changeHere makes an edit of the settings of a store in this process.
-func (f *Fleet) changeHere(e *Edit) (bool, error) {
-	w, err := f.plan(e)
-	if err != nil || w == nil {
-		return false, err
-	}
-	f.commit(w)
-	if w.note != nil {
-		f.noteHere(w.note)
-	}
-	return true, nil
-}
-
+// noteHere notes a change of a store in this process.
 func (f *Fleet) noteHere(c *Change) {
 	f.done = slices.Insert(f.done, 0, *c)
 	f.done = f.done[:min(len(f.done), MaxChanges)]

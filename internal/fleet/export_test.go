@@ -1,9 +1,17 @@
 package fleet
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Beat beats now.
 func (f *Fleet) Beat() bool { return f.beat() }
+
+// Clock returns the time by the store's clock. It reads that clock if nobody has read it lately.
+func (f *Fleet) Clock(ctx context.Context) (time.Time, error) {
+	return alone(ctx, f, func() (time.Time, error) { return f.clock(ctx) })
+}
 
 // AddHistory adds a report to the history.
 func (f *Fleet) AddHistory(ctx context.Context, p *Report) error { return f.addHistory(ctx, p) }

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -90,10 +91,12 @@ type Fleet struct {
 
 // New returns the fleet of a prefix on a server. If counts is true, it publishes statistics.
 func New(server Server, prefix string, counts bool) *Fleet {
-	f := &Fleet{server: server, keys: keysOf(prefix), turn: make(chan struct{}, 1)}
-	f.changed.start()
+	f := &Fleet{
+		server: server, keys: keysOf(prefix), turn: make(chan struct{}, 1),
+		changed: known{settings: map[string]*Setting{}, malformed: map[string]error{}},
+		self:    self{id: newID(), rules: map[[2]string]Rule{}},
+	}
 	f.status.Store(new(Status))
-	f.self.start()
 	if counts {
 		f.stats = newStatistics()
 	}
@@ -154,7 +157,7 @@ func (k *keys) ofSettings() []string { return []string{k.settings, k.versions, k
 
 var began = time.Now()
 
-// Now returns the time by the store's clock, if that was read before: see Clock. Settings in force were read together with it.
+// Now returns the time by the store's clock, if that was read before. Settings in force were read together with it.
 func (f *Fleet) Now() time.Time {
 	if f.local != nil {
 		return f.local()
@@ -190,11 +193,7 @@ func (f *Fleet) instant(t time.Time) time.Time {
 // taken over.
 const staleClock = 10_000
 
-// Clock returns the time by the store's clock. It reads that clock if nobody has read it lately.
-func (f *Fleet) Clock(ctx context.Context) (time.Time, error) {
-	return alone(ctx, f, func() (time.Time, error) { return f.clock(ctx) })
-}
-
+// clock returns the time by the store's clock. It reads that clock if nobody has read it lately.
 func (f *Fleet) clock(ctx context.Context) (time.Time, error) {
 	if since := time.Now().UnixMilli() - f.synced.Load(); f.server == nil || 0 <= since && since < staleClock {
 		return f.Now(), nil
@@ -216,8 +215,7 @@ func (f *Fleet) readClock(ctx context.Context) error {
 	return nil
 }
 
-// alone returns what do returns, which runs while nothing else reads or writes the settings. If ctx ends first,
-// alone returns its cause, and do goes on: a client may wait for a reply longer than ctx lasts.
+// alone awaits what do returns, which runs while nothing else reads or writes the settings.
 func alone[T any](ctx context.Context, f *Fleet, do func() (T, error)) (v T, err error) {
 	select {
 	case <-ctx.Done():
@@ -233,22 +231,33 @@ func alone[T any](ctx context.Context, f *Fleet, do func() (T, error)) (v T, err
 		defer f.release()
 		return guarded(f, do)
 	}
+	return Await(ctx, func() (T, error) {
+		defer f.release()
+		return guarded(f, do)
+	})
+}
+
+// Await returns what do returns, or the cause of ctx's end if that comes first. Then do goes on: a client waits for a reply as long as its own
+// options say, whatever the deadline of ctx is.
+func Await[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		defer f.release()
-		v, err := guarded(f, do)
+		v, err := do()
 		answered <- answer{v, err}
 	}()
 	select {
 	case a := <-answered:
-		return a.value, a.err
+		if a.err == nil || ctx.Err() == nil {
+			return a.value, a.err
+		}
 	case <-ctx.Done():
-		return v, context.Cause(ctx)
 	}
+	var none T
+	return none, context.Cause(ctx)
 }
 
 // guarded runs do. If do panics, for example in a hook of the store's client, that is an error.
@@ -270,14 +279,12 @@ func guarded[T any](f *Fleet, do func() (T, error)) (v T, err error) {
 	return do()
 }
 
-// each calls send with at most perCommand of the values at a time.
-func each[T any](values []T, send func(some []T) error) error {
-	for len(values) > 0 {
-		n := min(len(values), perCommand)
-		if err := send(values[:n]); err != nil {
+// remove removes fields of a hash.
+func (f *Fleet) remove(ctx context.Context, key string, fields []string) error {
+	for some := range slices.Chunk(fields, perCommand) {
+		if _, err := f.do(ctx, command("HDEL", key, some...)); err != nil {
 			return err
 		}
-		values = values[n:]
 	}
 	return nil
 }

@@ -7,12 +7,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
 )
 
-// The history consists of slots, and goes back so far.
-const (
-	SlotLength    = slot
-	HistoryLength = slots * slot
-)
-
 // Health is how a store is, as this process sees it.
 type Health struct {
 	RoundTrip time.Duration // of one command

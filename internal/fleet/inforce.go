@@ -3,12 +3,14 @@ package fleet
 import (
 	"hash/maphash"
 	"iter"
+	"slices"
 	"time"
 )
 
 // InForce are the settings that hold. It never changes: a new one replaces it.
 type InForce struct {
 	rules map[string]*OfRule
+	all   []*Setting
 	until time.Time // when the first setting ends; zero means never
 }
 
@@ -61,23 +63,10 @@ func (in *InForce) With(own map[string]*Setting, now time.Time) *InForce {
 
 // All returns the settings, in no order.
 func (in *InForce) All() iter.Seq[*Setting] {
-	return func(yield func(*Setting) bool) {
-		if in == nil {
-			return
-		}
-		for _, r := range in.rules {
-			if r.All != nil && !yield(r.All) {
-				return
-			}
-			for _, k := range r.keys {
-				for _, s := range []*Setting{k.Override, k.Block, k.Pause} {
-					if s != nil && !yield(s) {
-						return
-					}
-				}
-			}
-		}
+	if in == nil {
+		in = new(InForce)
 	}
+	return slices.Values(in.all)
 }
 
 // newInForce returns those of the settings that hold, or nil if none does.
@@ -92,7 +81,7 @@ func newInForce(all map[string]*Setting, now time.Time) *InForce {
 		}
 		in.put(s)
 	}
-	if len(in.rules) == 0 {
+	if len(in.all) == 0 {
 		return nil
 	}
 	for _, r := range in.rules {
@@ -106,6 +95,7 @@ func newInForce(all map[string]*Setting, now time.Time) *InForce {
 }
 
 func (in *InForce) put(s *Setting) {
+	in.all = append(in.all, s)
 	r := in.rules[s.Rule]
 	if r == nil {
 		r = &OfRule{keys: map[string]*OfKey{}}

@@ -41,8 +41,6 @@ func imported(epoch string) int64 {
 // maxGap is how many versions a process can be behind and still find every setting that was cleared.
 const maxGap = MaxSettings
 
-func (k *known) start() { k.settings, k.malformed = map[string]*Setting{}, map[string]error{} }
-
 // lose marks settings that the store has lost, and returns how many of them hold.
 func (k *known) lose(isLost func(*Setting) bool, now time.Time) (held int) {
 	for _, s := range k.settings {

@@ -33,10 +33,14 @@ const (
 	// MaxReport is the size of the largest report that can be read, in bytes.
 	MaxReport = 8 << 20
 
-	slot     = sayEvery * time.Second // of the history
+	// SlotLength is how long a slot of the history lasts.
+	SlotLength = sayEvery * time.Second
+	// HistoryLength is how far the history goes back.
+	HistoryLength = slots * SlotLength
+
 	slots    = 120
 	perHash  = 24 // slots in one hash
-	hashLife = (slots + perHash) * slot
+	hashLife = HistoryLength + perHash*SlotLength
 	maxSums  = perHash * MaxReportRules * 4 // fields of a hash
 	perSums  = maxSums / 8                  // of these, those that one command asks for
 )
@@ -131,7 +135,7 @@ func (f *Fleet) addHistory(ctx context.Context, p *Report) error {
 		return nil
 	}
 	over := ""
-	if n := math.Ceil(p.Seconds/slot.Seconds() - 0.2); n > 1 { // the store was lost meanwhile; a beat may be a little late
+	if n := math.Ceil(p.Seconds/SlotLength.Seconds() - 0.2); n > 1 { // the store was lost meanwhile; a beat may be a little late
 		over = fmt.Sprintf("/%.0f", n)
 	}
 	commands := []Command{{"PEXPIRE", key, hashLife.Milliseconds()}}
@@ -144,14 +148,16 @@ func (f *Fleet) addHistory(ctx context.Context, p *Report) error {
 		}
 	}
 	slices.Reverse(commands) // so that the key is there when it gets its expiry
-	return each(commands, func(some []Command) error {
-		_, err := f.do(ctx, some...)
-		return err
-	})
+	for some := range slices.Chunk(commands, perCommand) {
+		if _, err := f.do(ctx, some...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // slotAt returns the number of the slot of a time.
-func slotAt(t time.Time) int64 { return t.UnixMilli() / slot.Milliseconds() }
+func slotAt(t time.Time) int64 { return t.UnixMilli() / SlotLength.Milliseconds() }
 
 // historyKey returns the key of the hash that has a slot.
 func (f *Fleet) historyKey(slot int64) string {
@@ -176,7 +182,7 @@ func (f *Fleet) History(ctx context.Context, since time.Time) ([]Slot, error) {
 		}
 		last := slotAt(now)
 		oldest := last - slots + 1
-		first := max(oldest, slotAt(since.Add(slot-time.Millisecond)))
+		first := max(oldest, slotAt(since.Add(SlotLength-time.Millisecond)))
 		sums, reached, err := f.sums(ctx, first, last)
 		if err == nil && max(oldest, reached) < first {
 			first = oldest
@@ -248,7 +254,7 @@ func share(count, parts, index int64) int64 {
 func slotsOf(sums map[sumOf]*Counts, first, last int64) []Slot {
 	all := make([]Slot, max(0, last-first+1))
 	for i := range all {
-		all[i].At = time.UnixMilli((first + int64(i)) * slot.Milliseconds())
+		all[i].At = time.UnixMilli((first + int64(i)) * SlotLength.Milliseconds())
 	}
 	for id, c := range sums {
 		if i := id.slot - first; i >= 0 && i < int64(len(all)) {
@@ -268,14 +274,14 @@ func (f *Fleet) Reports(ctx context.Context, of []Process) (reports []Report, er
 	if f.server == nil {
 		return nil, nil
 	}
-	err = each(of, func(some []Process) error {
-		names := make([]string, len(some))
-		for i, p := range some {
-			names[i] = f.keys.reports + p.ID
+	for some := range slices.Chunk(of, perCommand) {
+		get := Command{"MGET"}
+		for _, p := range some {
+			get = append(get, f.keys.reports+p.ID)
 		}
-		replies, err := f.do(ctx, command("MGET", names[0], names[1:]...))
+		replies, err := f.do(ctx, get)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for i, text := range texts(replies[0]) {
 			if r, err := ParseReport(text); err == nil {
@@ -283,9 +289,8 @@ func (f *Fleet) Reports(ctx context.Context, of []Process) (reports []Report, er
 				reports = append(reports, r)
 			}
 		}
-		return nil
-	})
-	return reports, err
+	}
+	return reports, nil
 }
 
 // ParseReport parses a report of the store.

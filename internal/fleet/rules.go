@@ -52,8 +52,6 @@ type self struct {
 	warned   bool  // that another program has the same rules
 }
 
-func (s *self) start() { s.id, s.rules = newID(), map[[2]string]Rule{} }
-
 // Hide keeps this process from being listed, for a tool. Nothing beats.
 func (f *Fleet) Hide() {
 	f.mu.Lock()
@@ -119,16 +117,12 @@ func (f *Fleet) declare(ctx context.Context) error {
 	if err := f.leaveOut(ctx, own.Rules, texts); err != nil || len(texts) == 0 && replies[0] != int64(1) {
 		return err
 	}
-	all, err := f.sets(ctx, true)
-	if err != nil {
-		return err
-	}
-	return f.writeRules(ctx, texts, all)
+	return f.writeRules(ctx, texts)
 }
 
 // leaveOut removes the texts that the store has.
 func (f *Fleet) leaveOut(ctx context.Context, ids []string, own map[string]string) error {
-	return each(ids, func(some []string) error {
+	for some := range slices.Chunk(ids, perCommand) {
 		replies, err := f.do(ctx, command("HMGET", f.keys.rules, some...))
 		if err != nil {
 			return err
@@ -138,45 +132,44 @@ func (f *Fleet) leaveOut(ctx context.Context, ids []string, own map[string]strin
 				delete(own, some[i])
 			}
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // writeRules writes the texts of rules, after it removed those that no set has.
-func (f *Fleet) writeRules(ctx context.Context, texts map[string]string, sets map[string]ruleSet) error {
-	used, have, unused := map[string]bool{}, 0, []string(nil)
+func (f *Fleet) writeRules(ctx context.Context, texts map[string]string) error {
+	unused := map[string]bool{}
+	err := f.scan(ctx, f.keys.rules, perBeat, 4*MaxRules, func(id, _ string) { unused[id] = true })
+	if err != nil {
+		return err
+	}
+	sets, err := f.sets(ctx, true)
+	if err != nil {
+		return err
+	}
+	have := len(unused)
 	for _, s := range sets {
 		for _, id := range s.Rules {
-			used[id] = true
+			delete(unused, id)
 		}
 	}
-	err := f.scan(ctx, f.keys.rules, perBeat, 4*MaxRules, func(id, _ string) {
-		if have++; !used[id] {
-			unused = append(unused, id)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	err = each(unused, func(some []string) error {
-		_, err := f.do(ctx, command("HDEL", f.keys.rules, some...))
-		return err
-	})
-	if err != nil {
+	if err := f.remove(ctx, f.keys.rules, slices.Collect(maps.Keys(unused))); err != nil {
 		return err
 	}
 	if have-len(unused)+len(texts) > 2*MaxRules {
 		f.warn("the programs of this prefix declare over 2,000 rules; tools do not see all of them")
 		return nil
 	}
-	return each(slices.Sorted(maps.Keys(texts)), func(some []string) error {
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(texts)), perCommand) {
 		set := Command{"HSET", f.keys.rules}
 		for _, id := range some {
 			set = append(set, id, texts[id])
 		}
-		_, err := f.do(ctx, set, Command{"PEXPIRE", f.keys.rules, seenLife.Milliseconds()})
-		return err
-	})
+		if _, err := f.do(ctx, set, Command{"PEXPIRE", f.keys.rules, seenLife.Milliseconds()}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sets returns the sets of all processes. If prune is true, it removes those that no process has declared for a day, and the oldest of too many.
@@ -200,38 +193,36 @@ func (f *Fleet) sets(ctx context.Context, prune bool) (map[string]ruleSet, error
 			delete(all, id)
 		}
 	}
-	return all, each(gone, func(some []string) error {
-		_, err := f.do(ctx, command("HDEL", f.keys.sets, some...))
-		return err
-	})
+	return all, f.remove(ctx, f.keys.sets, gone)
 }
 
-// warnOf logs once if another program has a rule of the same name by chance.
-func (f *Fleet) warnOf(own ruleSet, others map[string]ruleSet) {
-	for _, s := range others {
-		if s.Program == own.Program || f.self.warned {
-			continue
-		}
-		for _, id := range own.Unnamed {
-			if slices.Contains(s.Unnamed, id) && !f.self.warned {
-				f.self.warned = true
-				f.warn("two programs share the counts of a rule without a name; give each program a prefix of its own by ratelimit.WithPrefix",
-					"rule", f.unnamed(id), "program", own.Program, "other", s.Program)
+// programsOf returns the programs that declare each rule without a name, by the hashes of the rules.
+func programsOf(sets map[string]ruleSet) map[string][]string {
+	programs := map[string][]string{}
+	for _, s := range sets {
+		for _, id := range s.Unnamed {
+			if !slices.Contains(programs[id], s.Program) {
+				programs[id] = append(programs[id], s.Program)
 			}
 		}
 	}
+	return programs
 }
 
-// unnamed returns the name of a rule of this process.
-func (f *Fleet) unnamed(id string) string {
+// warnOf logs once if another program has a rule of the same name by chance.
+func (f *Fleet) warnOf(sets map[string]ruleSet) {
+	programs := programsOf(sets)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.self.rules {
-		if r.Unnamed && hashed(r.Name, r.Tag) == id {
-			return r.Name
+		for _, other := range programs[hashed(r.Name, r.Tag)] {
+			if r.Unnamed && other != program.Program && !f.self.warned {
+				f.self.warned = true
+				f.warn("two programs share the counts of a rule without a name; give each program a prefix of its own by ratelimit.WithPrefix",
+					"rule", r.Name, "program", program.Program, "other", other)
+			}
 		}
 	}
-	return ""
 }
 
 // Rules returns the rules that processes of the fleet declare, or declared within a day.

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -53,15 +52,13 @@ func (f *Fleet) Behind(ctx context.Context) (all, behind []Process, err error) {
 func (f *Fleet) Shared(ctx context.Context) ([]string, error) {
 	return alone(ctx, f, func() ([]string, error) {
 		sets, err := f.sets(ctx, false)
-		by, shared := map[string]string{}, map[string]bool{}
-		for _, s := range sets {
-			for _, id := range s.Unnamed {
-				if other, ok := by[id]; ok && other != s.Program {
-					shared[other], shared[s.Program] = true, true
-				}
-				by[id] = s.Program
+		var shared []string
+		for _, programs := range programsOf(sets) {
+			if len(programs) > 1 {
+				shared = append(shared, programs...)
 			}
 		}
-		return slices.Sorted(maps.Keys(shared)), err
+		slices.Sort(shared)
+		return slices.Compact(shared), err
 	})
 }

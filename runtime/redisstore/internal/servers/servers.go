@@ -100,30 +100,14 @@ func (s *Servers) Charges(ctx context.Context, state string, period time.Duratio
 	return Await(ctx, s, func() ([]engine.Charge, error) { return lua.Charges(ctx, s.Client, state, period, burst, now) })
 }
 
-// Await returns what do returns, or the cause of ctx's end if that comes first. Then do goes on: a client waits for a reply as long as its own
-// options say, whatever the deadline of ctx is.
+// Await is [fleet.Await] for work that may panic, for example in a hook of the client.
 func Await[T any](ctx context.Context, s *Servers, do func() (T, error)) (T, error) {
-	type answer struct {
-		value T
-		err   error
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		var a answer
-		if err := s.Guard(func() { a.value, a.err = do() }); err != nil {
-			a.err = err
+	return fleet.Await(ctx, func() (v T, err error) {
+		if panicked := s.Guard(func() { v, err = do() }); panicked != nil {
+			err = panicked
 		}
-		answered <- a
-	}()
-	select {
-	case a := <-answered:
-		if a.err == nil || ctx.Err() == nil {
-			return a.value, a.err
-		}
-	case <-ctx.Done():
-	}
-	var none T
-	return none, context.Cause(ctx)
+		return v, err
+	})
 }
 
 // PingEach is [probe.Each] with a timeout.
@@ -132,12 +116,7 @@ func (s *Servers) PingEach(ctx context.Context, timeout time.Duration, prefix st
 	late := probe.Reason(s.Client, fmt.Errorf("no reply within %v: %w", timeout, os.ErrDeadlineExceeded))
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, late)
 	defer cancel()
-	return s.awaitDone(ctx, func() error { return probe.Each(ctx, s.Client, prefix, try) })
-}
-
-// awaitDone is [Await] for what has no result.
-func (s *Servers) awaitDone(ctx context.Context, do func() error) error {
-	_, err := Await(ctx, s, func() (struct{}, error) { return struct{}{}, do() })
+	_, err := Await(ctx, s, func() (struct{}, error) { return struct{}{}, probe.Each(ctx, s.Client, prefix, try) })
 	return err
 }
 
