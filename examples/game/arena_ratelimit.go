@@ -112,10 +112,10 @@ func (a *LimitedArena) Trade(ctx context.Context, player *Player, gold int) erro
 var arenaTalkRules = wrap.NewRules("examples/game.Arena.Talk",
 	ratelimit.Rule{
 		Key:      "{player}",
-		Distinct: "{to}",
 		Limit:    10,
 		Cron:     "@daily",
 		TZ:       "Asia/Tokyo",
+		Distinct: "{to}",
 		Message:  "Ten strangers a day.",
 	},
 )

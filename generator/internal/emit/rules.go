@@ -13,7 +13,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
-	"github.com/ratelimit-go/ratelimit/internal/fields"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -127,62 +126,46 @@ func (w *wrapper) rulesFunc() *jen.Statement {
 //
 //	ratelimit.Rule{Key: "{phone}", Limit: 1, Per: time.Minute}
 func (p *planned) rule(rule ratelimit.Rule, method string) string {
-	limit := rule.Limit
 	if rule.Name == method {
 		rule.Name = ""
 	}
-	if rule.Limit == 0 {
-		rule.Limit = -1 // so that fields.Given includes it
+	if rule.TZ != "" && rule.TZ != "UTC" && p.pkg.Name() == "main" { // only programs link the time zones
+		p.imports.Blank("time/tzdata")
 	}
 	var given []string
-	for arg, value := range fields.Given(rule) {
-		if arg.Name == "tz" && rule.TZ != "UTC" && p.pkg.Name() == "main" { // only programs link the time zones
-			p.imports.Blank("time/tzdata")
+	for f, value := range reflect.ValueOf(rule).Fields() {
+		if f.IsExported() && (!value.IsZero() || f.Name == "Limit" && !rule.Computed) {
+			given = append(given, f.Name+": "+p.value(value.Interface()))
 		}
-		if arg.Kind == annotations.AmountKind && rule.Computed {
-			given = append(given, "Computed: true")
-			continue
-		}
-		given = append(given, arg.Field+": "+p.value(arg, value, limit))
-	}
-	if rule.BlockMax > 0 {
-		given = append(given, "BlockMax: "+p.duration(rule.BlockMax))
-	}
-	if rule.Amounts {
-		given = append(given, "Amounts: true")
-	}
-	if rule.Pausable {
-		given = append(given, "Pausable: true")
 	}
 	return literal(p.ratelimit("Rule"), given...)
 }
 
-// value returns the Go expression for the value of an argument of a rule with this limit:
+// value returns the Go expression for the value of a field of ratelimit.Rule:
 //
 //	ratelimit.TokenBucket
-func (p *planned) value(arg *annotations.Argument, value reflect.Value, limit int64) string {
-	switch arg.Kind {
-	case annotations.AmountKind:
-		return strconv.FormatInt(limit, 10)
-	case annotations.DurationKind, annotations.RangeKind:
-		return p.duration(time.Duration(value.Int()))
-	case annotations.CountKind:
-		return strconv.FormatInt(value.Int(), 10)
-	case annotations.FlagKind:
-		return "true"
-	case annotations.EnumKind:
-		return p.ratelimit(constant(arg, value.Interface()))
+func (p *planned) value(of any) string {
+	switch v := of.(type) {
+	case int64, bool:
+		return fmt.Sprint(v)
+	case string:
+		return quote(v)
+	case time.Duration:
+		return p.duration(v)
 	}
-	return quote(value.String())
+	return p.ratelimit(constants[fmt.Sprint(of)])
 }
 
-// constant returns the name of the constant with this value:
-//
-//	TokenBucket
-func constant(arg *annotations.Argument, value any) string {
-	text := fmt.Sprint(value)
-	return arg.Words[slices.IndexFunc(arg.Words, func(w annotations.Word) bool { return w.Text == text })].Const
-}
+// constants are the constants of package ratelimit by their words in directives.
+var constants = func() map[string]string {
+	found := map[string]string{}
+	for _, arg := range annotations.LookUp("rule").Args {
+		for _, w := range arg.Words {
+			found[w.Text] = w.Const
+		}
+	}
+	return found
+}()
 
 type unit struct {
 	name string
