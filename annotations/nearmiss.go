@@ -37,8 +37,8 @@ func (p *parser) nearMiss(c *ast.Comment) {
 // text lacks the carriage returns of the source, so that offsets in the text are not offsets in the file.
 func (p *parser) blockMiss(c *ast.Comment, block string) {
 	for line := range strings.Lines(block) {
-		if rest, ok := strings.CutPrefix(strings.TrimLeft(line, "* \t"), "//"+tool+":"); ok && p.doc {
-			p.add(c.Slash, "//%s:%s in a block comment has no effect; write it on a line of its own, outside of the comment", tool, strings.TrimSpace(rest))
+		if rest, ok := strings.CutPrefix(strings.TrimLeft(line, "* \t"), Head); ok && p.doc {
+			p.add(c.Slash, "%s%s in a block comment has no effect; write it on a line of its own, outside of the comment", Head, strings.TrimSpace(rest))
 			continue
 		}
 		if found, fix := meant(strings.Trim(line, "* \t\r\n")); fix != "" {
@@ -107,7 +107,7 @@ func meant(line string) (found, fix string) {
 	if verb == "" {
 		return "", ""
 	}
-	return strings.TrimSuffix(line, rest), "//" + tool + ":" + verb
+	return strings.TrimSuffix(line, rest), Head + verb
 }
 
 // endsWith reports whether a directive with this verb may end with a text that is no argument.

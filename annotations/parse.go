@@ -111,7 +111,7 @@ func (g *Group) add(p *parser, r Rule) {
 
 // ParseRule reads the arguments of a rule, such as limit=10 per=1m.
 func ParseRule(arguments string) (Rule, error) {
-	comment := &ast.Comment{Slash: 1, Text: "//" + tool + ":rule " + arguments}
+	comment := &ast.Comment{Slash: 1, Text: Head + "rule " + arguments}
 	group, errs := Parse(&ast.CommentGroup{List: []*ast.Comment{comment}})
 	if len(errs) > 0 {
 		return Rule{}, errs.OneLine()

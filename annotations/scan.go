@@ -11,13 +11,15 @@ import (
 
 const tool = "ratelimit"
 
+// Head is the beginning of every directive.
+const Head = "//" + tool + ":"
+
 // find returns the directive in c, without its arguments, and the rest of the line. It adds an error if c only looks like a
 // directive. It accepts every directive of this tool that ast.ParseDirective accepts, and more, such as //ratelimit:Rule, to
 // say what is wrong with them.
 func (p *parser) find(c *ast.Comment) (d Directive, rest Text, ok bool) {
-	const head = "//" + tool + ":"
 	p.line = Text{Value: c.Text, Pos: c.Slash}
-	name, ok := strings.CutPrefix(c.Text, head)
+	name, ok := strings.CutPrefix(c.Text, Head)
 	if !ok || strings.IndexFunc(name, unicode.IsSpace) == 0 && strings.TrimSpace(name) != "" {
 		p.nearMiss(c)
 		return Directive{}, Text{}, false
@@ -29,9 +31,9 @@ func (p *parser) find(c *ast.Comment) (d Directive, rest Text, ok bool) {
 	if n := strings.IndexFunc(name, unicode.IsSpace); n >= 0 {
 		name = name[:n]
 	}
-	end := len(head) + wordLen(name)
-	d = Directive{Pos: c.Slash, Verb: p.line.slice(len(head), end)}
-	return d, p.line.slice(end, len(c.Text)), p.verb(d.Verb, c.Text[end:len(head)+len(name)])
+	end := len(Head) + wordLen(name)
+	d = Directive{Pos: c.Slash, Verb: p.line.slice(len(Head), end)}
+	return d, p.line.slice(end, len(c.Text)), p.verb(d.Verb, c.Text[end:len(Head)+len(name)])
 }
 
 // verb reports whether v is a verb. The text behind follows it without a space and must be empty.

@@ -100,7 +100,7 @@ func isBehindCode(fset *token.FileSet, file *ast.File, c *ast.Comment) bool {
 
 // Bare returns the reason that a //ratelimit:bare comment gives; ok is false for other comments.
 func Bare(c *ast.Comment) (reason string, ok bool) {
-	rest, ok := strings.CutPrefix(c.Text, "//"+tool+":bare")
+	rest, ok := strings.CutPrefix(c.Text, Head+"bare")
 	if !ok || rest != "" && !unicode.IsSpace(rune(rest[0])) {
 		return "", false
 	}

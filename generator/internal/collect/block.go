@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"go/ast"
 	"go/token"
 	"maps"
 	"slices"
@@ -13,8 +12,8 @@ import (
 // every build chooses the same names for generated code.
 type block struct {
 	declared, imported map[string][]place
-	annotated          map[string]bool // the types with directives
-	generated          []string        // the names that generated code may declare for these types
+	annotated          []string // the types with directives
+	generated          []string // the names that generated code may declare for these types
 }
 
 // place is the position of a declaration or an import.
@@ -26,9 +25,7 @@ type place struct {
 func newBlock(p *source.Package) *block {
 	b := &block{declared: map[string][]place{}, imported: map[string][]place{}}
 	files := slices.Concat(p.Files, p.Others)
-	var syntax []*ast.File
 	for _, f := range files {
-		syntax = append(syntax, f.Syntax)
 		for _, name := range source.Names(f.Syntax) {
 			b.declared[name.Name] = append(b.declared[name.Name], place{name.Pos(), f})
 		}
@@ -38,14 +35,9 @@ func newBlock(p *source.Package) *block {
 			}
 		}
 	}
-	b.annotated = source.Annotated(syntax, directive)
-	for _, f := range files {
-		for doc, spec := range source.Types(f.Syntax) {
-			if b.annotated[spec.Name.Name] {
-				of := p.NamesFor(doc, spec)
-				b.generated = append(b.generated, of.Type, of.New, of.Limit, of.Rules)
-			}
-		}
+	for s, of := range p.ToGenerate(files) {
+		b.annotated = append(b.annotated, s.Name.Name)
+		b.generated = append(b.generated, of.Type, of.New, of.Limit, of.Rules)
 	}
 	return b
 }

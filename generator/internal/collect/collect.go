@@ -27,7 +27,7 @@ func Package(fset *token.FileSet, p *source.Package) (*model.Package, annotation
 	c.index()
 	pkg := &model.Package{
 		Types: p.Types, Module: p.Module, ImportedAs: p.ImportedAs,
-		Annotated: slices.Sorted(maps.Keys(c.block.annotated)),
+		Annotated: slices.Compact(slices.Sorted(slices.Values(c.block.annotated))),
 		Declared:  c.block.taken(), Imported: slices.Collect(maps.Keys(c.block.imported)),
 	}
 	others := c.files(false) // only for the names that their output declares; this drops their errors

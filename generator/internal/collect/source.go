@@ -5,6 +5,7 @@ import (
 	"go/types"
 	"slices"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
@@ -131,7 +132,4 @@ func (s *typeSource) findHome() *source.File {
 	return home
 }
 
-// directive is the beginning of every directive.
-const directive = "//ratelimit:"
-
-func carries(cg *ast.CommentGroup) bool { return source.Begins(cg, directive) }
+func carries(cg *ast.CommentGroup) bool { return source.Begins(cg, annotations.Head) }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
@@ -70,7 +71,7 @@ func (d *dependencies) askFor(p *source.Package, meta *packages.Package) {
 func (d *dependencies) askDirectives(f *sourceFile) {
 	for _, group := range f.syntax.Comments {
 		for _, c := range group.List {
-			if !strings.HasPrefix(c.Text, "//ratelimit:") {
+			if !strings.HasPrefix(c.Text, annotations.Head) {
 				continue
 			}
 			for name, p := range f.imports {

@@ -13,24 +13,16 @@ import (
 // nameStandIns sets the types that are to be generated for p, because signatures may mention them before they exist. Generic types are
 // left out.
 func nameStandIns(p *source.Package) {
-	var files []*ast.File
 	taken := map[string]bool{}
 	for _, f := range p.Files {
-		files = append(files, f.Syntax)
 		for _, name := range source.Names(f.Syntax) {
 			taken[name.Name] = true
 		}
 	}
-	annotated := source.Annotated(files, "//ratelimit:")
-	for _, f := range files {
-		for doc, s := range source.Types(f) {
-			wrapper := p.NamesFor(doc, s).Type
-			_, isFunc := s.Type.(*ast.FuncType)
-			if isFunc || s.TypeParams != nil || taken[wrapper] || !token.IsIdentifier(wrapper) || !annotated[s.Name.Name] {
-				continue
-			}
-			taken[wrapper] = true
-			p.StandIns = append(p.StandIns, wrapper)
+	for s, of := range p.ToGenerate(p.Files) {
+		if _, isFunc := s.Type.(*ast.FuncType); !isFunc && s.TypeParams == nil && !taken[of.Type] && token.IsIdentifier(of.Type) {
+			taken[of.Type] = true
+			p.StandIns = append(p.StandIns, of.Type)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"go/token"
 	"go/types"
 	"os"
+
+	"github.com/ratelimit-go/ratelimit/annotations"
 )
 
 // Annotated returns the names of the types that have a directive above them, inside them, or above one of their methods. Here, a
@@ -49,7 +51,7 @@ func beginsInside(spec *ast.TypeSpec, words string) bool {
 // IsLimited reports whether o, a type of another package, or one of its methods has rules. It reads the file that declares o, and
 // returns false if it cannot.
 func IsLimited(fset *token.FileSet, o types.Object) bool {
-	const rule = "//ratelimit:rule"
+	const rule = annotations.Head + "rule"
 	src, err := os.ReadFile(fset.Position(o.Pos()).Filename)
 	if err != nil || !bytes.Contains(src, []byte(rule)) {
 		return false

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"go/ast"
+	"iter"
 	"slices"
 	"strings"
 
@@ -85,8 +86,21 @@ func NamesFor(typ string, g annotations.Group) Generated {
 	return Generated{Type: name, New: names.Prefixed("new", name), Limit: cmp.Or(given, names.Prefixed("limit", typ)), Rules: typ + "Rules"}
 }
 
-// NamesFor returns the names of what is generated for a type.
-func (p *Package) NamesFor(doc *ast.CommentGroup, s *ast.TypeSpec) Generated {
-	g, _ := p.Directives(doc)
-	return NamesFor(s.Name.Name, g)
+// ToGenerate returns the types of files with directives, and the names of what may be generated for them.
+func (p *Package) ToGenerate(files []*File) iter.Seq2[*ast.TypeSpec, Generated] {
+	var syntax []*ast.File
+	for _, f := range files {
+		syntax = append(syntax, f.Syntax)
+	}
+	annotated := Annotated(syntax, annotations.Head)
+	return func(yield func(*ast.TypeSpec, Generated) bool) {
+		for _, f := range syntax {
+			for doc, s := range Types(f) {
+				g, _ := p.Directives(doc)
+				if annotated[s.Name.Name] && !yield(s, NamesFor(s.Name.Name, g)) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -14,7 +14,7 @@ func (c *checker) checkGuards() {
 	guards := map[*types.TypeName]*types.TypeName{} // by the guarded types
 	for _, f := range c.sources() {
 		for doc, spec := range source.Types(f) {
-			if !source.Begins(doc, "//ratelimit:guard") {
+			if !source.Begins(doc, annotations.Head+"guard") {
 				continue
 			}
 			g, _ := annotations.Parse(doc)

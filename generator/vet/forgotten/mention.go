@@ -15,7 +15,7 @@ func (p *programs) declare(pkg *listed) {
 	for _, f := range pkg.files {
 		for doc, spec := range source.Types(f) {
 			types[spec.Name.Name], bare[spec.Name] = spec.Name, excused[source.LineOf(p.fset, spec.Name.Pos())]
-			if source.Begins(doc, "//ratelimit:guard") {
+			if source.Begins(doc, annotations.Head+"guard") {
 				g, _ := annotations.Parse(doc)
 				constructor := object{pkg.ImportPath, source.NamesFor(spec.Name.Name, g).New}
 				p.wrappers[constructor] = &wrapper{constructor, spec.Name, bare[spec.Name], false}
