@@ -30,7 +30,7 @@ type callState struct {
 	limiter *Limiter
 	method  string          // "" for requests
 	rules   []*preparedRule // of the method
-	next    int             // the index of the rule or request to ask next
+	next    int             // the index of the next rule or request
 	err     error           // why the call cannot be decided
 	wishes  wishes          // of the caller
 
@@ -170,16 +170,9 @@ func (c *call) fire(ctx context.Context) {
 	}
 }
 
-// ask adds the claim of the next rule to the call. After the first error it does nothing.
-func (c *call) ask(rule *preparedRule, charge *bridge.Charge) {
-	if c.err == nil {
-		c.owners = append(c.owners, -1)
-		c.err = c.add(rule, charge)
-	}
-	c.next++
-}
-
+// add adds the claim of the next rule to the call.
 func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
+	c.owners = append(c.owners, -1)
 	if charge.Cost == 0 {
 		return nil
 	}
@@ -207,7 +200,7 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	claim.Rule, claim.Subject, claim.Member, claim.Mode, claim.Delta = rule.numbers, subject, "", engine.Mode(rule.Mode), 0
 	r.fill(claim, 0)
 	claim.ID, claim.Kept = 0, false // the claim may have been another one before
-	if rule.row().Releases {
+	if rule.row.Releases {
 		c.releases, claim.ID = true, rand.Uint64()
 	}
 	if rule.Distinct != "" {

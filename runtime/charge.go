@@ -83,7 +83,7 @@ func (c *charges) giveBack(ctx context.Context, kind EventKind, wanted func(*cha
 }
 
 // releases reports whether the call that was charged releases the permits when it ends.
-func (ch *charge) releases() bool { return ch.rule.row().Releases }
+func (ch *charge) releases() bool { return ch.rule.row.Releases }
 
 // Release implements bridge.Taken. Only observers see an error.
 func (c *charges) Release(ctx context.Context) {

@@ -187,11 +187,8 @@ func (c *call) awaitedRule() *ruling {
 
 // firstThatReleases returns the first rule in enforce mode whose permits are released when calls end and for which is is true, or nil.
 func (c *call) firstThatReleases(is func(*ruling) bool) *ruling {
-	if !c.releases {
-		return nil
-	}
 	for i := range c.rulings {
-		if r := &c.rulings[i]; r.hasClaim() && r.rule.row().Releases && r.rule.Mode == ModeEnforce && is(r) {
+		if r := &c.rulings[i]; r.hasClaim() && r.rule.row.Releases && r.rule.Mode == ModeEnforce && is(r) {
 			return r
 		}
 	}

@@ -109,11 +109,10 @@ func (r *methodRules) Open(limiter any) bridge.Call {
 
 // Ask implements bridge.Call.
 func (c *call) Ask(charge bridge.Charge) {
-	if c.next >= len(c.rules) {
-		c.next++ // take reports the excess
-		return
+	if c.err == nil && c.next < len(c.rules) {
+		c.err = c.add(c.rules[c.next], &charge)
 	}
-	c.ask(c.rules[c.next], &charge)
+	c.next++ // take reports an excess
 }
 
 // Take implements bridge.Call.

@@ -201,7 +201,7 @@ func ruleOf(err error) (name string) {
 
 // outcome returns the outcome of a rule without an answer.
 func (p *preparedRule) outcome(subject string, limit int64) Outcome {
-	return Outcome{Rule: p.label, Window: p.window, Key: key.Shown(subject), Mode: p.Mode, Limit: limit, Releases: p.row().Releases}
+	return Outcome{Rule: p.label, Window: p.window, Key: key.Shown(subject), Mode: p.Mode, Limit: limit, Releases: p.row.Releases}
 }
 
 // defaultLines is the largest number of lines that an observer logs in a second.

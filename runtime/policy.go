@@ -55,9 +55,9 @@ func (p FailurePolicy) String() string {
 
 // policyDecider decides by the store of a limiter. While the store fails, it decides by the failure policies of the rules instead.
 type policyDecider struct {
-	limiter  *Limiter
-	fallback engine.Decider // counts under FailLocal
-	charges  parts.Split    // adjusts each charge where it was made
+	limiter     *Limiter
+	fallback    engine.Decider // counts under FailLocal
+	parts.Split                // adjusts each charge where it was made
 }
 
 func newPolicyDecider(l *Limiter) *policyDecider {
@@ -75,8 +75,8 @@ func (p *policyDecider) Decide(ctx context.Context, call *engine.Call) (engine.V
 	v, err := p.limiter.store.Decide(ctx, call)
 	switch {
 	case err == nil:
-		if v.Source == engine.SourceStore { // others say nothing about the store
-			p.limiter.noteSuccess(ctx)
+		if last := p.limiter.outage.last.Load(); last != 0 && v.Source == engine.SourceStore { // others say nothing about the store
+			p.limiter.noteBack(ctx, last)
 		}
 		return v, nil
 	case ctx.Err() != nil || answers(err):
@@ -160,11 +160,6 @@ func pass(call *engine.Call) engine.Verdict {
 	return v
 }
 
-// Adjust implements engine.Decider.
-func (p *policyDecider) Adjust(ctx context.Context, call *engine.Call) error {
-	return p.charges.Adjust(ctx, call)
-}
-
 // Reset implements engine.Decider.
 func (p *policyDecider) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	return p.limiter.store.Reset(ctx, call)
@@ -221,13 +216,6 @@ func (l *Limiter) noteFailure(ctx context.Context, err error) {
 		l.tell(ctx, EventStoreLost, "", err)
 	}
 	l.fleet.StoreFailed(err)
-}
-
-// noteSuccess notes that the store has decided a call.
-func (l *Limiter) noteSuccess(ctx context.Context) {
-	if last := l.outage.last.Load(); last != 0 {
-		l.noteBack(ctx, last)
-	}
 }
 
 // noteBack logs that the store is back and tells observers, if it failed last a while ago.

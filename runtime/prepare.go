@@ -19,6 +19,7 @@ type preparedRule struct {
 	window  string
 	tag     string // the last part of the rule's keys
 	numbers *engine.Rule
+	row     *engine.Row   // what the engine knows about how the rule counts
 	priced  bool          // the rule of a method has cost=
 	base    *preparedRule // the rule without overrides; nil if it has none
 	claim   engine.Claim  // claims one permit, without a subject and a wait; calls copy it
@@ -27,9 +28,6 @@ type preparedRule struct {
 	settings atomic.Pointer[found]    // the settings in force, when a limiter last looked
 	usedBy   [usedSlots]atomic.Uint64 // the limiters that noted it as used
 }
-
-// row returns what the engine knows about how the rule counts.
-func (p *preparedRule) row() *engine.Row { return p.numbers.Kind.Row() }
 
 // prepare checks a rule and prepares it for decisions. method is "" for the rule of a request.
 func (r Rule) prepare(method string) (*preparedRule, error) {
@@ -58,7 +56,7 @@ func (r Rule) prepareAs(label, window, tag string) (*preparedRule, error) {
 		}
 	}
 	return &preparedRule{
-		Rule: r, label: label, window: window, tag: tag, numbers: numbers,
+		Rule: r, label: label, window: window, tag: tag, numbers: numbers, row: numbers.Kind.Row(),
 		claim: engine.Claim{Rule: numbers, Cost: 1, Limit: r.Limit, Burst: r.capacity(r.Limit), Mode: engine.Mode(r.Mode)},
 	}, nil
 }

@@ -61,7 +61,7 @@ func (l *Limiter) decide(ctx context.Context, requests []Request, wait time.Dura
 	c := l.newCall("")
 	defer c.free()
 	c.wait, c.patient, c.Peek = wait, true, peek
-	c.askAll(requests)
+	c.err = c.addAll(requests)
 	if err := c.run(ctx); err != nil {
 		return Decision{}, err
 	}
@@ -71,23 +71,20 @@ func (l *Limiter) decide(ctx context.Context, requests []Request, wait time.Dura
 	return c.decision(), nil
 }
 
-func (c *call) askAll(requests []Request) {
+func (c *call) addAll(requests []Request) error {
 	if n := len(requests); n == 0 || n > maxRules {
-		c.err = &RuleError{Argument: "requests", Reason: fmt.Sprintf("found %d; expected 1 to %d", n, maxRules)}
-		return
+		return &RuleError{Argument: "requests", Reason: fmt.Sprintf("found %d; expected 1 to %d", n, maxRules)}
 	}
 	for i := range requests {
 		r := &requests[i]
 		rule, err := c.limiter.prepare(&r.Rule)
 		if err != nil {
-			c.err = err
-			return
+			return err
 		}
 		limit := int64(0)
 		if rule.Computed {
 			if !c.Peek {
-				c.err = rule.wrong("limit", "found Computed, so the limit of this call is unknown; give the request a rule with its Limit")
-				return
+				return rule.wrong("limit", "found Computed, so the limit of this call is unknown; give the request a rule with its Limit")
 			}
 			limit = rule.mostLimit()
 		}
@@ -95,12 +92,15 @@ func (c *call) askAll(requests []Request) {
 		if cost == 0 {
 			cost = 1
 		}
-		if err := c.checkUpTo(rule, r, &requests[0]); err != nil {
-			c.err = err
-			return
+		if err = c.checkUpTo(rule, r, &requests[0]); err == nil {
+			err = c.add(rule, &bridge.Charge{Key: r.Key, Cost: cost, Member: r.Member, Limit: limit})
 		}
-		c.ask(rule, &bridge.Charge{Key: r.Key, Cost: cost, Member: r.Member, Limit: limit})
+		if err != nil {
+			return err
+		}
+		c.next++
 	}
+	return nil
 }
 
 // checkUpTo returns an error if UpTo does not go with the rule of r, or if UpTo or its Cost differs from the first request of the call.
@@ -168,7 +168,7 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 			return rule.wrong("give", "does not go with distinct=: each member counts once")
 		case !rule.accepts("give"):
 			return rule.checkAccepts("give", true)
-		case rule.Computed && rule.row().IsBucket:
+		case rule.Computed && rule.row.IsBucket:
 			return rule.wrong("give", "each call brings the limit of this bucket, so its rate is unknown; override the limit first")
 		}
 		claim.Delta = -n

@@ -74,7 +74,7 @@ func (c *call) retry(r *ruling) time.Duration {
 }
 
 // isBusy reports whether a rule refuses a call because others run. Nobody knows when these end.
-func (c *call) isBusy(r *ruling) bool { return r.rule.row().Releases && c.claim(r).Paused == 0 }
+func (c *call) isBusy(r *ruling) bool { return r.rule.row.Releases && c.claim(r).Paused == 0 }
 
 // outcome returns the answer of one rule.
 func (c *call) outcome(r *ruling) Outcome {
@@ -169,13 +169,13 @@ func (c *call) lacksLimit(r *ruling) bool { return c.Peek && r.rule.Computed }
 
 // lacksRate reports whether r is a bucket that lacks its limit, so nobody knows when it will be full.
 func (c *call) lacksRate(r *ruling) bool {
-	return c.lacksLimit(r) && r.rule.row().IsBucket
+	return c.lacksLimit(r) && r.rule.row.IsBucket
 }
 
 // policy returns what clients may know about the rule.
 func (c *call) policy(r *ruling) policy {
 	p := policy{index: r.index, unnamed: r.rule.unnamed, silent: r.rule.Mode != ModeEnforce, quota: r.limit}
-	if !r.rule.row().Releases {
+	if !r.rule.row.Releases {
 		p.window = r.rule.Per
 	}
 	if !r.hasClaim() {

@@ -34,7 +34,10 @@ func (c *call) decideInTime(ctx context.Context) error {
 // askStores asks the stores once, unless a setting pauses a subject of the call. If others came first and wait for permits, it charges nothing
 // and only asks what the other rules say.
 func (c *call) askStores(ctx context.Context) error {
-	awaited := c.awaitedRule()
+	var awaited *ruling
+	if c.releases {
+		awaited = c.awaitedRule()
+	}
 	if c.paused {
 		c.pauseHere()
 	} else {
@@ -46,7 +49,9 @@ func (c *call) askStores(ctx context.Context) error {
 			return storeError(ctx, c.method, err)
 		}
 	}
-	c.busy = c.busyRule(awaited)
+	if c.releases {
+		c.busy = c.busyRule(awaited)
+	}
 	if !c.verdict.Admitted && (c.Peek || !c.AskAgain(c.verdict)) {
 		c.verdict.At = 0
 		c.setSource()

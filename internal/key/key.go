@@ -63,17 +63,15 @@ func Unescape(shown string) (text string, ok bool) {
 
 func isClean(text string) bool {
 	for i := 0; i < len(text); i++ {
-		if mustEscape(text[i]) {
+		if escaped[text[i]] {
 			return false
 		}
 	}
 	return true
 }
 
-// mustEscape reports whether a byte may have to be escaped. It is true for all bytes that are not ASCII, which escape checks again
-// as characters. A table takes half the time of comparisons, which matters for every key of every call.
-func mustEscape(c byte) bool { return escaped[c] }
-
+// escaped says which bytes may have to be escaped. These are also all that are not ASCII, which escape checks again as characters. A table takes
+// half the time of comparisons, which matters for every key of every call.
 var escaped = func() (table [256]bool) {
 	for c := range table {
 		table[c] = c < ' ' || c >= 0x7f || c == '{' || c == '}' || c == '%'
@@ -86,7 +84,7 @@ func escape(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text) && b.Len() <= maxSubject; {
 		c, size := utf8.DecodeRuneInString(text[i:])
-		if keep := size > 1 && printable.Rune(c); keep || !mustEscape(text[i]) {
+		if keep := size > 1 && printable.Rune(c); keep || !escaped[text[i]] {
 			b.WriteString(text[i : i+size])
 			i += size
 			continue

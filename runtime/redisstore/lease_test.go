@@ -47,7 +47,7 @@ func handed(t testing.TB, s *store, call engine.Call) (engine.Call, int64) {
 	return call, 0
 }
 
-func leaseOf(s *store, call *engine.Call) *lease { return s.decider.(*leases).lease(call) }
+func leaseOf(s *store, call *engine.Call) *lease { return s.Decider.(*leases).lease(call) }
 
 // requireNoLeases waits until nothing is known about calls.
 func requireNoLeases(t testing.TB, s *store) {

@@ -23,9 +23,9 @@ const defaultRefusalMemory = 100 * time.Millisecond
 //
 // The nodes take part: a node tells of a refusal as soon as the reply is read, and then asks which calls of its queue are answered by that.
 type refusals struct {
-	next   engine.Decider
-	facts  *facts
-	memory time.Duration // how long a refusal is remembered at most; 0 means not at all
+	engine.Decider // the next
+	facts          *facts
+	memory         time.Duration // how long a refusal is remembered at most; 0 means not at all
 
 	changes atomic.Int64       // the number of changes that this process made to charges
 	changed [4096]atomic.Int64 // the number of the last change to a state, by the state's hash
@@ -57,22 +57,17 @@ func (m *refusals) Decide(ctx context.Context, call *engine.Call) (engine.Verdic
 	}
 	call.Asked = asked
 	sentAt := m.moment()
-	v, err := m.next.Decide(ctx, call)
+	v, err := m.Decider.Decide(ctx, call)
 	if err == nil && !v.Admitted && v.Source == engine.SourceStore {
 		m.remember(call, v, sentAt) // nodes know only the parts of a call over several servers
 	}
 	return v, err
 }
 
-// Adjust implements engine.Decider. The node tells of the change, as it does of those that go on in the background.
-func (m *refusals) Adjust(ctx context.Context, call *engine.Call) error {
-	return m.next.Adjust(ctx, call)
-}
-
 // Reset implements engine.Decider.
 func (m *refusals) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	defer m.forget(call)
-	return m.next.Reset(ctx, call)
+	return m.Decider.Reset(ctx, call)
 }
 
 // hear remembers what the reply to a request says.

@@ -53,7 +53,7 @@ func WithStats() Option { return func(s *store) { s.Counts = true } }
 
 type store struct {
 	*servers.Servers
-	decider   engine.Decider
+	engine.Decider
 	functions bool
 	nodes     sync.Map   // of *node by redis.UniversalClient, or by range of slots
 	adding    sync.Mutex // held while a node is added
@@ -79,26 +79,16 @@ func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	s := &store{Servers: servers.New("redisstore.New", client), functions: true}
 	s.one.store, s.subjects = s, s.bySubject(&s.one)
 	s.Renew = s.renew
-	s.refusals = &refusals{next: bySubject{s}, facts: &s.facts, memory: defaultRefusalMemory}
-	s.decider = &leases{store: s, next: s.refusals}
+	s.refusals = &refusals{Decider: bySubject{s}, facts: &s.facts, memory: defaultRefusalMemory}
+	s.Decider = &leases{store: s, next: s.refusals}
 	for _, option := range options {
 		option(s)
 	}
 	return s
 }
 
-// Decide implements engine.Store.
-func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	return s.decider.Decide(ctx, call)
-}
-
-// Adjust implements engine.Store.
-func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
-	return s.decider.Adjust(ctx, call)
-}
-
 // Reset implements engine.Store.
 func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	own := clone(call) // the caller may reuse its call
-	return servers.Await(ctx, s.Servers, func() (int, error) { return s.decider.Reset(ctx, own) })
+	return servers.Await(ctx, s.Servers, func() (int, error) { return s.Decider.Reset(ctx, own) })
 }
