@@ -114,7 +114,7 @@ func (b *blockedKeys) lines(none string) [][]string {
 }
 
 // begunBlocks returns the keys that are blocked by rules with block=, and says why there may be more of them.
-func (t *tool) begunBlocks(ctx context.Context, names map[traffic.Named]traffic.Named) (found []blockedKey, more string, err error) {
+func (t *tool) begunBlocks(ctx context.Context, names map[traffic.Named]traffic.Known) (found []blockedKey, more string, err error) {
 	var mu sync.Mutex
 	err = t.eachServer(ctx, func(ctx context.Context, p *patient) error {
 		some, missing, err := t.begunAt(ctx, p, names)
@@ -127,7 +127,7 @@ func (t *tool) begunBlocks(ctx context.Context, names map[traffic.Named]traffic.
 }
 
 // begunAt is begunBlocks for one server.
-func (t *tool) begunAt(ctx context.Context, p *patient, names map[traffic.Named]traffic.Named) (found []blockedKey, missing string, err error) {
+func (t *tool) begunAt(ctx context.Context, p *patient, names map[traffic.Named]traffic.Known) (found []blockedKey, missing string, err error) {
 	prefix := key.Escape(t.prefix)
 	keys, whole, err := p.scan(ctx, key.Blocks(pattern(prefix)), maxShownBlocks)
 	switch {

@@ -22,7 +22,7 @@ type frameOf struct {
 	prefix       string
 	processes    []fleet.Process
 	reports      []fleet.Report
-	names        map[traffic.Named]traffic.Named // under which rules are shown
+	names        map[traffic.Named]traffic.Known // under which rules are shown
 	filter, sort string
 	now          time.Time // by the store's clock
 }

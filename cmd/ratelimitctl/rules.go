@@ -34,24 +34,17 @@ func (t *tool) usedRules(ctx context.Context) ([]ratelimit.UsedRule, error) {
 
 // directive has values of a rule, in the words of directives.
 type directive struct {
-	Limit     *int64 `json:"limit,omitempty"` // nil if it is computed in each call
-	Computed  bool   `json:"computed,omitempty"`
-	Per       string `json:"per,omitempty"`
-	Cron      string `json:"cron,omitempty"`
-	Algorithm string `json:"algorithm"`
-	Burst     int64  `json:"burst,omitempty"`
-	Mode      string `json:"mode"`
+	Limit    *int64 `json:"limit,omitempty"` // nil if it is computed in each call
+	Computed bool   `json:"computed,omitempty"`
+	traffic.Arguments
+	Burst int64  `json:"burst,omitempty"`
+	Mode  string `json:"mode"`
 }
 
 func directiveOf(r ratelimit.Rule) directive {
-	d := directive{Computed: r.Computed, Cron: r.Cron, Algorithm: r.Algorithm.String(), Burst: r.Burst, Mode: r.Mode.String()}
+	d := directive{Computed: r.Computed, Arguments: traffic.ArgumentsOf(r), Burst: r.Burst, Mode: r.Mode.String()}
 	if !r.Computed {
 		d.Limit = &r.Limit
-	}
-	if r.Cron != "" {
-		d.Algorithm = ratelimit.Calendar.String()
-	} else {
-		d.Per = period.Format(r.Per)
 	}
 	return d
 }

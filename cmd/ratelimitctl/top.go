@@ -157,7 +157,7 @@ func isTerminal(stream any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// names returns the names that people know of rules, by those in keys.
-func (t *tool) names(rules []ratelimit.UsedRule) map[traffic.Named]traffic.Named {
+// names returns rules as people know them, by their names in keys.
+func (t *tool) names(rules []ratelimit.UsedRule) map[traffic.Named]traffic.Known {
 	return traffic.Names(t.limiter, key.Escape(t.prefix), rules)
 }

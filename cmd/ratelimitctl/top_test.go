@@ -7,8 +7,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +63,7 @@ func TestFrames(t *testing.T) {
 		for range reports {
 			processes = append(processes, process)
 		}
-		names := map[traffic.Named]traffic.Named{{Rule: "p.T.M", Window: "1h:{ip}"}: {Rule: "p.T.M#2", Window: "leaky:1h"}}
+		names := map[traffic.Named]traffic.Known{{Rule: "p.T.M", Window: "1h:{ip}"}: {Named: traffic.Named{Rule: "p.T.M#2", Window: "leaky:1h"}}}
 		got := newFrame(frameOf{"shop", processes, reports, names, "", "decisions", at}).text(0)
 		golden := filepath.Join("testdata", name+".txt")
 		if *update {
@@ -131,6 +133,60 @@ func TestTopNamesRules(t *testing.T) {
 	}
 	publish(t, f.client, "p", `{"seconds":5,"rules":[{"name":"p.T.M","tag":"2h:{ip}","calls":5}]}`)
 	require(t, server.Addr, done, "p.T.M#2  per 2h  1.0", "top", "-once")
+}
+
+// The JSON of top has the window and the algorithm that rules -json has in force.
+func TestTopInWordsOfDirectives(t *testing.T) {
+	server := redistest.Start(t)
+	f, texts, counts := newFleet(t, server.Addr), map[string]string{}, []fleet.RuleCounts{}
+	five, per := int64(5), time.Minute
+	for _, rule := range []ratelimit.Rule{
+		{Algorithm: ratelimit.TokenBucket, Warmup: time.Second}, {Algorithm: ratelimit.SlidingCounter}, {Distinct: "{to}"},
+		{Cron: "0 0 0 * * *", TZ: "Asia/Tokyo"}, {Algorithm: ratelimit.Concurrency}, {Amounts: true},
+	} {
+		rule.Name, rule.Limit = fmt.Sprint("r", len(texts)), five
+		if rule.Cron == "" {
+			rule.Per = time.Hour
+		}
+		texts[rule.Name] = ruleText(rule)
+		change := ratelimit.Override{Limit: &five}
+		if rule.Cron == "" {
+			change.Per = per
+		}
+		if err := f.Overrides().Set(t.Context(), rule.Name, change); err != nil {
+			t.Fatal(err)
+		}
+		inForce, err := f.RuleFor(ratelimit.Request{Rule: rule})
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts = append(counts, fleet.RuleCounts{Name: rule.Name, Tag: inForce.Window(), Counts: fleet.Counts{Calls: 5}})
+	}
+	f.known(texts)
+	report, _ := json.Marshal(fleet.Report{Seconds: 5, Rules: counts})
+	publish(t, f.client, "p", string(report))
+	var rules []shownRule
+	var top struct{ Rules []map[string]any }
+	for command, to := range map[string]any{"rules": &rules, "top -once -sort rule": &top} {
+		text, status := ctl(t, server.Addr, strings.Fields("-json "+command)...)
+		if err := json.Unmarshal([]byte(text), to); status != done || err != nil {
+			t.Fatalf("%s: status %d, error %v: %s", command, status, err, text)
+		}
+	}
+	if len(rules) != len(texts) || len(top.Rules) != len(texts) {
+		t.Fatalf("rules has %d, and top %d; want %d", len(rules), len(top.Rules), len(texts))
+	}
+	for i, rule := range rules {
+		var want map[string]any
+		text, _ := json.Marshal(rule.InForce.Arguments)
+		_ = json.Unmarshal(text, &want)
+		want["rule"] = rule.Rule
+		got := maps.Clone(top.Rules[i])
+		maps.DeleteFunc(got, func(name string, value any) bool { _, isRate := value.(float64); return isRate })
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("top has %v, want %v", got, want)
+		}
+	}
 }
 
 // publish writes the report of a process, as processes with statistics do.

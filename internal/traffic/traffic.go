@@ -8,13 +8,36 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // Named is a rule under the names that people know, or under its name and tag in keys.
 type Named struct {
 	Rule   string `json:"rule"`
-	Window string `json:"window"`
+	Window string `json:"-"`
+}
+
+// Arguments are a rule's window and algorithm, as in directives.
+type Arguments struct {
+	Per       string `json:"per,omitempty"`
+	Cron      string `json:"cron,omitempty"`
+	TZ        string `json:"tz,omitempty"`
+	Algorithm string `json:"algorithm,omitempty"`
+}
+
+// ArgumentsOf returns the arguments of a rule.
+func ArgumentsOf(r ratelimit.Rule) Arguments {
+	if r.Cron != "" {
+		return Arguments{Cron: r.Cron, TZ: r.TZ, Algorithm: ratelimit.Calendar.String()}
+	}
+	return Arguments{Per: period.Format(r.Per), Algorithm: r.Algorithm.String()}
+}
+
+// Known is a rule that the store lists.
+type Known struct {
+	Named
+	Arguments
 }
 
 // PerWindow puts a rule's window into words, as errors do: "per hour (leaky-bucket)" for "leaky:1h".
@@ -54,7 +77,7 @@ var Columns = map[string]Column{
 
 // OfRule are the rates of one rule.
 type OfRule struct {
-	Named
+	Known
 	Rates
 }
 
@@ -64,16 +87,18 @@ type OfKey struct {
 	OfRule
 }
 
-// Names returns the names that people know, by the names in keys. The limiter has the prefix, which is in the form of keys.
-func Names(l *ratelimit.Limiter, prefix string, rules []ratelimit.UsedRule) map[Named]Named {
-	names := map[Named]Named{}
+// Names returns the rules as people know them, by their names in keys. The limiter has the prefix, which is in the form of keys.
+func Names(l *ratelimit.Limiter, prefix string, rules []ratelimit.UsedRule) map[Named]Known {
+	names := map[Named]Known{}
 	for _, r := range rules {
-		state, err := l.StateKey(ratelimit.Request{Rule: r.Rule, Key: "x"})
-		if err != nil {
+		q := ratelimit.Request{Rule: r.Rule, Key: "x"}
+		state, err := l.StateKey(q)
+		inForce, wrong := l.RuleFor(q)
+		if err != nil || wrong != nil {
 			continue
 		}
 		parts, _ := key.Split(state)
-		names[Named{strings.TrimPrefix(parts.Owner, prefix+":"), parts.Tag}] = Named{r.Name, strings.TrimSuffix(parts.Tag, ":"+r.Key)}
+		names[Named{strings.TrimPrefix(parts.Owner, prefix+":"), parts.Tag}] = Known{Named{r.Name, inForce.Window()}, ArgumentsOf(inForce)}
 	}
 	return names
 }
@@ -91,20 +116,21 @@ type keyOf struct {
 }
 
 // Sum adds up reports. A rule that names lacks keeps its name in keys.
-func Sum(reports []fleet.Report, names map[Named]Named) *Sums {
+func Sum(reports []fleet.Report, names map[Named]Known) *Sums {
 	s := &Sums{map[Named]*OfRule{}, map[keyOf]*OfKey{}}
 	for _, report := range reports {
 		for _, r := range report.Rules {
-			name := Named{r.Name, r.Tag}
-			name = cmp.Or(names[name], name)
+			rule := Known{Named: Named{r.Name, r.Tag}}
+			rule = cmp.Or(names[rule.Named], rule)
+			name := rule.Named
 			if s.rules[name] == nil {
-				s.rules[name] = &OfRule{Named: name}
+				s.rules[name] = &OfRule{Known: rule}
 			}
 			s.rules[name].add(r.Counts, report.Seconds)
 			for _, subject := range r.Subjects {
 				id := keyOf{name, subject.Name}
 				if s.keys[id] == nil {
-					s.keys[id] = &OfKey{key.Shown(subject.Name), OfRule{Named: name}}
+					s.keys[id] = &OfKey{key.Shown(subject.Name), OfRule{Known: rule}}
 				}
 				s.keys[id].add(subject.Counts, report.Seconds)
 			}

@@ -23,7 +23,7 @@ type recent struct {
 // sums are the sums of what processes report.
 type sums struct {
 	*traffic.Sums
-	names   map[traffic.Named]traffic.Named
+	names   map[traffic.Named]traffic.Known
 	Reports int // processes whose reports are in the sums
 	Senders int // processes that report
 }
