@@ -194,13 +194,12 @@ func (t *tool) listOverrides(ctx context.Context, args []string) error {
 // inForce returns the settings of a kind that have not ended, of the rule in args or of all. If some cannot be read, it returns the others and
 // an error. If none can, it returns nil.
 func (t *tool) inForce(ctx context.Context, kind fleet.Kind, args []string) ([]*fleet.Setting, error) {
-	all, err := t.fleet.List(ctx)
+	all, err := t.held(ctx)
 	if err != nil {
 		return nil, err
 	}
-	now := t.fleet.Now()
 	all = slices.DeleteFunc(all, func(s *fleet.Setting) bool {
-		return s.Kind != kind || s.EndedAt(now) || len(args) > 0 && s.Rule != settingName(args[0])
+		return s.Kind != kind || len(args) > 0 && s.Rule != settingName(args[0])
 	})
 	if len(all) == 0 && len(args) > 0 {
 		if _, err := t.findAll(ctx, settingName(args[0])); err != nil {

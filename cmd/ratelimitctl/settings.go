@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
@@ -25,15 +27,12 @@ type exported struct {
 
 // exportSettings prints the settings in force as JSON.
 func (t *tool) exportSettings(ctx context.Context, _ []string) error {
-	settings, err := t.fleet.List(ctx)
+	settings, err := t.held(ctx)
 	if err != nil {
 		return err
 	}
 	all := []exported{}
 	for _, s := range settings {
-		if s.EndedAt(t.fleet.Now()) {
-			continue
-		}
 		e := exported{Kind: s.Kind, Rule: s.Rule, Values: s.Values}
 		if !s.AllKeys {
 			e.Subject = &s.Key
@@ -46,8 +45,24 @@ func (t *tool) exportSettings(ctx context.Context, _ []string) error {
 	return t.malformed()
 }
 
+// held returns the settings of the store that have not ended.
+func (t *tool) held(ctx context.Context) ([]*fleet.Setting, error) {
+	all, err := t.fleet.List(ctx)
+	return slices.DeleteFunc(all, func(s *fleet.Setting) bool { return s.EndedAt(t.fleet.Now()) }), err
+}
+
 // maxImport bounds an import, in bytes.
 const maxImport = 2 * fleet.MaxSettings * fleet.MaxText
+
+// imported says, as JSON, what became of the settings in an import.
+type imported struct {
+	Read     int `json:"read"`
+	Imported int `json:"imported"` // that the store has now
+	Ended    int `json:"ended"`
+	Older    int `json:"notNewer"` // than what the store has for the same rule and key
+	Before   int `json:"before"`   // settings of the store
+	After    int `json:"after"`
+}
 
 // importSettings adds exported settings to those of the store.
 func (t *tool) importSettings(ctx context.Context, args []string) error {
@@ -63,7 +78,7 @@ func (t *tool) importSettings(ctx context.Context, args []string) error {
 	if err != nil {
 		return misused(fmt.Sprintf("settings import: %s: %v", name, err))
 	}
-	before, err := t.fleet.List(ctx)
+	before, err := t.held(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,7 +89,7 @@ func (t *tool) importSettings(ctx context.Context, args []string) error {
 	if err := t.fleet.Import(ctx, actor, settings); err != nil {
 		return err
 	}
-	after, err := t.fleet.List(ctx)
+	after, err := t.held(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,12 +97,51 @@ func (t *tool) importSettings(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	found := map[string]int{"imported": len(settings), "before": len(before), "after": len(after)}
-	lines := [][]string{{fmt.Sprintf("%d imported; the store had %s and has %d", len(settings), period.Count(int64(len(before)), "setting"), len(after))}, {where}}
+	found := t.imported(settings, after)
+	found.Before = len(before)
+	lines := [][]string{{found.String()}, {where}}
 	if keepers > 0 {
 		lines = append(lines, []string{period.Count(int64(keepers), "process") + " kept settings that the store lost; those that the import lacks are not in force any more"})
 	}
 	return t.print(found, lines...)
+}
+
+// imported returns what became of settings that were read. The store has those of after now.
+func (t *tool) imported(read, after []*fleet.Setting) imported {
+	i, all := imported{Read: len(read), After: len(after)}, map[string]bool{}
+	text := func(s *fleet.Setting) string {
+		text, _ := json.Marshal(s.Values) // numbers, texts and times: it never fails
+		return s.Name() + string(text)
+	}
+	for _, s := range after {
+		all[text(s)] = true
+	}
+	for _, s := range read {
+		switch {
+		case all[text(s)]:
+			i.Imported++
+		case s.EndedAt(t.fleet.Now()):
+			i.Ended++
+		default:
+			i.Older++
+		}
+	}
+	return i
+}
+
+func (i imported) String() string {
+	var out []string
+	if i.Ended > 0 {
+		out = append(out, fmt.Sprint("ended: ", i.Ended))
+	}
+	if i.Older > 0 {
+		out = append(out, fmt.Sprint("not newer than the store's: ", i.Older))
+	}
+	left := ""
+	if out != nil {
+		left = " (" + strings.Join(out, "; ") + ")"
+	}
+	return fmt.Sprintf("%d of %d imported%s; the store had %s and has %d", i.Imported, i.Read, left, period.Count(int64(i.Before), "setting"), i.After)
 }
 
 // readSettings reads and checks exported settings. An empty file has none.
@@ -117,6 +171,7 @@ func (t *tool) readSettings(name string) (all []*fleet.Setting, err error) {
 		if e.Subject != nil {
 			s.Key = *e.Subject
 		}
+		s.Until = s.Until.UTC().Truncate(time.Millisecond) // as the store keeps it
 		if err := checkImported(s); err != nil {
 			return nil, fmt.Errorf("setting %d: %w", i+1, err)
 		}

@@ -13,7 +13,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// What is exported can be imported elsewhere, and is then the same. Of two, the newer holds.
+// What is exported can be imported elsewhere, and is then the same. Of two, the newer holds. The answer counts what holds afterwards.
 func TestExportAndImport(t *testing.T) {
 	from, to := redistest.Start(t), redistest.Start(t)
 	shared := ratelimit.Rule{Name: "shared", Limit: 5, Per: time.Hour}
@@ -24,31 +24,39 @@ func TestExportAndImport(t *testing.T) {
 	require(t, to.Addr, done, "limit=1", "override", "set", "bucket", "-limit", "1", "-forever", "-reason", "only here")
 	for _, command := range []string{
 		"override set login -limit 9 -for 1h -reason sale", "override set login -key a{b -factor 0.5 -mode shadow -forever",
-		"block login eve -for 1d -reason abuse", "block shared -for 1h", "override set login -key gone -limit 1 -for 1h", "override clear login -key gone",
+		"block login eve -for 1d -reason abuse", "block login bob -for 1d", "block shared -for 1h", "override set login -key gone -limit 1 -for 1h", "override clear login -key gone",
 	} {
 		require(t, from.Addr, done, "→", strings.Fields(command)...)
 	}
 	exported, status := ctl(t, from.Addr, "settings", "export")
-	if status != done || strings.Count(exported, `"rule"`) != 4 {
+	if status != done || strings.Count(exported, `"rule"`) != 5 {
 		t.Fatalf("exported is %s", exported)
 	}
-	text, status := ctlWith(t, env("redis://"+to.Addr), exported, "settings", "import", "-reason", "moved")
-	if status != done || !strings.Contains(text, "4 imported; the store had 2 settings and has 5") {
+	require(t, to.Addr, done, "→", "block", "login", "bob", "-for", "2d", "-reason", "newer")
+	ended := exported[:len(exported)-len("\n]\n")] + `,{"kind":"pause","rule":"login","subject":"ann","until":"2020-01-01T00:00:00Z","at":"2019-01-01T00:00:00Z"}]`
+	text, status := ctlWith(t, env("redis://"+to.Addr), ended, "settings", "import", "-reason", "moved")
+	if status != done || !strings.HasPrefix(text, "4 of 6 imported (ended: 1; not newer than the store's: 1); the store had 3 settings and has 6\n") {
 		t.Errorf("status %d, %s", status, text)
 	}
 	all, _ := ctl(t, to.Addr, "settings", "export")
-	if strings.Count(all, `"rule"`) != 5 || !strings.Contains(all, "only here") || strings.Contains(all, "older") {
+	if strings.Count(all, `"rule"`) != 6 || !strings.Contains(all, "newer") || !strings.Contains(all, "only here") || strings.Contains(all, "older") {
 		t.Errorf("got %s", all)
 	}
 	file := filepath.Join(t.TempDir(), "settings.json")
 	if err := os.WriteFile(file, []byte(exported), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	require(t, to.Addr, done, "4 imported; the store had 5 settings and has 5", "settings", "import", file)
+	require(t, to.Addr, done, "4 of 5 imported (not newer than the store's: 1); the store had 6 settings and has 6\n", "settings", "import", file)
+	require(t, to.Addr, done, `"imported": 4,
+	"ended": 0,
+	"notNewer": 1,
+	"before": 6,
+	"after": 6
+}`, "-json", "settings", "import", file)
 	if again, _ := ctl(t, to.Addr, "settings", "export"); again != all {
 		t.Errorf("a second import changes\n%s\nto\n%s", all, again)
 	}
-	require(t, to.Addr, done, "5 keys", "changes")
+	require(t, to.Addr, done, "6 keys", "changes")
 }
 
 func TestBadImports(t *testing.T) {
