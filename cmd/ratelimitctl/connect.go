@@ -21,8 +21,11 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
-// patience is how long the tool waits for a reply.
-const patience = 5 * time.Second
+// How long the tool waits for the first reply, and for others if that did not come.
+const (
+	patience  = 3 * time.Second
+	impatient = time.Second
+)
 
 // minSecret is the least number of bytes in RATELIMIT_SECRET, as in ratelimit.WithSubjectHash.
 const minSecret = 32
@@ -31,6 +34,7 @@ const minSecret = 32
 func (t *tool) connect(ctx context.Context) (err error) {
 	t.url = cmp.Or(t.url, t.env("RATELIMIT_REDIS"), "redis://127.0.0.1:6379")
 	t.prefix = cmp.Or(t.prefix, t.env("RATELIMIT_PREFIX"), ratelimit.DefaultPrefix)
+	t.patience = patience
 	if t.client, err = t.open(ctx); err != nil {
 		return err
 	}
@@ -47,7 +51,7 @@ func (t *tool) connect(ctx context.Context) (err error) {
 		options = append(options, ratelimit.WithShownKeys())
 	}
 	hidden := func() (ratelimit.Store, *ratelimit.Limiter) {
-		store := redisstore.New(t.client, redisstore.WithTimeout(patience), redisstore.WithoutFunctions())
+		store := redisstore.New(t.client, redisstore.WithTimeout(t.patience), redisstore.WithoutFunctions())
 		store.Fleet(key.Escape(t.prefix)).Hide()
 		return store, ratelimit.New(store, options...)
 	}
@@ -75,7 +79,7 @@ func (t *tool) open(ctx context.Context) (redis.UniversalClient, error) {
 		if to.TLSConfig, err = merged(to.TLSConfig, config); err != nil {
 			return nil, err
 		}
-		to.MaxRetries, to.DialerRetries = -1, 1
+		to.MaxRetries, to.DialerRetries, to.ContextTimeoutEnabled = -1, 1, true
 		return redis.NewFailoverClient(to), nil
 	}
 	to, err := redis.ParseURL(t.url)
@@ -85,14 +89,23 @@ func (t *tool) open(ctx context.Context) (redis.UniversalClient, error) {
 	if to.TLSConfig, err = merged(to.TLSConfig, config); err != nil {
 		return nil, err
 	}
-	to.MaxRetries, to.DialerRetries = -1, 1
+	to.MaxRetries, to.DialerRetries, to.ContextTimeoutEnabled = -1, 1, true
 	single := redis.NewClient(to)
-	if single.Do(ctx, "cluster", "slots").Err() != nil { // a limiter's user is permitted to run this on a cluster
+	first, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err = single.Do(first, "cluster", "slots").Err() // a limiter's user is permitted to run this on a cluster
+	if _, replied := errors.AsType[redis.Error](err); replied {
 		return single, nil
 	}
 	_ = single.Close()
+	if err != nil {
+		t.patience = impatient
+		to.DialTimeout, to.ReadTimeout, to.WriteTimeout = impatient, impatient, impatient
+		return redis.NewClient(to), nil
+	}
 	return redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: []string{to.Addr}, DialerRetries: 1, Username: to.Username, Password: to.Password, TLSConfig: to.TLSConfig,
+		ContextTimeoutEnabled: true,
 	}), nil
 }
 

@@ -67,13 +67,16 @@ var gameDays = map[string]gameDay{
 	},
 	"hung for 60 s": {
 		hang:     true,
-		sentence: "the server ",
-		says:     map[string]string{"doctor": "^bad +ready +the server .*\nratelimitctl: 1 of 1 checks are bad\n$", "inspect login ann": "^ratelimitctl: the server .*\n$"},
-		then:     map[string]string{"processes": "current +right +-\n", "doctor": "ok +ready"},
+		sentence: "the server did not answer in time",
+		says: map[string]string{
+			"doctor":            "^bad +ready +the server did not answer in time.*\nratelimitctl: 1 of 1 checks are bad\n$",
+			"inspect login ann": "^ratelimitctl: the server did not answer in time.*\n$",
+		},
+		then: map[string]string{"processes": "current +right +-\n", "doctor": "ok +ready"},
 	},
 	"stalls of 300 ms": {
 		begin: []string{"CLIENT PAUSE 300 ALL"}, again: 450 * time.Millisecond,
-		sentence: "the server ",
+		sentence: "the server did not answer in time",
 		says:     map[string]string{"doctor": "bad +round trip .* decisions wait: such calls fail", "processes": "did not answer in time", "top -once": "FAILED +RULE"},
 		then:     map[string]string{"processes": "current +right +-\n", "doctor": "ok +round trip"},
 	},

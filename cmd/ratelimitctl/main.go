@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 	_ "time/tzdata" // for systems without zone files
 
 	"github.com/redis/go-redis/v9"
@@ -45,12 +46,13 @@ type tool struct {
 	stdout io.Writer
 	stderr io.Writer
 
-	listed  []ratelimit.UsedRule // the rules in -rules
-	client  redis.UniversalClient
-	limiter *ratelimit.Limiter
-	counts  *ratelimit.Limiter // knows no overrides or blocks
-	fleet   *fleet.Fleet       // of limiter
-	kept    string             // says that processes keep settings that the store lost, if any does
+	listed   []ratelimit.UsedRule // the rules in -rules
+	client   redis.UniversalClient
+	patience time.Duration // how long to wait for a decision
+	limiter  *ratelimit.Limiter
+	counts   *ratelimit.Limiter // knows no overrides or blocks
+	fleet    *fleet.Fleet       // of limiter
+	kept     string             // says that processes keep settings that the store lost, if any does
 }
 
 // silent discards the client's own log messages, because its errors say the same.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -89,12 +90,13 @@ func (n *node) unsent(ctx context.Context, err error) error {
 	case ctx.Err() == nil:
 		return breaker.Unsent{Err: errors.New("the client has no connection: " + err.Error())}
 	}
+	why := os.ErrDeadlineExceeded
 	if n.refused != nil {
 		if refused := n.refused.Load(); refused != nil {
-			return breaker.Unsent{Err: fmt.Errorf("not sent within %v: %w", n.store.Timeout, *refused)}
+			why = *refused
 		}
 	}
-	return breaker.Unsent{Err: fmt.Errorf("not sent within %v", n.store.Timeout)}
+	return breaker.Unsent{Err: fmt.Errorf("not sent within %v: %w", n.store.Timeout, why)}
 }
 
 // sendAll sends the runs. It sends a run again only if the server says that it has not begun to execute it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,14 +17,14 @@ import (
 
 // The first line of an outage says what to do, in the words of Ping, and the true reason.
 func TestFirstLineOfAnOutage(t *testing.T) {
-	const away = "the server cannot be reached: check the address and whether it runs: "
+	const away, late = "the server cannot be reached: check the address and whether it runs: ", "the server did not answer in time: "
 	for name, test := range map[string]struct {
 		begin            func(*redistest.Server)
 		sentence, reason string
 		plain            string // the sentence without scripts, if it is another one
 	}{
-		"killed": {(*redistest.Server).Stop, away, "connection refused", away},
-		"hung":   {(*redistest.Server).Pause, "the server ", "", "the server "},
+		"killed": {(*redistest.Server).Stop, away, "connection refused", "the server "}, // it may still try to connect
+		"hung":   {(*redistest.Server).Pause, late, "", late},
 		"full": {func(s *redistest.Server) { s.Do("CONFIG SET maxmemory 1") },
 			"the server's memory is full: raise its maxmemory: ", "OOM command not allowed", refused},
 		"password": {func(s *redistest.Server) { s.Do("CONFIG SET requirepass secret") },
@@ -56,6 +57,35 @@ func TestFirstLineOfAnOutage(t *testing.T) {
 				t.Errorf("%s: logged %s, want %s… %s", name, log, test.sentence, test.reason)
 			}
 		}
+	}
+}
+
+// While a server hangs, each call says that it did not answer in time, also those that wait for a connection or do not try the server.
+func TestErrorsOfAHang(t *testing.T) {
+	for _, isPlain := range []bool{false, true} {
+		server := redistest.Start(t)
+		client := connect(t, server.Addr)
+		store := New(client, WithTimeout(50*time.Millisecond))
+		if isPlain {
+			store = plain.New(client, plain.WithTimeout(50*time.Millisecond))
+		}
+		l := ratelimit.New(store, ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+		ask := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1000, Per: time.Minute, Algorithm: ratelimit.FixedWindow}}
+		redistest.Eventually(t, "a decision", func() bool { _, err := l.Allow(t.Context(), ask); return err == nil })
+		server.Pause()
+		var calls sync.WaitGroup
+		for range 20 {
+			for range 5 {
+				calls.Go(func() {
+					if _, err := l.Allow(context.Background(), ask); err == nil || !strings.Contains(err.Error(), "the server did not answer in time: ") {
+						t.Errorf("plain %v: %v", isPlain, err)
+					}
+				})
+			}
+			time.Sleep(10 * time.Millisecond) // so that some calls try the server again
+		}
+		calls.Wait()
+		server.Resume()
 	}
 }
 

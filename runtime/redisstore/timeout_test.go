@@ -112,13 +112,15 @@ func TestTimeoutOfManyAsks(t *testing.T) {
 // An error says how long a call tried only if it tried so long.
 func TestErrorsOfConnections(t *testing.T) {
 	ask := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 9, Per: time.Minute}}
+	const late = "the server did not answer in time: see whether it runs, hangs or is slow, and check the address: "
 	for _, c := range []struct {
-		dial    func(context.Context) error
-		timeout time.Duration
-		first   string
+		dial            func(context.Context) error
+		timeout         time.Duration
+		sentence, first string
 	}{
-		{func(context.Context) error { return context.DeadlineExceeded }, time.Minute, "the client has no connection: context deadline exceeded"},
-		{func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, 20 * time.Millisecond, "not sent within 20ms"},
+		{func(context.Context) error { return context.DeadlineExceeded }, time.Minute,
+			"the server cannot be reached: check the address and whether it runs: ", "the client has no connection: context deadline exceeded"},
+		{func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, 20 * time.Millisecond, late, "not sent within 20ms: i/o timeout"},
 	} {
 		client := redis.NewClient(&redis.Options{DialerRetries: 1, Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return nil, c.dial(ctx)
@@ -132,7 +134,7 @@ func TestErrorsOfConnections(t *testing.T) {
 				t.Fatalf("got error %v", err)
 			}
 			text := failed.Err.Error()
-			text, explained := strings.CutPrefix(text, "the server cannot be reached: check the address and whether it runs: ")
+			text, explained := strings.CutPrefix(text, c.sentence)
 			if !explained || text != c.first && text != "not tried again so soon after: "+c.first {
 				t.Errorf("call %d: got %q, want %q", i, text, c.first)
 			}

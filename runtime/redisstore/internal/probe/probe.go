@@ -172,7 +172,7 @@ func Reason(client any, err error) error {
 	case breaker.Reached(err) || strings.Contains(text, unreachable) || strings.Contains(text, late):
 		return err
 	case isLate(err):
-		return fmt.Errorf("the server %s: see whether it hangs or is slow: %w", late, err)
+		return fmt.Errorf("the server %s: see whether it runs, hangs or is slow, and check the address: %w", late, err)
 	}
 	return fmt.Errorf("the server %s: check the address and whether it runs: %w", unreachable, err)
 }
@@ -183,13 +183,13 @@ const (
 	late        = "did not answer in time"
 )
 
-// isLate reports whether an error says that a server has a connection, and did not answer in time. That of a server that does not greet names no
-// operation.
+// isLate reports whether an error says that a server did not answer in time. The deadline of a store, which is one, may end while a client still tries
+// to connect.
 func isLate(err error) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
-		return op.Op == "read" && op.Timeout()
+		return op.Op != "dial" && op.Timeout()
 	}
-	return err == os.ErrDeadlineExceeded // a store's own deadline wraps it, and may have ended before there was a connection
+	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // user returns the name that a client signs in with, or "".
