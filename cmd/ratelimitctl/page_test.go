@@ -71,9 +71,15 @@ func replay(t *testing.T, server *redistest.Server, block string) string {
 			b.WriteString(m[0] + "\n" + server.Do(m[2]) + "\n")
 			continue
 		}
-		args, in := commandLine(t, server, m[2])
+		line, wanted, _ := strings.Cut(m[2], " | grep ")
+		args, in := commandLine(t, server, line)
 		text, _ := ctlWith(t, env("redis://"+server.Addr), in, args...)
-		b.WriteString(m[0] + "\n" + text)
+		b.WriteString(m[0] + "\n")
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, wanted) {
+				b.WriteString(line)
+			}
+		}
 	}
 	return b.String()
 }
