@@ -35,7 +35,7 @@ func TestPause(t *testing.T) {
 	require(t, server.Addr, done, "→ paused", "pause", "login", "bob", "-for", "1h")
 	require(t, server.Addr, done, "1 key paused", "rules")
 	text, _ := ctl(t, server.Addr, "changes")
-	if strings.Count(text, "  pause   ") < 5 || !strings.Contains(text, "quiet") {
+	if strings.Count(text, "  pause   ") != 6 || strings.Count(text, "  resume  ") != 4 || !strings.Contains(text, "quiet") {
 		t.Errorf("got %s", text)
 	}
 }
