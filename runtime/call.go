@@ -123,7 +123,10 @@ func (c *call) decide(ctx context.Context) error {
 		return nil
 	}
 	c.Report = c.Report || c.reports
-	return c.decideInTime(ctx)
+	if c.waits && c.keepDeadline(ctx) {
+		return c.decideInTime(ctx)
+	}
+	return c.askStores(ctx)
 }
 
 // refusedHere reports whether the call is refused without asking any store.

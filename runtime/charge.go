@@ -299,8 +299,11 @@ func (c *Charge) content() (*charges, []*preparedRule) {
 	return c.charges, c.rules
 }
 
-// fill sets the charge of an admitted call, unless an earlier call has set it.
+// fill sets the charge of an admitted call, unless an earlier call has set it. The Charge may be nil.
 func (c *Charge) fill(all *charges, rules []*preparedRule) {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.charges == nil {

@@ -107,54 +107,35 @@ func (r *methodRules) Open(limiter any) bridge.Call {
 	return c
 }
 
-// Ask implements bridge.Call.
-func (c *call) Ask(charge bridge.Charge) {
+// Add implements bridge.Call.
+func (c *call) Add(charge bridge.Charge) {
 	if c.err == nil && c.next < len(c.rules) {
 		c.err = c.add(c.rules[c.next], &charge)
 	}
-	c.next++ // take reports an excess
+	c.next++ // Take reports an excess
 }
 
 // Take implements bridge.Call.
-func (c *call) Take(ctx context.Context) error {
+func (c *call) Take(ctx context.Context, keeps bool) (bridge.Taken, error) {
 	defer c.free()
-	if err := c.take(ctx); err != nil {
-		return err
-	}
-	if c.wishes.charge != nil {
-		c.wishes.charge.fill(c.charges(), c.rules)
-	}
-	return nil
-}
-
-// Begin implements bridge.Call.
-func (c *call) Begin(ctx context.Context) (bridge.Taken, error) {
-	defer c.free()
-	for i := range c.Claims {
-		c.Claims[i].Kept = true // until they are released
-	}
-	if err := c.take(ctx); err != nil {
-		return nil, err
-	}
-	all := c.charges()
-	if c.wishes.charge != nil {
-		c.wishes.charge.fill(all, c.rules)
-	}
-	return all, nil
-}
-
-// take decides the call of a method.
-func (c *call) take(ctx context.Context) error {
 	if c.next != len(c.rules) { // a rule without a charge would not limit the call
 		c.err = &KeyError{Method: c.method, Reason: fmt.Sprintf("found %d keys for %d rules", c.next, len(c.rules))}
 	}
+	for i := range c.Claims {
+		c.Claims[i].Kept = keeps // until they are released
+	}
 	if err := c.run(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	if !c.verdict.Admitted {
-		return c.refusal()
+		return nil, c.refusal()
 	}
-	return nil
+	if !keeps && c.wishes.charge == nil {
+		return nil, nil
+	}
+	all := c.charges()
+	c.wishes.charge.fill(all, c.rules)
+	return all, nil
 }
 
 // describe gives a refusal the message of the rule with the longest delay. messages has one for each rule of the method.

@@ -25,8 +25,8 @@ type preparedRule struct {
 	claim   engine.Claim  // claims one permit, without a subject and a wait; calls copy it
 	factor  float64       // multiplies the limits of calls, as an override says: see limitFor; 0 leaves them
 
-	settings atomic.Pointer[found]    // the settings in force, when a limiter last looked
-	usedBy   [usedSlots]atomic.Uint64 // the limiters that noted it as used
+	settings atomic.Pointer[ruleSettings] // the settings in force, when a limiter last looked
+	usedBy   [usedSlots]atomic.Uint64     // the limiters that noted it as used
 }
 
 // prepare checks a rule and prepares it for decisions. method is "" for the rule of a request.

@@ -69,8 +69,8 @@ func (l *Limiter) holding(s *fleet.Setting) *fleet.Setting {
 	return nil
 }
 
-// found are the settings of a rule among all that are in force.
-type found struct {
+// ruleSettings are the settings of a rule among all that are in force.
+type ruleSettings struct {
 	in *fleet.InForce
 	of *fleet.OfRule
 }
@@ -82,7 +82,7 @@ func (p *preparedRule) settingsIn(in *fleet.InForce) *fleet.OfRule {
 	}
 	f := p.settings.Load()
 	if f == nil || f.in != in {
-		f = &found{in, in.Of(p.Name)}
+		f = &ruleSettings{in, in.Of(p.Name)}
 		p.settings.Store(f)
 	}
 	return f.of

@@ -23,9 +23,9 @@ func take(t *testing.T, l *Limiter, rules *methodRules, charges ...bridge.Charge
 	t.Helper()
 	c := rules.Open(l)
 	for _, charge := range charges {
-		c.Ask(charge)
+		c.Add(charge)
 	}
-	if err := c.Take(context.Background()); err != nil {
+	if _, err := c.Take(context.Background(), false); err != nil {
 		t.Fatal(err)
 	}
 }

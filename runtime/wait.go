@@ -12,9 +12,6 @@ import (
 // moment at which the call may be admitted, and asks again. At that moment permits come back by time, a pause ends, or others release
 // permits.
 func (c *call) decideInTime(ctx context.Context) error {
-	if !c.waits || !c.keepDeadline(ctx) {
-		return c.askStores(ctx)
-	}
 	defer func() { c.waiter.Leave() }() // the waiter may change until then, or be nil
 	for {
 		if err := c.awaitTurn(ctx); err != nil {

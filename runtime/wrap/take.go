@@ -24,25 +24,27 @@ type Taken = bridge.Taken
 func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error {
 	call := rules.prepared.Open(l)
 	for _, subject := range subjects {
-		call.Ask(Charge{Key: subject, Cost: 1})
+		call.Add(Charge{Key: subject, Cost: 1})
 	}
-	return call.Take(ctx)
+	_, err := call.Take(ctx, false)
+	return err
 }
 
 // TakeCharges is [Take] for rules whose cost, condition, member or limit depends on the call.
 func TakeCharges(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) error {
-	return ask(l, rules, charges).Take(ctx)
+	_, err := open(l, rules, charges).Take(ctx, false)
+	return err
 }
 
 // Begin is [TakeCharges] for a call that may give its permits back.
 func Begin(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) (Taken, error) {
-	return ask(l, rules, charges).Begin(ctx)
+	return open(l, rules, charges).Take(ctx, true)
 }
 
-func ask(l *ratelimit.Limiter, rules *Rules, charges []Charge) bridge.Call {
+func open(l *ratelimit.Limiter, rules *Rules, charges []Charge) bridge.Call {
 	call := rules.prepared.Open(l)
 	for _, charge := range charges {
-		call.Ask(charge)
+		call.Add(charge)
 	}
 	return call
 }

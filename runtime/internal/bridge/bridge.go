@@ -30,15 +30,15 @@ type Rules interface {
 	Open(limiter any) Call
 }
 
-// Call is a call of a method that has to be decided. Call Ask once for each rule, in their order, and then Take or Begin. After that, the Call
-// must not be used.
+// Call is a call of a method that has to be decided. Call Add once for each rule, in their order, and then Take. After that, the Call must not be
+// used.
 type Call interface {
-	// Ask sets what the next rule charges.
-	Ask(charge Charge)
-	// Take decides the call, and waits if it has to.
-	Take(ctx context.Context) error
-	// Begin is Take for a call that may give its permits back.
-	Begin(ctx context.Context) (Taken, error)
+	// Add sets what the next rule charges.
+	Add(charge Charge)
+
+	// Take decides the call, and waits if it has to. keeps says that the caller may give the permits back: Take then returns the charge of a call
+	// that is admitted. Otherwise it may return nil.
+	Take(ctx context.Context, keeps bool) (Taken, error)
 }
 
 // Taken is the charge of an admitted call.

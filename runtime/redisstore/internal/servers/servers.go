@@ -29,9 +29,9 @@ type Servers struct {
 	Timeout time.Duration // of a decision
 	Split   atomic.Bool   // different subjects may be on different servers
 
-	search *breaker.Breaker // for the search for the server of a subject
-	notify atomic.Pointer[func(string, error)]
-	told   sync.Map // notices that were given
+	search  *breaker.Breaker // for the search for the server of a subject
+	notify  atomic.Pointer[func(string, error)]
+	notices sync.Map // notices that were given
 
 	Renew      func(ctx context.Context, prefix string, all bool) // renews permits of calls that run: see fleet.Server; or nil
 	Counts     bool                                               // processes publish statistics
@@ -79,7 +79,7 @@ func (s *Servers) Notify(notify func(notice string, cause error)) { s.notify.Sto
 // Tell passes a notice to the operator, once.
 func (s *Servers) Tell(notice string, cause error) {
 	if notify := s.notify.Load(); notify != nil {
-		if _, told := s.told.LoadOrStore(notice, true); !told {
+		if _, again := s.notices.LoadOrStore(notice, true); !again {
 			(*notify)(notice, cause)
 		}
 	}
