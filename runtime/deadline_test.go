@@ -90,7 +90,7 @@ func onCharges(t *testing.T, l *ratelimit.Limiter, change func(context.Context, 
 			t.Fatalf("got %+v, error %v", d, err)
 		}
 		ctx, charge := ratelimit.WithCharge(t.Context())
-		if err := wrap.TakeCharges(ctx, l, wrap.NewRules("m", rule).WithCost(0), wrap.Charge{Key: "k", Cost: 1}); err != nil {
+		if err := wrap.TakeCharges(ctx, l, wrap.NewRules("m", rule).WithCost(rule.Name), wrap.Charge{Key: "k", Cost: 1}); err != nil {
 			t.Fatal(err)
 		}
 		changes = append(changes, func(ctx context.Context) error { return change(ctx, d, charge) })

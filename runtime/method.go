@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
@@ -84,9 +85,9 @@ func (r *methodRules) Rules() any {
 }
 
 // WithCost implements bridge.Rules.
-func (r *methodRules) WithCost(rules ...int) {
-	for _, i := range rules {
-		r.rules[i].priced = true
+func (r *methodRules) WithCost(rules ...string) {
+	for _, p := range r.rules {
+		p.priced = p.priced || slices.Contains(rules, p.label)
 	}
 }
 

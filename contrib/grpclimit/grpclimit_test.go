@@ -242,7 +242,7 @@ var tokenRules = wrap.NewRules("tokens.Health.Watch",
 	ratelimit.Rule{Name: "org", Key: "{org}", Limit: 100_000, Per: time.Minute},
 	ratelimit.Rule{Name: "team", Key: "{team}", Limit: 20_000, Per: time.Minute},
 	ratelimit.Rule{Name: "user", Key: "{user}", Limit: 50_000, Cron: "@daily"},
-).WithCost(0, 1, 2)
+).WithCost("org", "team", "user")
 
 // Watch is the method of a generated wrapper, and then that of the service.
 func (s *tokens) Watch(r *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {

@@ -54,7 +54,7 @@ var modelAskRules = wrap.NewRules("examples/tokens.Model.Ask",
 	},
 	ratelimit.Rule{Name: "user-requests", Key: "{req.User}", Limit: 20, Per: time.Hour},
 	ratelimit.Rule{Name: "user-output", Key: "{req.User}", Limit: 12000, Per: time.Hour},
-).WithCost(0, 1, 2, 4)
+).WithCost("org-input", "org-output", "team-output", "user-output")
 
 // Ask begins an answer. The caller reads it to its end, or closes it.
 //

@@ -20,7 +20,7 @@ var streamed = []ratelimit.Rule{
 	{Name: "calls", Limit: 10_000, Per: long, Algorithm: ratelimit.FixedWindow},
 }
 
-var streamRules = wrap.NewRules("p.T.Stream", streamed...).WithCost(0, 1)
+var streamRules = wrap.NewRules("p.T.Stream", streamed...).WithCost("input", "output")
 
 func beginStream(t *testing.T, ctx context.Context, s *subject, key string) wrap.Taken {
 	t.Helper()
@@ -145,13 +145,13 @@ func TestChargeOfTheOutermostCall(t *testing.T) {
 		}
 		isWrong(charge.Settle(ctx, 1), "")
 		isWrong(ratelimit.ChargeFrom(t.Context()).Settle(ctx, 1), "")
-		none := wrap.NewRules("p.T.Closed", ratelimit.Rule{Name: "closed", Per: time.Minute}).WithCost(0)
+		none := wrap.NewRules("p.T.Closed", ratelimit.Rule{Name: "closed", Per: time.Minute}).WithCost("closed")
 		if err := wrap.Take(ctx, s.limiter, none, "k"); !errors.Is(err, ratelimit.ErrTooManyRequests) {
 			t.Fatalf("got error %v", err)
 		}
 		isWrong(charge.Settle(ctx, 1), "")
 
-		outer := wrap.NewRules("p.T.Outer", ratelimit.Rule{Name: "outer", Limit: 100, Per: long}).WithCost(0)
+		outer := wrap.NewRules("p.T.Outer", ratelimit.Rule{Name: "outer", Limit: 100, Per: long}).WithCost("outer")
 		if err := wrap.TakeCharges(ctx, s.limiter, outer, wrap.Charge{Key: "k", Cost: 5}); err != nil {
 			t.Fatal(err)
 		}
@@ -179,5 +179,16 @@ func TestChargeOfTheOutermostCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		isWrong(charge.Settle(ctx, 1), "p.T.Plain")
+
+		unnamed := ratelimit.Rule{Limit: 5, Per: long}
+		ctx, charge = ratelimit.WithCharge(t.Context())
+		twice := wrap.NewRules("p.T.Unnamed", unnamed, unnamed).WithCost("p.T.Unnamed#2")
+		if err := wrap.Take(ctx, s.limiter, twice, "k", "l"); err != nil {
+			t.Fatal(err)
+		}
+		isWrong(charge.Settle(ctx, 1, "p.T.Unnamed"), "p.T.Unnamed")
+		if err := charge.Settle(ctx, 1, "p.T.Unnamed#2"); err != nil {
+			t.Error(err)
+		}
 	})
 }

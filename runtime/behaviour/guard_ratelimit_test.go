@@ -40,7 +40,7 @@ var shopSellRules = wrap.NewRules("runtime/behaviour_test.shop.sell",
 	},
 	ratelimit.Rule{Name: "tries", Key: "{user}", Limit: 10000, Per: 3000 * time.Hour},
 	ratelimit.Rule{Name: "sells", Key: "{user}", Algorithm: ratelimit.Concurrency, Limit: 1},
-).WithCost(0, 1)
+).WithCost("used", "sold")
 
 // sell decides whether a call of shop.sell may go on. Limits: 100000 per 125d per {user} (a call costs
 // 50, settled to {usage?.Total ?? 7}); 100000 per 125d per {user} (a call costs 40, settled to

@@ -53,7 +53,7 @@ var sellerSellRules = wrap.NewRules("runtime/behaviour_test.seller.sell",
 		Refund: ratelimit.RefundError,
 	},
 	ratelimit.Rule{Name: "tries", Key: "{user}", Limit: 10000, Per: 3000 * time.Hour},
-).WithCost(0, 1)
+).WithCost("used", "sold")
 
 // sell settles the first rule also if it fails, and gives the second one back then.
 //

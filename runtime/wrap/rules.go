@@ -42,8 +42,8 @@ func NewRules(method string, rules ...ratelimit.Rule) *Rules {
 // Named returns r for errors about the rule of this name. Without Named, they are about the first rule with the expression in its key or member.
 func (r *Rules) Named(rule string) *Rules { return r.named[rule] }
 
-// WithCost notes which rules have cost=, by their indices in NewRules: those that a [ratelimit.Charge] settles. It returns r.
-func (r *Rules) WithCost(rules ...int) *Rules {
+// WithCost notes which rules have cost=, by the names that errors show: those that a [ratelimit.Charge] settles. It returns r.
+func (r *Rules) WithCost(rules ...string) *Rules {
 	r.prepared.WithCost(rules...)
 	return r
 }

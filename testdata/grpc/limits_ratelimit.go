@@ -193,7 +193,7 @@ func (l *LimitedLister) RateLimits() []ratelimit.Rule {
 
 var listerListRules = wrap.NewRules("shop.Lister.List",
 	ratelimit.Rule{Name: "items", Limit: 100, Per: time.Hour},
-).WithCost(0)
+).WithCost("items")
 
 // List limits [Lister.List].
 //

@@ -45,7 +45,7 @@ var deskAskRules = wrap.NewRules("examples/guard/after.Desk.Ask",
 		Pausable: true,
 	},
 	ratelimit.Rule{Name: "running", Key: "{team}", Algorithm: ratelimit.Concurrency, Limit: 2},
-).WithCost(0)
+).WithCost("tokens")
 
 // Ask decides whether a call of [Desk.Ask] may go on. Limits: 20000 per hour per {team} (a call costs
 // {len(question)}, settled to {answer?.Tokens ?? 0}); 100 per day per {team} (given back on an error);

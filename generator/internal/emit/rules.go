@@ -83,20 +83,27 @@ func (w *wrapper) rulesVar(m *model.Method) *jen.Statement {
 	return jen.Var().Id(w.rulesOf[m]).Op("=").Id(begin + strings.Join(args, ",\n") + ",\n)" + withCost(m))
 }
 
-// withCost notes the rules of m that have cost=, if there are any:
+// withCost notes the rules of m that have cost=, if there are any, by the names that errors show:
 //
-//	.WithCost(0)
+//	.WithCost("input", "output")
 func withCost(m *model.Method) string {
-	var indices []string
-	for i, r := range m.Rules {
+	var priced []string
+	unnamed := 0
+	for _, r := range m.Rules {
+		name := r.Declared.Name
+		if name == m.Scope {
+			if unnamed++; unnamed > 1 {
+				name += "#" + strconv.Itoa(unnamed)
+			}
+		}
 		if r.Rule.Cost.Pos.IsValid() {
-			indices = append(indices, strconv.Itoa(i))
+			priced = append(priced, quote(name))
 		}
 	}
-	if indices == nil {
+	if priced == nil {
 		return ""
 	}
-	return call(".WithCost", indices...)
+	return call(".WithCost", priced...)
 }
 
 // ruleVars returns the variables that hold the rules of the type:

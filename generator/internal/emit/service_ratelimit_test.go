@@ -350,7 +350,7 @@ var serviceChargeRules = wrap.NewRules("generator/internal/emit_test.Service.Cha
 		Limit:     10000000,
 		Per:       time.Second,
 	},
-).WithCost(0)
+).WithCost("generator/internal/emit_test.Service.Charge")
 
 // Charge limits [Service.Charge].
 //

@@ -22,8 +22,8 @@ type Charge struct {
 type Rules interface {
 	// Rules returns a []ratelimit.Rule with the names that errors and events show.
 	Rules() any
-	// WithCost notes which rules have cost=, by their indices.
-	WithCost(rules ...int)
+	// WithCost notes which rules have cost=, by the names that errors and events show.
+	WithCost(rules ...string)
 	// Register tells a *ratelimit.Limiter that the method will be called.
 	Register(limiter any)
 	// Open starts a call of the method on a *ratelimit.Limiter.
