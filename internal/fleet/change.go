@@ -109,7 +109,7 @@ type writing struct {
 	version  int64 // of the last setting
 	settings []*Setting
 	after    map[string]*Setting // all that this process then knows
-	dead     []string            // names to forget
+	over     []string            // names to remove
 	note     *Change             // or nil
 	life     time.Duration
 }
@@ -146,7 +146,7 @@ func (f *Fleet) plan(e *Edit) (*writing, error) {
 		}
 		edited[i], w.after[s.Name()] = s, s
 	}
-	w.settings = edited
+	w.settings, w.over = edited, slices.Collect(maps.Keys(k.over))
 	if err := w.fit(k.settings, e, now); err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (f *Fleet) plan(e *Edit) (*writing, error) {
 	return w, nil
 }
 
-// fit checks the number of settings. It finds dead ones to forget, and the time until which the others matter.
+// fit checks the number of settings. It finds the time until which they matter.
 func (w *writing) fit(before map[string]*Setting, e *Edit, now time.Time) error {
 	most := MaxSettings
 	if e.Actor.By == "" {
@@ -164,10 +164,8 @@ func (w *writing) fit(before map[string]*Setting, e *Edit, now time.Time) error 
 		return &Unfit{fmt.Sprintf("found %d overrides, blocks and pauses; expected at most %d", held, most)}
 	}
 	forever, last := false, now
-	for name, s := range w.after {
+	for _, s := range w.after {
 		switch since := s.deadSince(); {
-		case s.isOver(now, w.version):
-			w.dead = append(w.dead, name)
 		case since.IsZero():
 			forever = true
 		case since.After(last):
@@ -202,7 +200,7 @@ func (w *writing) commands(f *Fleet) []Command {
 		}
 		all = append(all, set, add)
 	}
-	for some := range slices.Chunk(w.dead, perCommand) {
+	for some := range slices.Chunk(w.over, perCommand) {
 		all = append(all, command("HDEL", f.keys.settings, some...), command("ZREM", f.keys.versions, some...))
 	}
 	if w.note != nil {
@@ -225,6 +223,7 @@ func (f *Fleet) commit(w *writing) {
 		delete(k.malformed, s.Name())
 	}
 	k.epoch, k.version, k.settings, k.imported = w.epoch, w.version, w.after, max(k.imported, imported(w.epoch))
+	clear(k.over)
 	if f.server == nil && w.note != nil {
 		f.noteHere(w.note)
 	}

@@ -93,7 +93,7 @@ type Fleet struct {
 func New(server Server, prefix string, counts bool) *Fleet {
 	f := &Fleet{
 		server: server, keys: keysOf(prefix), turn: make(chan struct{}, 1),
-		changed: known{settings: map[string]*Setting{}, malformed: map[string]error{}},
+		changed: known{settings: map[string]*Setting{}, over: map[string]bool{}, malformed: map[string]error{}},
 		self:    self{id: newID(), rules: map[[2]string]Rule{}},
 	}
 	f.status.Store(new(Status))

@@ -16,6 +16,7 @@ type known struct {
 	epoch     string              // a random word of the store's first setting; another one means that the store has lost its settings
 	version   int64               // of the newest setting that was read
 	settings  map[string]*Setting // by name; also cleared ones and ended ones
+	over      map[string]bool     // names of settings that are over, and that the store still has
 	malformed map[string]error    // of some settings that cannot be parsed, by name
 	excess    bool                // the store has more settings than are read
 	err       error               // of the last attempt to read them
@@ -69,6 +70,9 @@ func (f *Fleet) follow(ctx context.Context, do Do, epoch string, version int64) 
 	}
 	if _, err := f.clock(ctx); err != nil {
 		return err
+	}
+	if epoch != k.epoch || version < k.version { // the store has other data
+		clear(k.over)
 	}
 	replaced, lost := imported(epoch) > k.imported, 0
 	switch {
@@ -124,6 +128,7 @@ func (k *known) readAll(ctx context.Context, f *Fleet, do Do, epoch string, vers
 // take returns a function that adds a setting of the store to settings. If it cannot be parsed, the earlier one stays.
 func (k *known) take(f *Fleet, settings map[string]*Setting) func(name, text string, version int64) {
 	return func(name, text string, version int64) {
+		delete(k.over, name)
 		if len(name) > MaxText || settings[name] == nil && len(settings) >= maxRead {
 			k.excess = true
 			return
@@ -297,7 +302,14 @@ func (f *Fleet) drop() {
 // enforce puts all settings in force that have not ended.
 func (f *Fleet) enforce() {
 	now := f.Now()
-	maps.DeleteFunc(f.changed.settings, func(_ string, s *Setting) bool { return s.isOver(now, f.changed.version) })
-	f.inForce.Store(newInForce(f.changed.settings, now))
+	k := &f.changed
+	maps.DeleteFunc(k.settings, func(name string, s *Setting) bool {
+		over := s.isOver(now, k.version)
+		if over && len(k.over) < maxRead {
+			k.over[name] = true
+		}
+		return over
+	})
+	f.inForce.Store(newInForce(k.settings, now))
 	f.publish()
 }

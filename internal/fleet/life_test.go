@@ -132,3 +132,22 @@ func TestClearAfterALoss(t *testing.T) {
 		t.Errorf("got %+v, %v", f.Status(), f.Known())
 	}
 }
+
+// A setting that ended over a day ago is removed from the store by whoever writes next, also by a process that did not know it while it held.
+func TestEndedSettingsAreRemoved(t *testing.T) {
+	server := redistest.Start(t)
+	for i, ahead := range []time.Duration{0, 26 * time.Hour, 52 * time.Hour} {
+		c, _ := client(t, server.Addr, ahead)
+		f := of(c, "p")
+		e := fleet.Edit{Actor: fleet.Actor{By: "kim"}, What: "block", For: time.Hour}
+		for j := range 250 {
+			e.Settings = append(e.Settings, &fleet.Setting{Kind: fleet.Block, Rule: "r", Key: fmt.Sprint(i, "-", j)})
+		}
+		if done, err := f.Change(t.Context(), e); err != nil || !done {
+			t.Fatal(done, err)
+		}
+		if n, m := server.Do("HLEN p.fleet:{p}:settings"), server.Do("ZCARD p.fleet:{p}:versions"); n != "250" || m != "250" {
+			t.Errorf("after %s the store has %s settings, %s versions", ahead, n, m)
+		}
+	}
+}
