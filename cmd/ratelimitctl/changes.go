@@ -44,20 +44,16 @@ func keysInWords(c *fleet.Change) string {
 	return c.Key
 }
 
-// kindsChanged are the kinds of settings that a change is about. Others are about overrides.
-var kindsChanged = map[string]fleet.Kind{"block": fleet.Block, "unblock": fleet.Block, "pause": fleet.Pause, "resume": fleet.Pause}
-
 // changeInWords says what was set before and after a change, if it is one of a single setting, or what a give gave.
 func changeInWords(c *fleet.Change) string {
 	if c.Before == nil && c.After == nil {
 		return c.Given()
 	}
-	kind := cmp.Or(kindsChanged[c.What], fleet.Override)
 	values := func(s *fleet.Setting) *fleet.Values {
 		if s == nil {
 			return nil
 		}
 		return &s.Values
 	}
-	return fmt.Sprintf("%s → %s", valuesInWords(kind, values(c.Before)), valuesInWords(kind, values(c.After)))
+	return fmt.Sprintf("%s → %s", valuesInWords(c.Kind, values(c.Before)), valuesInWords(c.Kind, values(c.After)))
 }

@@ -126,20 +126,8 @@ func valuesInWords(kind fleet.Kind, v *fleet.Values) string {
 // arguments returns what an override changes, as arguments of a directive.
 func arguments(v *fleet.Values) string {
 	var texts []string
-	if v.Limit != nil {
-		texts = append(texts, fmt.Sprint("limit=", *v.Limit))
-	}
-	if v.Factor != 0 {
-		texts = append(texts, fmt.Sprint("factor=", v.Factor))
-	}
-	if v.Per != "" {
-		texts = append(texts, "per="+v.Per)
-	}
-	if v.Burst != 0 {
-		texts = append(texts, fmt.Sprint("burst=", v.Burst))
-	}
-	if v.Mode != "" {
-		texts = append(texts, "mode="+v.Mode)
+	for name, value := range v.Arguments() {
+		texts = append(texts, fmt.Sprint(name, "=", value))
 	}
 	return strings.Join(texts, " ")
 }

@@ -28,6 +28,7 @@ type Change struct {
 	Rule   string    `json:"rule,omitempty"`
 	Key    string    `json:"key,omitempty"`
 	Keys   int       `json:"keys,omitempty"` // how many settings changed, if that is more than one
+	Kind   Kind      `json:"kind,omitempty"` // of the setting, if one changed
 	Before *Setting  `json:"before,omitempty"`
 	After  *Setting  `json:"after,omitempty"`
 
@@ -276,6 +277,7 @@ func (e *Edit) note(before map[string]*Setting, after []*Setting, now time.Time)
 	case len(after) > 1:
 		c.Keys = len(after)
 	case len(after) == 1:
+		c.Kind = after[0].Kind
 		if c.Before = before[after[0].Name()]; c.Before != nil && !c.Before.holds(now) {
 			c.Before = nil
 		}
@@ -336,8 +338,7 @@ func (f *Fleet) Changes(ctx context.Context) ([]Change, error) {
 			}
 			found := texts(replies[0])
 			for _, text := range found {
-				var c Change
-				if decode(text, &c, false) == nil {
+				if c, err := parseChange(text); err == nil {
 					all = append(all, c)
 				}
 			}
@@ -347,6 +348,17 @@ func (f *Fleet) Changes(ctx context.Context) ([]Change, error) {
 		}
 		return all, nil
 	})
+}
+
+// parseChange parses a change of the store.
+func parseChange(text string) (c Change, err error) {
+	err = decode(text, &c, false)
+	for _, s := range []*Setting{c.Before, c.After} {
+		if s != nil {
+			s.Kind = c.Kind
+		}
+	}
+	return c, err
 }
 
 // MaxSaid bounds the name of an actor and a reason, in bytes.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -49,6 +50,17 @@ type Values struct {
 	By     string    `json:"by,omitempty"`
 	Reason string    `json:"reason,omitempty"`
 	At     time.Time `json:"at,omitzero"` // when it was made, by the store's clock
+}
+
+// Arguments returns what an override changes, by the names of a directive's arguments.
+func (v *Values) Arguments() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		_ = (v.Limit == nil || yield("limit", *v.Limit)) &&
+			(v.Factor == 0 || yield("factor", v.Factor)) &&
+			(v.Per == "" || yield("per", v.Per)) &&
+			(v.Burst == 0 || yield("burst", v.Burst)) &&
+			(v.Mode == "" || yield("mode", v.Mode))
+	}
 }
 
 // Applied is what the rule From becomes by an override, and by the override All for all keys unless it is nil. Err says why it stays as it is.

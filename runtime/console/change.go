@@ -197,15 +197,15 @@ func (c *console) undo(ctx context.Context, o order) (string, error) {
 	if at.Err != nil {
 		return "", at.Err
 	}
-	if len(all) == 0 || identity(all[0]) != o.PostForm.Get("change") || kindOf(all[0]) == "" {
+	if len(all) == 0 || identity(all[0]) != o.PostForm.Get("change") || !(change{all[0]}).canUndo() {
 		return "", wrong{"there was another change since; look at the list again"}
 	}
-	last := all[0]
+	last := change{all[0]}
 	s := last.Before
 	if s == nil {
 		s = &fleet.Setting{Cleared: true}
 	}
-	s.Kind, s.Rule, s.Key, s.AllKeys = kindOf(last), last.Rule, last.Key, change{last}.AllKeys()
+	s.Kind, s.Rule, s.Key, s.AllKeys = last.Kind, last.Rule, last.Key, last.AllKeys()
 	_, err := c.fleet.Change(ctx, fleet.Edit{Actor: o.actor, What: "undo", Settings: []*fleet.Setting{s}})
 	return "Undone" + everywhere, err
 }

@@ -182,27 +182,20 @@ func fullTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05")
 
 // whatIs says what a setting does: "limit 500, mode shadow". A template shows its end apart.
 func whatIs(s *fleet.Setting) string {
-	if s == nil {
-		return "nothing"
-	}
-	var all []string
-	add := func(name string, value any, is bool) {
-		if is {
-			all = append(all, fmt.Sprint(name, " ", value))
-		}
-	}
-	if s.Limit != nil {
-		add("limit", thousands(*s.Limit), true)
-	}
-	add("factor", s.Factor, s.Factor != 0)
-	add("per", s.Per, s.Per != "")
-	add("burst", s.Burst, s.Burst != 0)
-	add("mode", s.Mode, s.Mode != "")
 	switch {
+	case s == nil:
+		return "nothing"
+	case s.Kind == fleet.Block:
+		return "refused"
 	case s.Kind == fleet.Pause:
 		return "paused"
-	case len(all) == 0: // a block
-		return "refused"
+	}
+	var all []string
+	for name, value := range s.Arguments() {
+		if name == "limit" {
+			value = thousands(*s.Limit)
+		}
+		all = append(all, fmt.Sprint(name, " ", value))
 	}
 	return strings.Join(all, ", ")
 }
