@@ -90,8 +90,7 @@ func (b *bucket) at(c *Claim, now int64) *bucket {
 	if int64(b.limit) == c.Limit || b.limit == 0 {
 		return b
 	}
-	a := b.converted(c, now)
-	return &a
+	return b.converted(c, now)
 }
 
 // adapt makes b the bucket as an ask at the claim's limit finds it.
@@ -101,8 +100,8 @@ func (b *bucket) adapt(c *Claim, now int64) {
 	}
 }
 
-// converted is at for another limit than the bucket's.
-func (b *bucket) converted(c *Claim, now int64) bucket {
+// converted is at for another limit than the bucket's. It returns a copy.
+func (b *bucket) converted(c *Claim, now int64) *bucket {
 	limit := int64(b.limit)
 	from, whole, parts := b.last, b.whole(), int64(0)
 	if c.Limit > limit || whole+memory <= now {
@@ -116,7 +115,7 @@ func (b *bucket) converted(c *Claim, now int64) bucket {
 		whole, parts = mulDiv(b.full-from, limit, int64(b.parts), c.Limit)
 		whole += from
 	}
-	a := bucket{whole, max(b.last, now), int32(parts), int32(c.Limit), b.cut, b.oldFull}
+	a := &bucket{whole, max(b.last, now), int32(parts), int32(c.Limit), b.cut, b.oldFull}
 	if c.Rule.Kind == Warmup { // all its missing permits are a debt
 		return a
 	}
@@ -185,6 +184,7 @@ func (b *bucket) Earliest(c *Claim, n, now, from int64) int64 {
 }
 
 func (b *bucket) Room(c *Claim, now int64) int64 {
+	b = b.at(c, now)
 	if c.Burst == 0 { // the bucket stores no permits: either it admits the next call, or it does not
 		if b.lacks(c, 0, now, now) > now {
 			return 0
