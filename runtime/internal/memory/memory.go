@@ -61,14 +61,6 @@ func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
 // Local implements engine.Backend.
 func (s *Store) Local() engine.Decider { return &Store{table: s.table, space: new(space)} }
 
-// setKey makes k the key of a count. It writes in place, because copying a key takes as long as finding its entry. The hash has a random seed, so
-// nobody can choose subjects that collide. All rules of a subject are in one shard. The prefix is not hashed: few stores have several.
-func (s *Store) setKey(k *key, prefix string, rule *engine.Rule, subject string) {
-	hash := maphash.String(s.seed, subject)
-	k.space, k.prefix, k.rule, k.subject = s.space, prefix, rule, subject
-	k.shard, k.hash = uint32(hash%shards), uint32((hash+rule.Hash())>>32)
-}
-
 // Decide implements engine.Store.
 func (s *Store) Decide(_ context.Context, call *engine.Call) (engine.Verdict, error) {
 	v, err := s.decide(call)
@@ -93,11 +85,15 @@ func (s *Store) decide(call *engine.Call) (engine.Verdict, error) {
 // fewKeys is the largest number of claims whose keys need no allocation.
 const fewKeys = 4
 
-// keys returns the keys of a call's claims. It uses the memory of few if that is enough.
+// keys returns the keys of a call's claims. It uses the memory of few if that is enough. The hash has a random seed, so nobody can choose subjects
+// that collide. All rules of a subject are in one shard. The prefix is not hashed: few stores have several.
 func (s *Store) keys(few []key, call *engine.Call) []key {
 	keys := slices.Grow(few[:0], len(call.Claims))[:len(call.Claims)]
 	for i := range keys {
-		s.setKey(&keys[i], call.Prefix, call.Claims[i].Rule, call.Claims[i].Subject)
+		k, c := &keys[i], &call.Claims[i] // copying a key takes as long as finding its entry
+		hash := maphash.String(s.seed, c.Subject)
+		k.space, k.prefix, k.rule, k.subject = s.space, call.Prefix, c.Rule, c.Subject
+		k.shard, k.hash = uint32(hash%shards), uint32((hash+c.Rule.Hash())>>32)
 	}
 	return keys
 }

@@ -197,9 +197,9 @@ func requireWhole(t interface{ Fatalf(string, ...any) }, s *Store) {
 		groups := make(map[*group]int)
 		for n := range shard.count {
 			e := shard.at(n)
-			var k key
-			(&Store{table: s.table, space: e.space}).setKey(&k, e.prefix, e.rule, e.subject)
-			if found, at := shard.find(&k); found != e || at != n || k.shard != uint32(i) {
+			call := engine.Call{Prefix: e.prefix, Claims: []engine.Claim{{Rule: e.rule, Subject: e.subject}}}
+			k := &(&Store{table: s.table, space: e.space}).keys(nil, &call)[0]
+			if found, at := shard.find(k); found != e || at != n || k.shard != uint32(i) {
 				t.Fatalf("entry %d of shard %d is found at %d of %d", n, i, at, k.shard)
 			}
 			if at := e.record.Expiry(e.rule); at < shard.soonest.Load() {

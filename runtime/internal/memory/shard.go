@@ -67,8 +67,11 @@ type key struct {
 }
 
 func (e *entry) is(k *key) bool {
-	return e.hash == k.hash && e.subject == k.subject && (e.series == k.series || e.series.group() == k.group())
+	return e.hash == k.hash && e.subject == k.subject && (e.series == k.series || e.isLike(k))
 }
+
+// isLike reports whether another rule counts in the same group.
+func (e *entry) isLike(k *key) bool { return e.series.group() == k.group() }
 
 // perPage is the number of entries in a page. With 64 bytes for each and 8 for the garbage collector they fill 4 kB.
 const perPage = 63
