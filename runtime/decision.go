@@ -34,21 +34,19 @@ type Decision struct {
 	charges *charges // nil if nothing was charged
 }
 
-func (c *call) decision() Decision {
-	d := Decision{
-		Allowed: c.verdict.Admitted, Never: c.never, Taken: c.verdict.Taken, At: time.UnixMicro(c.verdict.Now),
-		Source: Source(c.verdict.Source), Quotas: c.quotas(),
-	}
+// set sets d, which is zero, to the decision of a call. It is not returned, because a Decision is long to copy.
+func (d *Decision) set(c *call) {
+	d.Allowed, d.Never, d.Taken, d.At = c.verdict.Admitted, c.never, c.verdict.Taken, time.UnixMicro(c.verdict.Now)
+	d.Source, d.Quotas = Source(c.verdict.Source), c.quotas()
 	if !d.Allowed {
 		d.Violations, d.RetryAfter = c.violations(nil, ModeEnforce)
-		return d
+		return
 	}
 	d.At = time.UnixMicro(c.verdict.At)
 	d.Violations, _ = c.violations(nil, ModeShadow)
 	if !c.Peek {
 		d.charges = c.charges()
 	}
-	return d
 }
 
 // Refund gives this charge back, once; later calls return nil. A refusal has nothing to give back. Permits that have left their window are

@@ -57,18 +57,19 @@ const maxRules = 255
 // longestWait bounds [Limiter.Wait] if the context has no deadline.
 const longestWait = maxPer
 
-func (l *Limiter) decide(ctx context.Context, requests []Request, wait time.Duration, peek bool) (Decision, error) {
+func (l *Limiter) decide(ctx context.Context, requests []Request, wait time.Duration, peek bool) (d Decision, err error) {
 	c := l.newCall("")
 	defer c.free()
 	c.wait, c.patient, c.Peek = wait, true, peek
 	c.err = c.addAll(requests)
 	if err := c.run(ctx); err != nil {
-		return Decision{}, err
+		return d, err
 	}
 	if !c.verdict.Admitted && wait > 0 {
-		return Decision{}, c.refusal()
+		return d, c.refusal()
 	}
-	return c.decision(), nil
+	d.set(c)
+	return d, nil
 }
 
 func (c *call) addAll(requests []Request) error {
