@@ -228,7 +228,7 @@ func neverLoads(reply string) bool {
 
 func (n *node) dropFunctions(err error) {
 	n.functions.Store(false)
-	n.store.Tell("functions are not available; decisions go on with EVALSHA, which costs the server about four times as much", err)
+	n.store.Tell("functions are not available; decisions go on with EVALSHA, which costs the server about twice as much", err)
 }
 
 // untaken reports whether no server has run a command that failed, and none will: it was not sent, or a server refused to begin with it. An

@@ -31,7 +31,7 @@ func WithTimeout(d time.Duration) Option {
 }
 
 // WithoutFunctions makes the store run its script by EVALSHA. Without this option the store loads the script as a Redis function if the server
-// supports that. EVALSHA costs the server several times as much for each call.
+// supports that. EVALSHA costs the server about twice as much for each call.
 func WithoutFunctions() Option { return func(s *store) { s.functions = false } }
 
 // WithRefusalMemory sets how long this process remembers a refusal of the server. Until then, or until the server would admit the call, the

@@ -8,6 +8,8 @@
 -- newest block; the index of the oldest entry, the index after the newest, and how many fit; the permits of each earlier block of BLOCK
 -- entries; and the entries, each a time and permits. What is before the oldest no longer counts, but is still part of its block's permits.
 local amounts = {}
+local states = use('states')
+local byte, floor, ceil, max, min = string.byte, math.floor, math.ceil, math.max, math.min
 
 local HEAD_FORMAT, HEAD_SIZE, ENTRY_SIZE = '<ddddHHH', 39, 12 -- bytes
 local BLOCK, FEW = 64, 8 -- entries
@@ -36,16 +38,16 @@ local function load(c, now)
   local head = bytes(c, 0, HEAD_SIZE)
   if head == '' and not call('GET', c.key) then return end
   local layout = byte(head) or 0
-  if layout > LAYOUT and layout < LAYOUTS then fail_later_layout(layout, LAYOUT) end
+  if layout > LAYOUT and layout < LAYOUTS then states.fail_later_layout(layout, LAYOUT) end
   if layout == LAYOUT and #head == HEAD_SIZE then
     local total, since, newest, open, oldest, stop, fit = parse(HEAD_FORMAT, head, 2)
-    local sound = valid(total) and valid(since) and valid(newest) and valid(open) and newest <= now + HORIZON
+    local sound = states.valid(total) and states.valid(since) and states.valid(newest) and states.valid(open) and newest <= now + HORIZON
     if sound and oldest < stop and stop <= fit and call('STRLEN', c.key) == size_of(fit) then
       c.total, c.since, c.newest, c.open, c.oldest, c.stop, c.fit = total, since, newest, open, oldest, stop, fit
       return
     end
   end
-  damage(c)
+  states.damage(c)
 end
 
 local function head_of(c) return pack(HEAD_FORMAT, c.total, c.since, c.newest, c.open, c.oldest, c.stop, c.fit) end
@@ -197,7 +199,7 @@ local function charge_last(c, n, at)
   local before, began = c.newest, at - at % c.step
   c.newest, c.total = at, c.total + n
   append(c, at, n)
-  if before < began then expire(c.key, began + c.step + c.a) end
+  if before < began then states.expire(c.key, began + c.step + c.a) end
 end
 
 -- Charges n permits for a time that is not after that of the newest entry.
@@ -231,7 +233,7 @@ function amounts.commit(c, n, now, at)
   if i == c.stop then c.oldest, c.stop, c.fit, c.newest, c.since = 0, 0, 0, 0, at end
   if c.stop - c.oldest >= MOST_EXACT then
     local stored = at - at % c.share + c.share - 1
-    if stored > at then record(c, stored) end
+    if stored > at then states.record(c, stored) end
     at = stored
   end
   if at > c.newest then charge_last(c, n, at) else charge_before(c, n, at) end

@@ -16,14 +16,15 @@
 --
 -- In a claim, a is the period and b is the burst. A call on a prepaid bucket may leave it in debt. The next call waits until the debt is
 -- paid.
-local bucket = {}
+local bucket = {
+  has_text = false, counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
+}
 
 local LONGEST = 36600 * DAY -- a bucket may take a hundred years to be full
 local MAX_DEBT = DAY -- how long the debt of a charge beyond the limit may last
 local MEMORY = 1000000 -- how long a full bucket is remembered: its limit may have been lowered before it was full
 local FARTHEST = LONGEST + HORIZON -- a bucket is full again by then
 local NEWEST = 2 -- the newest layout
-local NAMES = { 's', 'x', 'y', 'z', time = 'x', layout = NEWEST }
 
 -- Adds the time in which a bucket gains n permits to the time x + y/limit. The products are exact, because limit and n are at most 10^7.
 local function gain(c, x, y, n)
@@ -34,30 +35,74 @@ local function gain(c, x, y, n)
   return x + (y - left) / limit, left
 end
 
-bucket.gain = gain
-bucket.newest = NEWEST
+-- Computes what is the same for all subjects. step is the length of a step. each and each_parts are the time in which the bucket gains one
+-- permit. The claim fits before the bucket is full: lead and lead_parts are how long before, as a negative time.
+function bucket.prepare(c)
+  c.prepaid = c.kind == PREPAID or c.kind == WARMUP
+  c.burst, c.step = c.kind == WARMUP and 0 or c.b, math.floor(c.a / 8) + 1
+  c.each_parts = c.a % c.limit
+  c.each = (c.a - c.each_parts) / c.limit
+  c.lead, c.lead_parts = gain(c, 0, 0, c.prepaid and -c.burst or c.cost - c.burst)
+end
 
--- Rounds a time up to whole microseconds.
-local function up(x, y) return x + min(y, 1) end
+-- Loads the state, converted to the claim's limit. Without a state, the bucket has been full for a long time.
+function bucket.check(c, now)
+  local state, s, x, y, cut, old_full, ends = call('GET', c.key), -1, -1, 0, 0, 0, 0
+  local changed
+  if state then
+    local layout, limit
+    if #state == 33 then layout, s, x, y, limit = parse('<Bdddd', state) end
+    if layout == NEWEST and limit == c.limit and x <= now + FARTHEST and y >= 0 and x % 1 + y % 1 == 0 then
+      ends = x - x % c.step + c.step
+    else
+      s, x, y, cut, old_full, changed = complete(bucket).convert(c, state, now)
+    end
+  end
+  c.s, c.x, c.y, c.cut, c.old_full, c.ends = s, x, y, cut, old_full, ends
+  if x < now then x, y = now, 0 end
+  x, y = x + c.lead, y + c.lead_parts
+  if y > 0 then x = x + (y > c.limit and 2 or 1) end
+  if x < cut then x = cut end
+  return x > now and x or now, changed and CHANGED
+end
+
+local function add(c, n, now)
+  local x, y = c.x, c.y
+  if x < now then x, y = now, 0 end
+  c.x, c.y = gain(c, x, y, n)
+  if 0 < c.old_full and c.old_full <= now then c.cut, c.old_full = 0, 0 end
+end
+
+local function write(c)
+  local x, old_full = c.x, c.old_full
+  local changes = old_full > 0 and pack('<dddd', c.cut, old_full, 0, 0) or ''
+  local gone = math.max(x - x % c.step + c.step, old_full) + MEMORY
+  use('states').set(c.key, pack('<Bdddd', NEWEST, c.s, x, c.y, c.limit) .. changes, gone)
+end
+
+-- Writes only s, x and y if the key's expiry stays.
+function bucket.commit(c, n, now, at)
+  add(c, n, now)
+  local s, x = c.s, c.x
+  if at > s then s = at end
+  if x < c.ends then return call('SETRANGE', c.key, '1', pack('<ddd', s, x, c.y)) end
+  c.s = s
+  write(c)
+end
+
+-- What follows is made when a call first uses it.
+
+local states = use('states')
+local byte, floor, max, min = string.byte, math.floor, math.max, math.min
+local NAMES = { 's', 'x', 'y', 'z', time = 'x', layout = NEWEST }
+
+bucket.newest, bucket.gain, bucket.add, bucket.write = NEWEST, gain, add, write
 
 -- Returns minus the number of permits that may be missing from the bucket for n permits to pass.
 local function needed(c, n) return c.prepaid and -c.burst or n - c.burst end
 
--- Computes what depends on the limit. each and each_parts are the time in which the bucket gains one permit. The claim fits before the
--- bucket is full: lead and lead_parts are how long before, as a negative time.
-local function set_limit(c, limit)
-  c.limit = limit
-  c.each_parts = c.a % c.limit
-  c.each = (c.a - c.each_parts) / c.limit
-  c.lead, c.lead_parts = gain(c, 0, 0, needed(c, c.cost))
-end
-
--- Computes what is the same for all subjects. step is the length of a step.
-function bucket.prepare(c)
-  c.prepaid = c.kind == PREPAID or c.kind == WARMUP
-  c.burst, c.step, c.price = c.kind == WARMUP and 0 or c.b, floor(c.a / 8) + 1, 0
-  set_limit(c, c.limit)
-end
+-- Rounds a time up to whole microseconds.
+local function up(x, y) return x + min(y, 1) end
 
 -- Returns the quotient and the rest of m*n/divisor, but at most LONGEST. All three may have 38 bits, or m may have 52 bits, and n and the
 -- divisor 24. The product may have more bits than the 53 of a double.
@@ -80,7 +125,7 @@ bucket.mul_div = mul_div
 
 -- Converts a state to the claim's limit, as its first ask at that limit finds it. Since s it gained at the lower of the two rates, but while
 -- calls wait for their places it gains at the old rate. The number of permits that are missing then stays as it is. A debt of a prepaid
--- bucket or a warm-up keeps its time.
+-- bucket or a warm-up keeps its time. Returns whether to write the state.
 local function adapt(c, now, b)
   local from, x, y, before = b.s, up(b.x, b.y), 0, up(b.x, b.y)
   if c.limit > b.z or x + MEMORY <= now then from = max(from, now) end
@@ -99,8 +144,8 @@ local function adapt(c, now, b)
   local cuts = from > now or c.limit < b.z and b.old_full > now
   if cuts then b.cut = max(from, now) end
   if cuts or c.limit > b.z then b.old_full = max(b.old_full, before) end
-  b.s, changed = max(b.s, now), changed or {}
-  table.insert(changed, c)
+  b.s = max(b.s, now)
+  return true
 end
 
 -- Returns the first time, not before from, at which the bucket lacks no more than -permits permits.
@@ -110,41 +155,22 @@ local function lacks(c, permits, now, from)
   return max(from, c.cut, up(gain(c, x, y, permits)))
 end
 
--- Returns s, x, y, cut and old_full of a state that has another limit, other numbers or damage. A damaged state counts as none. An ask
--- converts the state. Giving permits back is no ask: it is done at the state's own limit.
-local function convert(c, state, now)
-  local list = read_groups(c, state, NAMES, -1, now + FARTHEST) -- -1 keeps a time that has come
-  local b, changes = list[1], list[2]
+-- Returns s, x, y, cut and old_full of a state that has another limit, other numbers or damage, and whether to write it. A damaged state
+-- counts as none. An ask converts the state. Giving permits back is no ask: it is done at the state's own limit.
+function bucket.convert(c, state, now)
+  local list = states.read_groups(c, state, NAMES, -1, now + FARTHEST) -- -1 keeps a time that has come
+  local b, changes, changed = list[1], list[2], false
   if not b then return -1, -1, 0, 0, 0 end
   if (#state == 32 or byte(state) < NEWEST) and c.kind ~= WARMUP then b.s = now end
   b.cut, b.old_full = changes and changes.s or 0, changes and changes.x or 0
   if c.cost < 0 and b.z ~= c.limit and b.z > 0 then
     c.faster = max(b.z, c.limit)
-    set_limit(c, b.z)
+    c.limit = b.z
+    bucket.prepare(c)
   elseif b.z ~= c.limit and b.z > 0 then
-    adapt(c, now, b)
+    changed = adapt(c, now, b)
   end
-  return b.s, b.x, b.y, b.cut, b.old_full
-end
-
--- Loads the state, converted to the claim's limit. Without a state, the bucket has been full for a long time.
-function bucket.check(c, now)
-  local state, s, x, y, cut, old_full, ends = call('GET', c.key), -1, -1, 0, 0, 0, 0
-  if state then
-    local layout, limit
-    if #state == 33 then layout, s, x, y, limit = parse('<Bdddd', state) end
-    if layout == NEWEST and limit == c.limit and x <= now + FARTHEST and y >= 0 and x % 1 + y % 1 == 0 then
-      ends = x - x % c.step + c.step
-    else
-      s, x, y, cut, old_full = convert(c, state, now)
-    end
-  end
-  c.s, c.x, c.y, c.cut, c.old_full, c.ends = s, x, y, cut, old_full, ends
-  if x < now then x, y = now, 0 end
-  x, y = x + c.lead, y + c.lead_parts
-  if y > 0 then x = x + (y > c.limit and 2 or 1) end
-  if x < cut then x = cut end
-  return x > now and x or now
+  return b.s, b.x, b.y, b.cut, b.old_full, changed
 end
 
 function bucket.earliest(c, n, now, from) return lacks(c, needed(c, n), now, from) end
@@ -163,33 +189,6 @@ function bucket.full(c, now) return lacks(c, 0, now, now) end
 -- place, the bucket must not keep it: that would delay everybody who shares the bucket.
 function bucket.reserves(c, now, at) return bucket.earliest(c, c.cost, now, now) == at end
 
-local function add(c, n, now)
-  local x, y = c.x, c.y
-  if x < now then x, y = now, 0 end
-  c.x, c.y = gain(c, x, y, n)
-  if 0 < c.old_full and c.old_full <= now then c.cut, c.old_full = 0, 0 end
-end
-
-bucket.add = add
-
-local function write(c)
-  local x, old_full = c.x, c.old_full
-  local changes = old_full > 0 and pack('<dddd', c.cut, old_full, 0, 0) or ''
-  set(c.key, pack('<Bdddd', NEWEST, c.s, x, c.y, c.limit) .. changes, max(x - x % c.step + c.step, old_full) + MEMORY)
-end
-
-bucket.write = write
-
--- Writes only s, x and y if the key's expiry stays.
-function bucket.commit(c, n, now, at)
-  add(c, n, now)
-  local s, x = c.s, c.x
-  if at > s then s = at end
-  if x < c.ends then return call('SETRANGE', c.key, '1', pack('<ddd', s, x, c.y)) end
-  c.s = s
-  write(c)
-end
-
 -- Charges n permits, even beyond the limit. If the debt would last too long, it cuts the debt, and notes by how much.
 function bucket.charge(c, n, now)
   local before = c.x
@@ -199,7 +198,7 @@ function bucket.charge(c, n, now)
   local beyond = c.x - most
   if beyond >= 0 then
     c.x, c.y = most, 0
-    add_note(pack('<BBdd', c.number, 2, beyond, 0))
+    states.add_note(pack('<BBdd', c.number, 2, beyond, 0))
   end
   c.is.write(c)
 end
@@ -219,7 +218,7 @@ end
 -- Counts back from the time at which the bucket is full. After a change of the limit that no longer tells the place before, so an earlier
 -- place is never the last then.
 function bucket.last(c, n, now, at)
-  return up(gain(c, c.x - c.price, c.y, needed(c, n) - n)) <= at and (c.old_full == 0 or c.s <= at)
+  return up(gain(c, c.x - (c.price or 0), c.y, needed(c, n) - n)) <= at and (c.old_full == 0 or c.s <= at)
 end
 
 -- Counts back from the latest place, and so finds the exact time of the claim's place. It does not find that if the limit has changed
@@ -263,8 +262,9 @@ function bucket.subtract(c, n, now, at)
   local is_last = at > now and c.free_key
   if c.x < now or c.prepaid and (c.faster or c.s > now and not is_last) or at < c.cut and not is_last then return false end
   local lost = is_last and 0 or mul_div(max(0, c.s - at), c.faster or c.limit, c.limit)
-  if lost > (gain(c, c.price, 0, n)) then return false end
-  c.x, c.y = gain(c, c.x - c.price + lost, c.y, -n)
+  local price = c.price or 0
+  if lost > (gain(c, price, 0, n)) then return false end
+  c.x, c.y = gain(c, c.x - price + lost, c.y, -n)
   if c.x < c.cut then c.x, c.y = c.cut, 0 end
   if is_last then -- the place before is not later than that of a single permit
     c.s = min(c.s, max(now, c.cut, up(gain(c, c.x, c.y, needed(c, 1) - 1))))

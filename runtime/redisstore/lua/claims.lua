@@ -14,9 +14,10 @@
 --   has_texts    whether the second argument has texts
 --   has_second   whether the call has a second argument
 --   keys         how many keys its claims have
---   enforced     the claims whose rule is in enforce mode
---   plain        whether decide_plain can decide the call: all rules are in enforce mode, without waits and blocks, all costs are 1, and
---                at most a report is asked for. Most calls are plain
+--   enforced     the claims whose rule is in enforce mode, if the call is not plain
+--   plain        whether decide_plain can decide the call if all rules admit it: they are in enforce mode and have no blocks, and at most a
+--                report is asked for. Most calls are plain
+--   tells        whether decide_plain cannot refuse the call, because a refusal has to say more, or because the call may wait
 
 local MAX_KNOWN = 1000
 
@@ -31,10 +32,12 @@ local function add_claim(claims, text, from)
   local is = use(KINDS[kind])
   local c = {
     kind = kind, mode = mode, has = has, number = #claims + 1, limit = limit, cost = cost, a = p, b = q, wait = wait,
-    text = words, is = is, check = is.check, load = is.load, commit = is.commit,
+    text = words, is = is, check = is.check, load = is.load, commit = is.commit, 
+    key = false, earliest = false, newest = false, -- with so many fields, Lua need not make the table larger later
   }
   claims.keys = claims.keys + 1
   if has > 0 then
+    local includes = use('decide').includes
     if includes(has, BLOCK) then c.block, c.block_most, behind = parse('<dd', text, behind) end
     for _, key in ipairs { FREE, BLOCK, PAUSE } do
       if includes(has, key) then claims.keys = claims.keys + 1 end
@@ -43,45 +46,28 @@ local function add_claim(claims, text, from)
   end
   if is.prepare then is.prepare(c) end
   claims[c.number] = c
-  claims.plain = claims.plain and mode == ENFORCE and has == 0 and cost == 1 and not is.counts_running
+  claims.plain = claims.plain and mode == ENFORCE and has <= FREE and not is.counts_running
+  claims.tells = claims.tells or wait > 0 or cost > 1
   claims.has_texts = claims.has_texts or is.has_text
-  if mode == ENFORCE then table.insert(claims.enforced, c) end
   return behind
-end
-
-local function set_flags(claims, flags)
-  local function has(flag) return includes(flags, flag) end
-  claims.peek, claims.report, claims.up_to, claims.refused = has(1), has(2) or has(1), has(4), has(8)
-  claims.adjusts, claims.rollback, claims.leases, claims.gives = has(16), has(32), has(64), has(128)
 end
 
 -- Reads the first argument of a call. That of an adjustment contains the time of a charge, so it is not kept.
 local function new_call(text)
-  local flags, from = byte(text), 2
-  local claims = { keys = 0, enforced = {}, plain = flags == 0 or flags == 2, has_texts = false }
+  local flags, from = string.byte(text), 2
+  local claims = { false, false, keys = 0, plain = flags == 0 or flags == 2, tells = flags > 0, has_texts = false, has_second = false }
+  claims[1], claims[2] = nil, nil -- now the table has room for two claims
   while from <= #text do from = add_claim(claims, text, from) end
-  -- These names are set after the claims: if the table had so many names before, Lua would not store the first claims as an array.
-  if flags > 0 then set_flags(claims, flags) end
+  if flags > 0 then
+    local includes = use('decide').includes
+    claims.peek, claims.report, claims.up_to, claims.refused = includes(flags, 1), flags % 4 > 0, includes(flags, 4), includes(flags, 8)
+    claims.adjusts, claims.rollback, claims.leases, claims.gives =
+      includes(flags, 16), includes(flags, 32), includes(flags, 64), includes(flags, 128)
+  end
   claims.has_second = claims.up_to or claims.leases or claims.has_texts
   if not claims.adjusts then
     if size + #claims > MAX_KNOWN then known, size = {}, 0 end
     known[text], size = claims, size + #claims
   end
   return claims
-end
-
--- Sets the texts that the claims of a call have of their own.
-local function set_texts(claims, texts)
-  local from = 1
-  for _, c in ipairs(claims) do
-    if c.is.has_text then c.text, from = parse('s', texts, from) end
-  end
-end
-
--- Sets the other keys of a claim, which begin at keys[k], and returns the index of the next key.
-local function set_keys(c, keys, k)
-  if includes(c.has, FREE) then c.free_key, k = keys[k], k + 1 end
-  if includes(c.has, BLOCK) then c.block_key, k = keys[k], k + 1 end
-  if includes(c.has, PAUSE) then c.pause_key, k = keys[k], k + 1 end
-  return k
 end

@@ -2,6 +2,7 @@ package lua
 
 import (
 	"testing"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
@@ -46,7 +47,7 @@ func TestKnownCallsAreBounded(t *testing.T) {
 		call.Report, call.Claims[0].Cost, call.Claims[0].Limit = i%2 == 0, int64(1+i/2), calls*calls
 		run.AddDecision(call, v.now)
 	}
-	count := "run(KEYS, ARGV) local n = 0 for _, claims in pairs(known) do n = n + #claims end return { n, size, MAX_KNOWN }"
+	count := "run(KEYS, ARGV) local n = 0 for _, claims in pairs(known) do n = n + #claims end return { n, size, 1000 }" // MAX_KNOWN
 	args := append(append([]any{"eval", body + count, len(run.Keys)}, run.Keys...), run.Args...)
 	n, err := v.client.Do(t.Context(), args...).Int64Slice()
 	if err != nil {
@@ -54,5 +55,29 @@ func TestKnownCallsAreBounded(t *testing.T) {
 	}
 	if kept, counted, most := n[0], n[1], n[2]; kept != counted || kept > most || most >= calls {
 		t.Errorf("after %d calls, %d claims are kept and %d are counted; want the same, and at most %d", calls, kept, counted, most)
+	}
+}
+
+// EVALSHA makes functions anew in each run. A plain call that is admitted makes only the first part of its algorithm's file. The first call of
+// a subject writes its whole state, which another file does.
+func TestPlainCallsMakeLittle(t *testing.T) {
+	v := newVirtual(t)
+	hourly := engine.NewSchedule(func(at time.Time) time.Time { return at.Truncate(time.Hour).Add(time.Hour) }, true, time.UTC)
+	const list = `local made = {}
+for name, module in pairs(used) do table.insert(made, name .. (module.make_others and '' or ', all of it')) end
+return made`
+	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.FixedWindow, engine.Calendar, engine.TokenBucket, engine.Prepaid} {
+		for i := range 5 {
+			call, run := oneClaim(kind), new(Run)
+			call.Claims[0].Rule.Schedule, call.Claims[0].Limit, call.Claims[0].Burst = hourly, 1000, 1000
+			run.AddDecision(call, v.now)
+			args := append(append([]any{"eval", body + "run(KEYS, ARGV)\n" + list, len(run.Keys)}, run.Keys...), run.Args...)
+			made, err := v.client.Do(t.Context(), args...).StringSlice()
+			if err != nil || i > 0 && (len(made) != 1 || made[0] != kind.Row().Lua) {
+				t.Errorf("call %d of %s makes %q, error %v; want the first part of %s", i+1, kind, made, err, kind.Row().Lua)
+			}
+		}
+		v.client.FlushDB(t.Context())
+		v.set(v.now)
 	}
 }

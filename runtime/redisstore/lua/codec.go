@@ -161,8 +161,8 @@ func Fault(err error) error {
 	return err
 }
 
-// laterLayout matches the error of fail_later_layout in common.lua: the layout found, and the layout known.
-var laterLayout = regexp.MustCompile(`LAYOUT (\d+) (\d+)`)
+// laterLayout matches the error of fail_later_layout in states.lua: the layout found, and the layout known.
+var laterLayout = regexp.MustCompile(`later layout (\d+) (\d+)`)
 
 // ReadDecision reads the script's reply to a decision, and sets the results in the claims. The error is a WindowsAt if the call must be
 // sent again.

@@ -3,7 +3,9 @@
 -- for its call, in 16 hexadecimal digits.
 --
 -- The state is a string: LAYOUT, and an entry for each call: when its permits end, how many they are, and the call's number.
-local concurrency = { has_text = true, counts_running = true, reserves = at_once }
+local states = use('states')
+local concurrency = { has_text = true, counts_running = true, reserves = states.at_once }
+local max, min = math.max, math.min
 
 local ENTRY = 32 -- bytes
 local ASK_EVERY = 50000 -- how long a call that waits for others to end sleeps before it asks again
@@ -11,11 +13,11 @@ local ASK_EVERY = 50000 -- how long a call that waits for others to end sleeps b
 -- Loads the state: the entries, the permits that have not ended, whether others have, and when the last ones end.
 local function load(c, now)
   local state = call('GET', c.key)
-  c.state, c.used, c.ended, c.last = state and current(c, state, ENTRY) or HEAD, 0, false, 0
+  c.state, c.used, c.ended, c.last = state and states.current(c, state, ENTRY) or HEAD, 0, false, 0
   for from = 2, #c.state, ENTRY do
     local stop, permits = parse('<dd', c.state, from)
-    if not (valid(stop) and valid(permits)) or stop > now + HORIZON then
-      damage(c)
+    if not (states.valid(stop) and states.valid(permits)) or stop > now + HORIZON then
+      states.damage(c)
       c.state, c.used, c.last = HEAD, 0, 0
       return
     end
@@ -70,7 +72,7 @@ end
 function concurrency.commit(c, n, now)
   others(c, now)
   c.state, c.used, c.last = c.state .. pack('<dd', now + c.a, n) .. c.text, c.used + n, max(c.last, now + c.a)
-  set(c.key, c.state, c.last)
+  states.set(c.key, c.state, c.last)
 end
 
 -- Gives all permits of the claim's call back.
@@ -79,6 +81,6 @@ function concurrency.give_back(c, n, now)
   if c.state == HEAD then
     call('DEL', c.key)
   else
-    set(c.key, c.state, c.last)
+    states.set(c.key, c.state, c.last)
   end
 end

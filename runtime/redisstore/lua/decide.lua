@@ -1,6 +1,46 @@
--- Decides one call: charges all its rules or none.
+-- Decides the calls that are not plain: charges all rules of a call or none.
 
 local decide = {}
+local char, max, min = string.char, math.max, math.min
+
+-- Reports whether a sum of powers of two has one of them.
+local function includes(sum, power) return sum % (2 * power) >= power end
+
+decide.includes = includes
+
+-- Sets the texts that the claims of a call have of their own.
+function decide.set_texts(claims, texts)
+  local from = 1
+  for _, c in ipairs(claims) do
+    if c.is.has_text then c.text, from = parse('s', texts, from) end
+  end
+end
+
+-- Sets the other keys of a claim, which begin at keys[k], and returns the index of the next key.
+function decide.set_keys(c, keys, k)
+  if includes(c.has, FREE) then c.free_key, k = keys[k], k + 1 end
+  if includes(c.has, BLOCK) then c.block_key, k = keys[k], k + 1 end
+  if includes(c.has, PAUSE) then c.pause_key, k = keys[k], k + 1 end
+  return k
+end
+
+-- Loads what only charges need, for all claims, so that a later layout is found before the first write.
+local function load(claims, now)
+  for i = 1, #claims do
+    local c = claims[i]
+    if c.load then c.load(c, now) end
+  end
+end
+
+-- Makes what only calls need that are not plain.
+local function complete_all(claims)
+  if claims.enforced then return end
+  claims.enforced = {}
+  for _, c in ipairs(claims) do
+    complete(c.is)
+    if c.mode == ENFORCE then table.insert(claims.enforced, c) end
+  end
+end
 
 -- Notes whether each rule refuses its claim. Returns when all rules admit the call, whether a rule refuses it, and whether a rule lets it
 -- wait.
@@ -52,14 +92,6 @@ local function available(claims, now, most)
     end
   end
   return n
-end
-
--- Loads what only charges need, for all claims, so that a later layout is found before the first write.
-local function load(claims, now)
-  for i = 1, #claims do
-    local c = claims[i]
-    if c.load then c.load(c, now) end
-  end
 end
 
 -- Charges one rule. A rule in shadow or trigger mode counts now, even if the call waits.
@@ -119,29 +151,16 @@ local function reply_of(claims, now, at, admitted, taken)
   return pack('<BBddd', 0, admitted and 6 or 7, now, at, taken or 0) .. reply
 end
 
--- Decides a plain call. All its rules admit it at the time at. decide_any would decide the same, but it takes longer. A call that asks for
--- a report comes here only if it is admitted.
-local function decide_plain(claims, now, at)
-  local reply = notes or ''
-  if at > now then
-    for i = 1, #claims do
-      local c = claims[i]
-      if c.earliest > now then reply = pack('<BBdd', i, 1, now, c.earliest) .. reply end
-    end
-    return reply
-  end
-  if claims[2] then load(claims, now) end -- if there is one claim, its commit loads what it needs
-  for i = 1, #claims do
-    local c = claims[i]
-    c.commit(c, 1, now, now)
-  end
-  if not (claims.report or notes) then return now end
+-- Returns the reply to a plain call that is admitted.
+function decide.report(claims, now)
+  complete_all(claims)
   for _, c in ipairs(claims) do c.refused = false end
   return reply_of(claims, now, now, true)
 end
 
 -- Decides any other call.
-local function decide_any(claims, now, amount)
+function decide.any(claims, now, amount)
+  complete_all(claims)
   local at, refused, waits = note(claims, now)
   local admitted, taken = at == now and not refused, nil
   local paused = claims.pausable and use('pause').last(claims)
@@ -160,7 +179,8 @@ local function decide_any(claims, now, amount)
 end
 
 -- Changes what an admitted call was charged. A positive cost of a claim is taken, even beyond the limit. A negative cost is given back.
-local function adjust(claims, now)
+function decide.adjust(claims, now)
+  complete_all(claims)
   load(claims, now)
   for _, c in ipairs(claims) do
     if c.pause_key then
@@ -178,26 +198,4 @@ local function adjust(claims, now)
     end
   end
   return reply_of(claims, now, now, true)
-end
-
--- Asks each rule when it admits its claim, and decides the call. The keys of the claims begin at keys[k]. second is the call's second argument.
-function decide.call(claims, keys, k, now, second)
-  local at = now
-  notes, changed = nil, nil
-  if claims.has_texts then set_texts(claims, second) end
-  for i = 1, #claims do
-    local c = claims[i]
-    c.key, k = keys[k], k + 1
-    if c.has > 0 then k = set_keys(c, keys, k) end
-    local earliest, unknown = c.check(c, now)
-    if unknown and c.cost > 0 then return -now end
-    c.earliest = earliest
-    if earliest > at then at = earliest end
-  end
-  if changed and not (claims.peek or claims.adjusts) then
-    for _, c in ipairs(changed) do c.is.write(c) end
-  end
-  if claims.plain and not (at > now and claims.report) then return decide_plain(claims, now, at) end
-  if claims.adjusts then return adjust(claims, now) end
-  return decide_any(claims, now, second)
 end

@@ -1,7 +1,9 @@
 -- Counts the members that were admitted in a sliding or a calendar window. The state is a sorted set of members; the score of a member is
 -- the time of its admission. A known member costs nothing. It stays known until its admission leaves the window. text is the member. For a
 -- sliding window, a is the period. For a calendar window, a and b are its start and stop.
-local distinct = { has_text = true, reserves = at_once }
+local states = use('states')
+local distinct = { has_text = true, reserves = states.at_once }
+local floor, max, min = math.floor, math.max, math.min
 
 local MAX_REMOVED = 100 -- how many members a charge removes; that takes about 0.1 ms. Others that have left the window wait for later charges
 
@@ -11,7 +13,7 @@ local function time_at(c, index, now)
   if c.damaged then return end
   local time = tonumber(call('ZRANGE', c.key, index, index, 'WITHSCORES')[2])
   if not time or time % 1 == 0 and time <= now + HORIZON then return time end
-  damage(c)
+  states.damage(c)
   c.damaged = true
 end
 
@@ -21,7 +23,7 @@ function distinct.check(c, now)
   c.damaged = false
   c.admitted, c.since = admitted and tonumber(admitted), now - c.a
   if c.kind == DISTINCT_CALENDAR then
-    if now < c.a or now >= c.b then return now, true end
+    if now < c.a or now >= c.b then return now, OTHER_WINDOW end
     c.since = c.a - 1
   end
   c.known = c.admitted and c.admitted > c.since
@@ -30,14 +32,14 @@ end
 
 function distinct.earliest(c, _, now, from)
   if c.known then return from end
-  local admitted = time_at(c, integer(-c.limit), now) -- of the member that must leave the window before another one fits
+  local admitted = time_at(c, states.integer(-c.limit), now) -- of the member that must leave the window before another one fits
   if not admitted or admitted <= c.since then return from end
   return max(from, c.kind == DISTINCT_CALENDAR and c.b or admitted + c.a)
 end
 
 function distinct.room(c, now)
   if c.damaged then return c.limit end
-  return max(0, c.limit - call('ZCOUNT', c.key, '(' .. integer(c.since), '+inf'))
+  return max(0, c.limit - call('ZCOUNT', c.key, '(' .. states.integer(c.since), '+inf'))
 end
 
 function distinct.full(c, now)
@@ -48,13 +50,13 @@ end
 
 -- Removes members that have left the window.
 local function trim(c)
-  local gone = call('ZCOUNT', c.key, '-inf', integer(c.since))
+  local gone = call('ZCOUNT', c.key, '-inf', states.integer(c.since))
   if gone > 0 then call('ZREMRANGEBYRANK', c.key, '0', min(gone, MAX_REMOVED) - 1) end
 end
 
 -- Only the first charge in each calendar window sets the expiry. In a sliding window, the first charge in each eighth of the period does.
 function distinct.commit(c, n, now)
-  if c.known then return record(c, 0) end
+  if c.known then return states.record(c, 0) end
   local newest, began, stop = time_at(c, '-1', now) or 0, c.a, c.b
   if c.damaged then
     call('DEL', c.key)
@@ -62,13 +64,13 @@ function distinct.commit(c, n, now)
   else
     trim(c)
   end
-  call('ZADD', c.key, integer(now), c.text)
+  call('ZADD', c.key, states.integer(now), c.text)
   if c.kind ~= DISTINCT_CALENDAR then
     local step = floor(c.a / 8) + 1
     began = now - now % step
     stop = began + step + c.a
   end
-  if newest < began then expire(c.key, stop) end
+  if newest < began then states.expire(c.key, stop) end
 end
 
 function distinct.give_back(c, n, now, at)

@@ -3,11 +3,14 @@
 package lua
 
 import (
+	"cmp"
 	"crypto/sha1"
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
@@ -18,7 +21,7 @@ var texts embed.FS
 
 // files returns the Lua files in the order in which they build on each other.
 func files() []string {
-	names := []string{"common", "clock"}
+	names := []string{"common", "clock", "states"}
 	for _, name := range filesOfKinds() {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -75,38 +78,98 @@ func Commands(rules ...*engine.Rule) []string {
 // join returns the text of all files. If clock is not "", it replaces the file clock.lua.
 func join(clock string) string {
 	var text, modules strings.Builder
-	text.WriteString(kinds())
+	known := kinds()
 	for _, name := range files() {
-		file := mustRead(name)
-		switch {
+		switch file := mustRead(name); {
 		case name == "run":
-			fmt.Fprintf(&text, "function define(name)\n%send\n%s\n", modules.String(), file)
+			fmt.Fprintf(&text, "function use(name)\nif used[name] then return used[name] end\n%send\n%s\n", modules.String(), known.inline(file))
 		case name == "clock" && clock != "":
 			fmt.Fprintf(&text, "%s\n", clock)
 		case isModule(name):
-			fmt.Fprintf(&modules, "if name == '%s' then\n%s\nreturn %[1]s\nend\n", name, file)
+			fmt.Fprintf(&modules, "if name == '%s' then\n%s\nend\n", name, module(name, file, maps.Clone(known)))
 		default:
-			fmt.Fprintf(&text, "%s\n", file)
+			fmt.Fprintf(&text, "%s\n", known.inline(file))
 		}
 	}
 	return text.String()
 }
 
-// kinds returns Lua code that defines the names of the kinds of rules as their numbers, and the list of their files.
-func kinds() string {
-	var text strings.Builder
+// kinds returns the names of the kinds of rules as constants, and KINDS, the list of their files.
+func kinds() constants {
+	known := constants{"KINDS": fmt.Sprintf("({ '%s' })", strings.Join(filesOfKinds(), "', '"))}
 	for _, kind := range engine.Kinds() {
-		fmt.Fprintf(&text, "local %s = %d\n", strings.ToUpper(strings.ReplaceAll(kind.String(), "-", "_")), kind)
+		known[strings.ToUpper(strings.ReplaceAll(kind.String(), "-", "_"))] = strconv.Itoa(int(kind))
 	}
-	fmt.Fprintf(&text, "local KINDS = { '%s' }\n", strings.Join(filesOfKinds(), "', '"))
-	return text.String()
+	return known
 }
 
-// isModule reports whether a file defines a table of its own name. Such a file is run when the module is first used, because EVALSHA creates all
-// functions again in each run. All of them are in one function, define: Lua takes longer for a function the more names it uses from outside.
+// isModule reports whether a file defines a table of its own name. All modules are in the function use.
 func isModule(name string) bool {
 	return name != "common" && name != "clock" && name != "claims" && name != "run"
 }
+
+// secondPart is the line between the two parts of a module.
+const secondPart = "-- What follows is made when a call first uses it.\n"
+
+// module returns Lua code that runs the file of a module, and returns its table. Its second part becomes a function.
+func module(name, file string, known constants) string {
+	first, second, divided := strings.Cut(file, secondPart)
+	text := known.inline(first)
+	if divided {
+		text += fmt.Sprintf("function %s.make_others()\n%s\nend\n", name, known.inline(second))
+	}
+	return fmt.Sprintf("%sused.%s = %[2]s\nreturn %[2]s", text, name)
+}
+
+// constants has the values of constants by their names, which are in capitals. The values replace the names, since a function takes longer to
+// make the more names it uses from outside.
+type constants map[string]string
+
+// inline replaces constants by their values. It adds the numbers and texts that lines define as constants, and empties these lines and comments.
+func (c constants) inline(file string) string {
+	var text strings.Builder
+	for line := range strings.Lines(file) {
+		if !c.define(line) && !strings.HasPrefix(strings.TrimLeft(line, " "), "--") {
+			text.WriteString(c.replace(strings.TrimSuffix(line, "\n")))
+		}
+		text.WriteByte('\n')
+	}
+	return text.String()
+}
+
+// define adds the constants that a line defines, and reports whether there are any.
+func (c constants) define(line string) bool {
+	names, values, defines := strings.Cut(line, " = ")
+	names, local := strings.CutPrefix(names, "local ")
+	if !defines || !local || names != strings.ToUpper(names) || strings.Contains(values, "{") {
+		return false
+	}
+	values, _, _ = strings.Cut(strings.TrimSpace(values), " -- ")
+	list := strings.Split(values, ", ")
+	for i, name := range strings.Split(names, ", ") {
+		c[name] = "(" + c.replace(list[i]) + ")"
+	}
+	return true
+}
+
+// replace replaces the constants in a line by their values.
+func (c constants) replace(line string) string {
+	var text strings.Builder
+	for line != "" {
+		other := strings.IndexFunc(line, isCapital)
+		if other < 0 {
+			other = len(line)
+		}
+		rest := strings.TrimLeftFunc(line[other:], isCapital)
+		name := line[other : len(line)-len(rest)]
+		text.WriteString(line[:other])
+		text.WriteString(cmp.Or(c[name], name))
+		line = rest
+	}
+	return text.String()
+}
+
+func isCapital(r rune) bool { return r == '_' || 'A' <= r && r <= 'Z' }
 
 func hash(text string) string {
 	sum := sha1.Sum([]byte(text))

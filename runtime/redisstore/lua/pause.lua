@@ -1,12 +1,14 @@
 -- A pause holds the calls of a subject. The state is a string: LAYOUT, and when the pause ends.
 local pause = {}
+local states = use('states')
+local max = math.max
 
 local NAMES = { 'stop', time = 'stop' }
 
 -- Notes in a claim until when its subject is paused, if it is.
 function pause.note(c, now)
   local state = call('GET', c.pause_key)
-  local found = state and read_groups(c, state, NAMES, now, now + HORIZON)[1]
+  local found = state and states.read_groups(c, state, NAMES, now, now + HORIZON)[1]
   c.paused_until = found and found.stop
   if found then c.earliest = max(c.earliest, found.stop) end
 end
@@ -26,5 +28,5 @@ function pause.change(c, now)
   if c.cost < 0 then return call('DEL', c.pause_key) end
   pause.note(c, now)
   local stop = now + c.cost
-  if c.wait == 1 or not c.paused_until or stop > c.paused_until then set(c.pause_key, HEAD .. pack('<d', stop), stop) end
+  if c.wait == 1 or not c.paused_until or stop > c.paused_until then states.set(c.pause_key, HEAD .. pack('<d', stop), stop) end
 end

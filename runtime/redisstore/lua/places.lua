@@ -11,6 +11,7 @@
 -- A state keeps MAX_INTERVALS. Any further free place stays charged, and cannot be used. Algorithms that keep places in an order in which
 -- they can become free have the functions of engine.queue: last, interval, touch, is_latest, pop, reach, find and without.
 local places = {}
+local states = use('states')
 
 local MAX_INTERVALS = 1024
 
@@ -20,17 +21,19 @@ local function read(c, found)
   if not member then return end
   local i = { member = member }
   if #member == 32 then i.at, i.parts, i.permits, i.limit = parse('<dddd', member) end
-  if i.at and valid(i.at) and valid(i.parts) and valid(i.permits) and valid(i.limit) then return i end
-  damage(c)
+  if i.at and states.valid(i.at) and states.valid(i.parts) and states.valid(i.permits) and states.valid(i.limit) then return i end
+  states.damage(c)
   call('DEL', c.free_key)
 end
 
 -- Returns the n-th interval, counted from 0, that ends at a time or later.
-local function ending(c, at, n) return read(c, call('ZRANGE', c.free_key, integer(at), '+inf', 'BYSCORE', 'LIMIT', integer(n), '1')) end
+local function ending(c, at, n)
+  return read(c, call('ZRANGE', c.free_key, states.integer(at), '+inf', 'BYSCORE', 'LIMIT', states.integer(n), '1'))
+end
 
 -- Returns the last interval that ends before a time.
 local function ending_before(c, at)
-  return read(c, call('ZRANGE', c.free_key, '(' .. integer(at), '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', '1'))
+  return read(c, call('ZRANGE', c.free_key, '(' .. states.integer(at), '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', '1'))
 end
 
 local function remove(c, i) call('ZREM', c.free_key, i.member) end
@@ -38,15 +41,15 @@ local function remove(c, i) call('ZREM', c.free_key, i.member) end
 -- Adds an interval. Its key expires with the state.
 local function add(c, now, i)
   if call('ZCARD', c.free_key) >= MAX_INTERVALS then return end
-  call('ZADD', c.free_key, integer(i.at), pack('<dddd', i.at, i.parts, i.permits, i.limit))
-  expire(c.free_key, c.is.full(c, now))
+  call('ZADD', c.free_key, states.integer(i.at), pack('<dddd', i.at, i.parts, i.permits, i.limit))
+  states.expire(c.free_key, c.is.full(c, now))
 end
 
 -- Adds the interval of a place that became free, and joins it with its neighbours. No two intervals have the same time, because a sorted
 -- set would not keep their order.
 local function insert(c, now, i)
   if i.permits == 0 then return end
-  call('ZREMRANGEBYSCORE', c.free_key, '-inf', integer(now))
+  call('ZREMRANGEBYSCORE', c.free_key, '-inf', states.integer(now))
   local before, after = ending_before(c, i.at), ending(c, i.at, 0)
   if after and c.is.touch(c, i, after, now) then
     remove(c, after)

@@ -5,7 +5,9 @@
 --
 -- A ring of more than BLOCK slices has the layout SUMS: before the ring stand the sums of its blocks, which have BLOCK slices each, and the
 -- last one the rest. So a decision reads at most three blocks and the sums.
-local sliding_counter = { reserves = at_once }
+local states = use('states')
+local sliding_counter = { reserves = states.at_once }
+local byte, char, floor, ceil, max, min = string.byte, string.char, math.floor, math.ceil, math.max, math.min
 
 local SUMS = 2
 local BLOCK = 100
@@ -18,7 +20,7 @@ function sliding_counter.prepare(c)
   c.slots = c.b + 1
   c.blocks = c.slots > BLOCK and ceil(c.slots / BLOCK) or 0
   c.head = NUMBERS + 8 * c.blocks
-  c.head_end = integer(c.head - 1)
+  c.head_end = states.integer(c.head - 1)
   c.layout = c.blocks > 0 and SUMS or LAYOUT
 end
 
@@ -87,7 +89,7 @@ local function load_numbers(c, now)
   c.state = nil
   if byte(head) ~= c.layout then
     local state = call('GET', c.key)
-    state = state and current(c, state, 8)
+    state = state and states.current(c, state, 8)
     if not state then return end
     if #state == NUMBERS + 8 * c.slots then c.state = c.blocks > 0 and with_sums(c, state) or state end
     head = c.state or ''
@@ -95,9 +97,9 @@ local function load_numbers(c, now)
   if #head >= c.head then
     local newest, total, count = parse('<ddd', head, 2)
     c.sums = c.blocks > 0 and string.sub(head, NUMBERS + 1, c.head) or ''
-    if valid(newest) and valid(total) and valid(count) and newest * c.a <= now + HORIZON then return newest, total, count end
+    if states.valid(newest) and states.valid(total) and states.valid(count) and newest * c.a <= now + HORIZON then return newest, total, count end
   end
-  damage(c)
+  states.damage(c)
 end
 
 -- Loads the state as it is now: the number of the present slice, the permits that count now, and those of the newest slice. If the clock
@@ -174,7 +176,7 @@ local function move(c)
   if c.newest == c.present then return end
   if moves then clear(c) end
   c.newest, c.count = c.present, 0
-  expire(c.key, (c.present + c.slots) * c.a)
+  states.expire(c.key, (c.present + c.slots) * c.a)
 end
 
 local function write(c)

@@ -1,6 +1,8 @@
 -- An exact sliding window. The state is a list of the time of every permit, oldest first. Permits with a future time belong to waiting
 -- calls, and already count. a is the period. text is the index of the permit that must leave the window before the cost fits.
-local sliding_window = {}
+local sliding_window = {
+  has_text = false, counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
+}
 
 -- Computes what is the same for all subjects: the length of a step, about an eighth of the period. Only the first charge in each step sets
 -- the expiry.
@@ -12,18 +14,12 @@ local MAX_SEARCHED = 10000 -- how many permits a command may compare; that takes
 
 -- Returns the time of a permit. If the list is damaged, all its permits have the time 0, and the next charge deletes it.
 local function time_of(c, permit, now)
-  if #permit ~= 8 then fail_later_layout(#permit, 8) end
+  if #permit ~= 8 then use('states').fail_later_layout(#permit, 8) end
   local time = parse('<d', permit)
   if time % 1 == 0 and time >= 0 and time <= now + HORIZON then return time end
-  damage(c)
+  use('states').damage(c)
   c.damaged = true
   return 0
-end
-
--- Returns the time of the permit at an index, or 0 if there is none.
-local function time_at(c, index, now)
-  local permit = not c.damaged and call('LINDEX', c.key, index)
-  return permit and time_of(c, permit, now) or 0
 end
 
 function sliding_window.check(c, now)
@@ -36,64 +32,10 @@ end
 
 -- Loads the time of the newest permit, which only a charge needs.
 function sliding_window.load(c, now)
-  local newest = time_at(c, '-1', now)
+  local permit = not c.damaged and call('LINDEX', c.key, '-1')
+  local newest = permit and time_of(c, permit, now) or 0
   c.newest = newest
   return newest
-end
-
-function sliding_window.earliest(c, n, now, from) return max(from, time_at(c, integer(n - c.limit - 1), now) + c.a) end
-
--- Returns how many permits are before a time, but at most a given number. The search doubles its step after each success, and halves it
--- after each failure.
-local function search(c, time, now, most)
-  local found, step = 0, 1
-  while step >= 1 do
-    if found + step <= most and time_at(c, integer(found + step - 1), now) < time then
-      found, step = found + step, 2 * step
-    else
-      step = floor(step / 2)
-    end
-  end
-  return found
-end
-
--- Removes the n oldest permits. LTRIM returns none of them, so it takes less than a millisecond, however many they are.
-local function drop(c, n)
-  if n > 0 then call('LTRIM', c.key, integer(n), '-1') end
-end
-
-function sliding_window.room(c, now)
-  local length = call('LLEN', c.key)
-  return max(0, c.limit - length + search(c, now - c.a + 1, now, length))
-end
-
-function sliding_window.full(c, now) return max(now, (c.newest or time_at(c, '-1', now)) + c.a) end
-
-function sliding_window.reserves(c, now, at) return sliding_window.earliest(c, c.cost, now, at) == at end
-
-local function append(c, n, permit)
-  local permits, length = {}, 0
-  for i = 1, min(n, 1000) do permits[i] = permit end -- Lua's stack holds only a few thousand values
-  for done = 0, n - 1, 1000 do
-    length = call('RPUSH', c.key, unpack(permits, 1, min(n - done, 1000)))
-  end
-  return length
-end
-
--- Returns the permits that are later than a time, oldest first. Of more than MAX_MOVED it returns the newest MAX_MOVED + 1.
-local function later_than(c, time, now)
-  local permits = call('LRANGE', c.key, -1 - MAX_MOVED, -1)
-  local first = #permits + 1
-  while first > 1 and time_of(c, permits[first - 1], now) > time do first = first - 1 end
-  return { unpack(permits, first) }
-end
-
--- Inserts a permit n times before the later ones. The list is never empty meanwhile, so it keeps its expiry.
-local function insert(c, n, permit, later)
-  local moved = #later
-  for i = 1, moved do call('LSET', c.key, i - 1 - moved, i <= n and permit or later[i - n]) end
-  if n > moved then append(c, n - moved, permit) end
-  return call('RPUSH', c.key, unpack(later, max(1, moved - n + 1)))
 end
 
 -- Charges n permits. After a charge for now, which may exceed the limit, the list keeps at most as many permits as the limit, the newest
@@ -105,25 +47,94 @@ function sliding_window.commit(c, n, now, at)
     c.damaged = false
   end
   if n > limit then n = limit end -- the cost of a trigger has no bound
-  local later, stored = newest > at and later_than(c, at, now), at
+  local later, stored = newest > at and complete(sliding_window).later_than(c, at, now), at
   if later and #later > MAX_MOVED then
-    record(c, newest)
+    use('states').record(c, newest)
     later, stored = false, newest
   end
   local permit = pack('<d', stored)
   if later then
-    length = insert(c, n, permit, later)
+    length = complete(sliding_window).insert(c, n, permit, later)
   else
-    length = n == 1 and call('RPUSH', c.key, permit) or append(c, n, permit)
+    length = n == 1 and call('RPUSH', c.key, permit) or complete(sliding_window).append(c, n, permit)
     c.newest = stored
     local began = stored - stored % c.step
-    if newest < began then expire(c.key, began + c.step + c.a) end
+    if newest < began then use('states').expire(c.key, began + c.step + c.a) end
   end
   if length == limit + 1 and at == now then
     call('LPOP', c.key)
   elseif length > limit then
-    drop(c, at == now and not c.keeps and length - limit or search(c, now - c.a + 1, now, length - limit))
+    local others = complete(sliding_window)
+    others.drop(c, at == now and not c.keeps and length - limit or others.search(c, now - c.a + 1, now, length - limit))
   end
+end
+
+-- What follows is made when a call first uses it.
+
+local states = use('states')
+local floor, max, min = math.floor, math.max, math.min
+
+-- Returns the time of the permit at an index, or 0 if there is none.
+local function time_at(c, index, now)
+  local permit = not c.damaged and call('LINDEX', c.key, index)
+  return permit and time_of(c, permit, now) or 0
+end
+
+function sliding_window.earliest(c, n, now, from) return max(from, time_at(c, states.integer(n - c.limit - 1), now) + c.a) end
+
+-- Returns how many permits are before a time, but at most a given number. The search doubles its step after each success, and halves it
+-- after each failure.
+local function search(c, time, now, most)
+  local found, step = 0, 1
+  while step >= 1 do
+    if found + step <= most and time_at(c, states.integer(found + step - 1), now) < time then
+      found, step = found + step, 2 * step
+    else
+      step = floor(step / 2)
+    end
+  end
+  return found
+end
+
+sliding_window.search = search
+
+-- Removes the n oldest permits. LTRIM returns none of them, so it takes less than a millisecond, however many they are.
+function sliding_window.drop(c, n)
+  if n > 0 then call('LTRIM', c.key, states.integer(n), '-1') end
+end
+
+function sliding_window.room(c, now)
+  local length = call('LLEN', c.key)
+  return max(0, c.limit - length + search(c, now - c.a + 1, now, length))
+end
+
+function sliding_window.full(c, now) return max(now, (c.newest or time_at(c, '-1', now)) + c.a) end
+
+function sliding_window.reserves(c, now, at) return sliding_window.earliest(c, c.cost, now, at) == at end
+
+function sliding_window.append(c, n, permit)
+  local permits, length = {}, 0
+  for i = 1, min(n, 1000) do permits[i] = permit end -- Lua's stack holds only a few thousand values
+  for done = 0, n - 1, 1000 do
+    length = call('RPUSH', c.key, unpack(permits, 1, min(n - done, 1000)))
+  end
+  return length
+end
+
+-- Returns the permits that are later than a time, oldest first. Of more than MAX_MOVED it returns the newest MAX_MOVED + 1.
+function sliding_window.later_than(c, time, now)
+  local permits = call('LRANGE', c.key, -1 - MAX_MOVED, -1)
+  local first = #permits + 1
+  while first > 1 and time_of(c, permits[first - 1], now) > time do first = first - 1 end
+  return { unpack(permits, first) }
+end
+
+-- Inserts a permit n times before the later ones. The list is never empty meanwhile, so it keeps its expiry.
+function sliding_window.insert(c, n, permit, later)
+  local moved = #later
+  for i = 1, moved do call('LSET', c.key, i - 1 - moved, i <= n and permit or later[i - n]) end
+  if n > moved then sliding_window.append(c, n - moved, permit) end
+  return call('RPUSH', c.key, unpack(later, max(1, moved - n + 1)))
 end
 
 -- Charges n permits, even beyond the limit. If more than the limit counted before, other programs have a higher limit, and their permits are
@@ -160,7 +171,7 @@ end
 
 function sliding_window.is_latest(c, i, now) return time_at(c, '-1', now) <= i.at end
 
-function sliding_window.pop(c, n) call('LTRIM', c.key, '0', integer(-1 - n)) end
+function sliding_window.pop(c, n) call('LTRIM', c.key, '0', states.integer(-1 - n)) end
 
 function sliding_window.reach(c, n, from) return from end
 
@@ -170,15 +181,15 @@ function sliding_window.find(c, i, n, now, from)
   local k = max(0, start, count_before(c, from, now))
   for _ = 1, MAX_LOOKS do
     if k + n > stop then return end
-    local at = time_at(c, integer(k + n - 1), now)
-    if n == 1 or time_at(c, integer(k), now) == at then return stop - k, at end
+    local at = time_at(c, states.integer(k + n - 1), now)
+    if n == 1 or time_at(c, states.integer(k), now) == at then return stop - k, at end
     k = count_before(c, at, now)
   end
 end
 
 function sliding_window.without(c, i, n, now)
   local _, stop = span(c, i, now)
-  if n < stop then return { at = time_at(c, integer(stop - n - 1), now), parts = 0, permits = i.permits - n, limit = 0 } end
+  if n < stop then return { at = time_at(c, states.integer(stop - n - 1), now), parts = 0, permits = i.permits - n, limit = 0 } end
 end
 
 -- Gives back n permits. If more than MAX_SEARCHED permits that count are earlier than the charge, and as many are later, it gives back the
@@ -192,8 +203,8 @@ function sliding_window.give_back(c, n, now, at)
   n = min(n, to - from)
   if n > 0 and length - to <= MAX_SEARCHED then return call('LREM', c.key, -n, permit) end
   local gone = search(c, out + 1, now, length)
-  if from - gone > MAX_SEARCHED then return drop(c, gone + n) end
-  drop(c, gone)
+  if from - gone > MAX_SEARCHED then return sliding_window.drop(c, gone + n) end
+  sliding_window.drop(c, gone)
   if n > 0 then call('LREM', c.key, n, permit) end
 end
 
@@ -202,7 +213,7 @@ function sliding_window.give(c, n, now)
   local gone, stop = search(c, now - c.a + 1, now, length), search(c, now + 1, now, length)
   n = min(n, stop - gone)
   if n <= 0 then return end
-  if length - stop > MAX_PASSED then return drop(c, gone + n) end
+  if length - stop > MAX_PASSED then return sliding_window.drop(c, gone + n) end
   for i, place in ipairs(call('LRANGE', c.key, stop, -1)) do call('LSET', c.key, stop - n + i - 1, place) end
-  call('LTRIM', c.key, '0', integer(-1 - n))
+  call('LTRIM', c.key, '0', states.integer(-1 - n))
 end

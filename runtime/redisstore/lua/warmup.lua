@@ -3,8 +3,9 @@
 --
 --   price, price_stored  how much longer than usual the charge lasts, and the stored time that it used up
 --   own_debt             when the charge is paid; no later call runs before
-local bucket = use('bucket')
+local states, bucket = use('states'), complete(use('bucket'))
 local warmup = setmetatable({}, { __index = bucket })
+local floor, max, min = math.floor, math.max, math.min
 
 function warmup.prepare(c)
   bucket.prepare(c)
@@ -16,15 +17,15 @@ end
 
 -- Loads the state, and the idle time that is stored by now.
 function warmup.check(c, now)
-  local earliest = bucket.check(c, now)
+  local earliest, found = bucket.check(c, now)
   local stored = c.s
   if c.x < now then stored = stored + now - c.x end
   c.stored = min(c.b, stored)
-  return earliest
+  return earliest, found
 end
 
 function warmup.write(c)
-  set(c.key, pack('<Bdddd', bucket.newest, c.stored, c.x, c.y, c.limit), c.x + 1 + c.b)
+  states.set(c.key, pack('<Bdddd', bucket.newest, c.stored, c.x, c.y, c.limit), c.x + 1 + c.b)
 end
 
 function warmup.commit(c, n, now)
@@ -34,7 +35,7 @@ function warmup.commit(c, n, now)
   local extra, used_up = bucket.mul_div(2 * cold, 2 * above - cold, c.b), min(c.stored, worth)
   bucket.add(c, n, now)
   c.x, c.stored = c.x + extra, c.stored - used_up
-  if used_up > 0 then add_note(pack('<BBdd', c.number, 2, extra, used_up)) end
+  if used_up > 0 then states.add_note(pack('<BBdd', c.number, 2, extra, used_up)) end
   warmup.write(c)
 end
 

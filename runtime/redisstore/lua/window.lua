@@ -6,11 +6,12 @@
 -- c.windows is the list of windows, and c.open tells whether the state has a window that has not ended. Usually there is one window, and
 -- it holds now. Then the claim itself is that window, and the list is c.alone, which has only the claim and is made once. If c.open is
 -- false, the claim is the window that a charge would open now.
-local window = {}
+local window = {
+  has_text = false, counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
+}
 
 local MAX_AHEAD = 64 -- how many windows after the present one a state may have; a call that has to wait for a later one asks again
 local ONE = 25 -- bytes of a state with one window
-local NAMES = { 'start', 'stop', 'used', time = 'stop' }
 
 function window.prepare(c) c.alone = { c } end
 
@@ -27,6 +28,51 @@ local function bounds(c, at)
   end
 end
 
+function window.check(c, now)
+  local state = call('GET', c.key)
+  c.windows, c.open = c.alone, state
+  if state and #state == ONE then
+    local layout, start, stop, used = parse('<Bddd', state)
+    if layout == LAYOUT and start <= now and now < stop and stop <= now + HORIZON + c.a and used >= 0 and used % 1 == 0 then
+      c.start, c.stop, c.used = start, stop, used
+      return used + c.cost <= c.limit and now or stop
+    end
+  end
+  local list = state and complete(window).read(c, state, now)
+  if list and list[1] then
+    c.windows = list
+    return window.earliest(c, c.cost, now, now)
+  end
+  c.start, c.stop = bounds(c, now)
+  c.used, c.open = 0, false
+  return now, not c.stop and OTHER_WINDOW
+end
+
+function window.commit(c, n, now, at)
+  local w = at > now and complete(window).at(c, at) or c.windows[1]
+  local used = w.used + n
+  if used > MOST_USED then used = MOST_USED end
+  w.used = used
+  if c.windows ~= c.alone then
+    w.start = math.min(w.start, at)
+    window.write(c)
+  elseif c.open then
+    call('SETRANGE', c.key, '17', pack('<d', used))
+  else
+    use('states').set(c.key, pack('<Bddd', LAYOUT, c.start, c.stop, used), c.stop)
+  end
+end
+
+-- What follows is made when a call first uses it.
+
+local states = use('states')
+local max, min = math.max, math.min
+local NAMES = { 'start', 'stop', 'used', time = 'stop' }
+
+function window.read(c, state, now) return states.read_groups(c, state, NAMES, now, now + HORIZON + c.a) end
+
+function window.write(c) states.write_groups(c.key, c.windows, NAMES) end
+
 -- Reports whether a window takes a charge at a time before its stop. A fixed window that would overlap the next one is not opened: the next
 -- one takes the charge, and begins earlier.
 local function takes(c, w, at) return w.start <= at or c.kind == FIXED_WINDOW and w.start < at + c.a end
@@ -38,26 +84,6 @@ local function find(c, at)
     if at < w.stop then return (i == 1 or takes(c, w, at)) and w or nil, i end
   end
   return nil, #list + 1
-end
-
-function window.check(c, now)
-  local state = call('GET', c.key)
-  c.windows, c.open = c.alone, state
-  if state and #state == ONE then
-    local layout, start, stop, used = parse('<Bddd', state)
-    if layout == LAYOUT and start <= now and now < stop and stop <= now + HORIZON + c.a and used >= 0 and used % 1 == 0 then
-      c.start, c.stop, c.used = start, stop, used
-      return used + c.cost <= c.limit and now or stop
-    end
-  end
-  local list = state and read_groups(c, state, NAMES, now, now + HORIZON + c.a)
-  if list and list[1] then
-    c.windows = list
-    return window.earliest(c, c.cost, now, now)
-  end
-  c.start, c.stop = bounds(c, now)
-  c.used, c.open = 0, false
-  return now, not c.stop
 end
 
 -- Returns the first time at which a window has room. A later call may be admitted to an earlier window. That delays no call that waits for
@@ -94,7 +120,7 @@ end
 
 -- Returns the window for a charge at a future time, and opens it if there is none. The present window then comes before it in the state,
 -- even without a charge. Otherwise the new window would be read as the present one.
-local function window_at(c, at)
+function window.at(c, at)
   if not c.open and c.kind == FIXED_WINDOW then c.stop = min(c.stop, at) end
   local w, i = find(c, at)
   if w then return w end
@@ -103,21 +129,6 @@ local function window_at(c, at)
   if c.windows == c.alone then c.windows = { c } end -- a copy, because a library keeps c.alone from run to run
   table.insert(c.windows, i, w)
   return w
-end
-
-function window.commit(c, n, now, at)
-  local w = at > now and window_at(c, at) or c.windows[1]
-  local used = w.used + n
-  if used > MOST_USED then used = MOST_USED end
-  w.used = used
-  if c.windows ~= c.alone then
-    w.start = min(w.start, at)
-    write_groups(c.key, c.windows, NAMES)
-  elseif c.open then
-    call('SETRANGE', c.key, '17', pack('<d', used))
-  else
-    set(c.key, pack('<Bddd', LAYOUT, c.start, c.stop, used), c.stop)
-  end
 end
 
 function window.give_back(c, n, now, at, rollback)
@@ -130,5 +141,5 @@ function window.give_back(c, n, now, at, rollback)
     if not closes then table.insert(kept, w) end
   end
   c.windows = kept
-  write_groups(c.key, kept, NAMES)
+  window.write(c)
 end
