@@ -33,16 +33,7 @@ func compileRules(env expr.Env, w *model.Wrapper) annotations.Diagnostics {
 	var ofType []*covered
 	applied := map[token.Pos]bool{} // whether the rule with the condition at this position applies to any method
 	for _, m := range w.Methods {
-		own := env
-		m.Env = &own
-		m.Env.Method, m.Env.Params = m.Scope, m.Params
-		switch {
-		case m.Receiver == nil:
-		case w.Kind == model.Guard:
-			m.Env.Absent = m.Receiver.Name
-		default:
-			m.Env.Receiver = *m.Receiver
-		}
+		setEnv(m, env, w.Kind)
 		c := &compiler{env: m.Env, method: m, ofTypes: &ofType}
 		var rules []*model.Rule
 		for _, r := range m.Rules {
@@ -69,6 +60,19 @@ func compileRules(env expr.Env, w *model.Wrapper) annotations.Diagnostics {
 		errs = append(errs, c.diagnostic())
 	}
 	return errs
+}
+
+// setEnv sets the names that the expressions of a method may use.
+func setEnv(m *model.Method, env expr.Env, kind model.Kind) {
+	env.Method, env.Params = m.Scope, m.Params
+	switch {
+	case m.Receiver == nil:
+	case kind == model.Guard:
+		env.Absent = m.Receiver.Name
+	default:
+		env.Receiver = *m.Receiver
+	}
+	m.Env = &env
 }
 
 // covered is an error in a rule of a type, with the methods that it occurs in.

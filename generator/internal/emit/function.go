@@ -37,58 +37,65 @@ func (w *wrapper) function(m *model.Method, outer ...string) *function {
 	if w.receiver != "" {
 		f.head = "func (" + w.receiver + " *" + w.Name + w.args + ") " + m.Name
 	}
-	f.Reserve(outer...)
-	needed := w.needed(m)
+	needed := append(w.needed(m), outer...)
 	if m.Hold != nil {
 		needed = append(needed, w.inResults(m)...)
 	}
 	f.Reserve(needed...)
 	hidden := names.NewScope(needed...)
-	hidden.Reserve(outer...)
 	if len(m.Rules)+len(m.Returns)+len(m.Passes) > 0 {
 		hidden.Reserve(w.imports.Names()...)
-	}
-	choose := func(name, otherwise string) string {
-		switch {
-		case name == "" || name == "_":
-			return f.Take(otherwise)
-		case hidden.Has(name):
-			return f.Take(name + "Arg")
-		}
-		f.Reserve(name)
-		return name
-	}
-	ofParams := names.NewScope()
-	if w.Kind == model.Guard {
-		ofParams.Reserve(w.inResults(m)...)
 	}
 	for _, v := range variablesOf(m.Signature) {
 		if !hidden.Has(v) {
 			f.Reserve(v) // before other names are chosen
 		}
 	}
-	for i := range m.Signature.Params().Len() {
-		otherwise := cmp.Or(m.Params[i].Name, "arg")
-		if i == m.Context && !m.ByMethod {
+	ofParams := hidden.Inside()
+	if w.Kind == model.Guard {
+		ofParams.Reserve(w.inResults(m)...)
+	}
+	f.nameParams(ofParams)
+	f.nameResults(hidden)
+	return f
+}
+
+func (f *function) nameParams(hidden *names.Scope) {
+	for i := range f.method.Signature.Params().Len() {
+		otherwise := cmp.Or(f.method.Params[i].Name, "arg")
+		if i == f.method.Context && !f.method.ByMethod {
 			otherwise = "ctx"
 		}
-		name := m.Signature.Params().At(i).Name()
-		if ofParams.Has(name) {
-			name, otherwise = "", name+"Arg"
+		name := f.method.Signature.Params().At(i).Name()
+		if name == "" || name == "_" {
+			f.params = append(f.params, f.Take(otherwise))
+		} else {
+			f.params = append(f.params, f.kept(name, hidden))
 		}
-		f.params = append(f.params, choose(name, otherwise))
 	}
-	for i := range m.Signature.Results().Len() {
-		name := m.Signature.Results().At(i).Name()
+}
+
+func (f *function) nameResults(hidden *names.Scope) {
+	for i := range f.method.Signature.Results().Len() {
+		name := f.method.Signature.Results().At(i).Name()
 		if name == "" || name == "_" {
 			f.results = append(f.results, name)
 		} else if f.changed(i) {
 			f.results = append(f.results, "_")
 		} else {
-			f.results = append(f.results, choose(name, ""))
+			f.results = append(f.results, f.kept(name, hidden))
 		}
 	}
-	return f
+}
+
+// kept returns the user's name of a variable, or another one like it if the body needs the name for something else:
+//
+//	timeArg
+func (f *function) kept(name string, hidden *names.Scope) string {
+	if hidden.Has(name) {
+		return f.Take(name + "Arg")
+	}
+	return name
 }
 
 // needed returns the identifiers that the body of m uses, without its variables and packages.
