@@ -20,7 +20,7 @@ type X interface {
 	//                                      ^ unknown name m; the parameter is a, the results are n, err
 	Unknown(a string) (n int, err error)
 	//ratelimit:rule limit=1 per=1m wait=5s
-	//                                   ^ wait: a call of Endless has no context that could end the wait; add a parameter of type context.Context, or one with a method Context() context.Context
+	//                                   ^ wait: a call has no context that could end the wait; add a parameter of type context.Context, or one with a method Context() context.Context
 	Endless(phone string) error
 	//ratelimit:rule limit=1 per=1m prepay
 	//                              ^ prepay: found a sliding-window; expected a token-bucket or leaky-bucket
@@ -118,7 +118,7 @@ type Local interface {
 }
 
 //ratelimit:rule limit=1 per=1m wait=5s
-//                                   ^ wait: a call of A or B has no context that could end the wait; add a parameter of type context.Context, or one with a method Context() context.Context
+//                                   ^ wait: a call has no context that could end the wait; add a parameter of type context.Context, or one with a method Context() context.Context (in A, B, which this rule covers)
 type Waits interface {
 	A() error
 	B() error

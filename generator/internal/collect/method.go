@@ -23,7 +23,6 @@ type methods struct {
 
 // collect adds the methods to the wrapper. The directives above the type are g.
 func (c *methods) collect(g annotations.Group) {
-	defer c.needContext()
 	if c.of.Kind == model.Func {
 		c.function()
 		return
@@ -141,28 +140,6 @@ func (c *methods) sameLease(m *model.Method) {
 				return
 			}
 		}
-	}
-}
-
-// needContext reports rules that wait in methods without a context, which could end the wait. It reports a rule of the type once.
-func (c *methods) needContext() {
-	const needs = "wait: a call of %s has no context that could end the wait; add a parameter of type context.Context, " +
-		"or one with a method Context() context.Context"
-	ofType := map[token.Pos][]string{}
-	for _, m := range c.of.Methods {
-		for _, r := range m.Rules {
-			arg, waits := r.Arg("wait")
-			switch {
-			case !waits || m.Context >= 0:
-			case r.OfType:
-				ofType[arg.Value.Pos] = append(ofType[arg.Value.Pos], m.Name)
-			default:
-				c.errorf(arg.Value.Pos, needs, m.Name)
-			}
-		}
-	}
-	for pos, names := range ofType {
-		c.errorf(pos, needs, strings.Join(names, " or "))
 	}
 }
 

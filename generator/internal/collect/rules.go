@@ -15,7 +15,7 @@ import (
 func (c *collector) rules(directives []annotations.Rule, scope string, options annotations.Directive, ofType bool) []*model.Rule {
 	var rules []*model.Rule
 	for _, d := range directives {
-		r := &model.Rule{Rule: d, OfType: ofType, Owner: scope, Declared: fields.Of(d)}
+		r := &model.Rule{Rule: d, OfType: ofType, Declared: fields.Of(d)}
 		r.Declared.Name = cmp.Or(r.Declared.Name, scope)
 		if prefix := options.Text("prefix"); prefix != "" {
 			r.Declared.Name = prefix + "." + r.Declared.Name

@@ -1,4 +1,4 @@
-// Package compile compiles the expressions of rules for each method that they limit.
+// Package compile compiles the expressions of rules for each method that they limit, and checks what the rules need of the method.
 package compile
 
 import (
@@ -130,6 +130,10 @@ func (c *compiler) rule(r model.Rule) (compiled *model.Rule, applies bool) {
 	}
 	if e := r.Rule.Cost.Expr; !e.IsZero() {
 		r.Cost = c.expr(e, c.env, expr.Int)
+	}
+	if arg, waits := r.Arg("wait"); waits && c.method.Context < 0 {
+		c.report(annotations.Diagnostic{Pos: arg.Value.Pos, Code: "declaration", Msg: "wait: a call has no context that could end the wait; " +
+			"add a parameter of type context.Context, or one with a method Context() context.Context"})
 	}
 	after := *c.env
 	after.Results = c.method.Results

@@ -8,12 +8,12 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 )
 
+// widest is the widest line of a signature, in bytes.
+const widest = 120
+
 // longest is the longest line of a sum, of values that are assigned or returned, and of a call that ends with a call, in bytes,
 // without indentation.
-const longest = 110
-
-// widest is the widest line of a signature.
-const widest = 120
+const longest = widest - 10
 
 // brackets returns declarations in brackets. If the line, which has that many other bytes, gets too long, each declaration gets its own
 // line:

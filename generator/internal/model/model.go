@@ -149,7 +149,6 @@ type Rule struct {
 	Declared         ratelimit.Rule // what the directive says, without the expressions
 	Zone             token.Pos      // the position of the time zone if the rule inherits it from its type
 	OfType           bool           // the directive stands above the type
-	Owner            string         // the Scope of the method or type that has the directive
 
 	// The templates and expressions, compiled for the parameters of the method.
 	Subject []Piece
