@@ -277,7 +277,7 @@ func (c *call) join(same, r *ruling, claim *engine.Claim) (done bool, err error)
 	}
 	if claim.Member == "" {
 		r.cost += min(same.cost, math.MaxInt64-r.cost)
-		claim.Cost = r.permits()
+		r.fill(claim, 0)
 	}
 	if !same.hasClaim() {
 		same.cost = r.cost

@@ -107,14 +107,6 @@ func times(n int64, factor float64) int64 {
 	return int64(math.Ceil(exact))
 }
 
-// limitFor returns the limit for a call. Only a rule with Computed uses the given one.
-func (p *preparedRule) limitFor(given int64) int64 {
-	if !p.Computed {
-		return p.Limit
-	}
-	return min(times(given, p.factor), max(given, p.mostLimit()))
-}
-
 // overrideOf returns the override of a setting. That of nil is empty.
 func overrideOf(s *fleet.Setting) (v Override, err error) {
 	if s == nil {

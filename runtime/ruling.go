@@ -36,17 +36,13 @@ func (r *ruling) fill(claim *engine.Claim, waited time.Duration) {
 	if r.limit != r.rule.Limit {
 		claim.Burst = r.rule.capacity(r.limit)
 	}
-	if !r.neverFits {
-		claim.Cost, claim.Wait = r.permits(), r.rule.delay(max(0, r.wait-waited), r.limit)
+	if r.neverFits {
+		return
 	}
-}
-
-// permits returns the number of permits to ask the store for. A rule in trigger mode counts beyond its limit, so its cost is bounded here.
-func (r *ruling) permits() int64 {
-	if r.rule.Mode == ModeTrigger {
-		return min(r.cost, 2*maxLimit)
+	claim.Cost, claim.Wait = r.cost, r.rule.delay(max(0, r.wait-waited), r.limit)
+	if r.rule.Mode == ModeTrigger { // it counts beyond its limit
+		claim.Cost = min(r.cost, 2*maxLimit)
 	}
-	return r.cost
 }
 
 // setSource makes a pause or a block the source of the refusal that it decided.

@@ -103,7 +103,7 @@ func (n *node) unsent(ctx context.Context, err error) error {
 func (n *node) sendAll(ctx context.Context, runs []*run) {
 	for to := n.route(); len(runs) > 0; {
 		n.exchange(ctx, &to, runs)
-		if slices.ContainsFunc(runs, func(r *run) bool { return to.unsettled(r.err) }) {
+		if slices.ContainsFunc(runs, func(r *run) bool { return r.err != nil && to.unsettled(r.err) }) {
 			time.Sleep(retryAfter)
 		}
 		next, again := to, []*run(nil)
@@ -173,9 +173,6 @@ const retryAfter = 10 * time.Millisecond
 // unsettled reports whether a run failed because its keys are moving from one server to another, or because the servers do not yet agree
 // where they are. A cluster's client itself follows a few replies of MOVED or ASK, so it only returns one after several.
 func (to *route) unsettled(err error) bool {
-	if err == nil {
-		return false
-	}
 	_, single := to.client.(*redis.Client)
 	has := func(prefix string) bool { return strings.HasPrefix(err.Error(), prefix) }
 	return has("TRYAGAIN ") || !single && (has("MOVED ") || has("ASK "))

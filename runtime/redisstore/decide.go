@@ -82,12 +82,3 @@ func (r *request) permits() (n int64) {
 	}
 	return n
 }
-
-// read reads the script's reply into the request.
-func (r *request) read(reply any) {
-	if r.adjust {
-		r.verdict, r.err = lua.ReadAdjustment(reply, r.call)
-	} else {
-		r.verdict, r.err = lua.ReadDecision(reply, r.call)
-	}
-}

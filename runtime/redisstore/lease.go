@@ -30,7 +30,10 @@ type leases struct {
 
 // Decide implements engine.Decider.
 func (d *leases) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	l := d.lease(call)
+	var l *lease
+	if call.Claims[0].Rule.Lease > 0 {
+		l = d.lease(call)
+	}
 	if l == nil {
 		return d.next.Decide(ctx, call)
 	}
@@ -52,7 +55,7 @@ func (d *leases) Decide(ctx context.Context, call *engine.Call) (engine.Verdict,
 // leasable reports whether permits for a call may be taken ahead. The call must take the same number from each rule, all on one server.
 func (d *leases) leasable(call *engine.Call) bool {
 	first := &call.Claims[0]
-	if first.Rule.Lease == 0 || call.Peek || call.UpTo || call.Refused {
+	if call.Peek || call.UpTo || call.Refused {
 		return false
 	}
 	for i := range call.Claims {

@@ -68,18 +68,19 @@ func (r *run) unpack() {
 
 // read reads the script's reply into the requests of a call.
 func (j *runCall) read(reply any) {
-	r := j.requests[0]
-	if len(j.requests) == 1 {
-		r.err = nil
-		r.read(reply)
-		return
+	switch r := j.requests[0]; {
+	case r.adjust:
+		r.verdict, r.err = lua.ReadAdjustment(reply, r.call)
+	case len(j.requests) == 1:
+		r.verdict, r.err = lua.ReadDecision(reply, r.call)
+	default:
+		v, err := lua.ReadDecision(reply, j.call)
+		if err != nil {
+			j.fail(err)
+			return
+		}
+		j.share(v)
 	}
-	v, err := lua.ReadDecision(reply, j.call)
-	if err != nil {
-		j.fail(err)
-		return
-	}
-	j.share(v)
 }
 
 func (j *runCall) fail(err error) {
