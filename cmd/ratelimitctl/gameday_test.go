@@ -77,7 +77,7 @@ var gameDays = map[string]gameDay{
 	"stalls of 300 ms": {
 		begin: []string{"CLIENT PAUSE 300 ALL"}, again: 450 * time.Millisecond,
 		sentence: "the server did not answer in time",
-		says:     map[string]string{"doctor": "bad +round trip .* decisions wait: such calls fail", "processes": "did not answer in time", "top -once": "FAILED +RULE"},
+		says:     map[string]string{"doctor": "bad +round trip .* decisions wait: such calls fail", "processes": "at 20.* UTC: the server did not answer in time", "top -once": "FAILED +RULE"},
 		then:     map[string]string{"processes": "current +right +-\n", "doctor": "ok +round trip"},
 	},
 	"skewed clocks": {

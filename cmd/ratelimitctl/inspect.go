@@ -271,7 +271,7 @@ func (s *inspected) notes() (all []string) {
 		add("its block= %s %s until %s", refuses, key, local(s.BlockedByRule))
 	}
 	if !s.PausedByRule.IsZero() {
-		add("%s %s paused until %s", key, is, local(s.PausedByRule))
+		add("%s %s paused until %s, by its pause= or by somebody in ratelimitctl changes", key, is, local(s.PausedByRule))
 	}
 	if !s.Counted {
 		add("nothing is counted for %s: it was not seen lately", key)

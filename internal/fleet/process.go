@@ -29,7 +29,7 @@ type Process struct {
 	Epoch   string        `json:"epoch,omitempty"`   // of that version; another one after the store lost its settings
 	Lost    int           `json:"lost,omitempty"`    // settings that it keeps in force and the store has lost
 	Stats   bool          `json:"stats,omitempty"`   // it publishes statistics
-	Store   string        `json:"store,omitempty"`   // the last error of a decision, until the store has worked for some seconds
+	Store   string        `json:"store,omitempty"`   // when and why a decision last failed, until the store has worked for some seconds
 	Setting string        `json:"setting,omitempty"` // the last error of reading settings
 }
 
@@ -77,7 +77,9 @@ func (f *Fleet) word() string {
 }
 
 // StoreFailed notes the last error of a decision.
-func (f *Fleet) StoreFailed(err error) { f.noteStore(printable.Text(err.Error(), 200)) }
+func (f *Fleet) StoreFailed(err error) {
+	f.noteStore(f.Now().UTC().Format("at 2006-01-02 15:04:05 MST: ") + printable.Text(err.Error(), 200))
+}
 
 // StoreWorks notes that decisions do not fail any more.
 func (f *Fleet) StoreWorks() { f.noteStore("") }
