@@ -101,7 +101,7 @@ func TestLinesOfAnOutage(t *testing.T) {
 	}
 }
 
-// What a process says of itself has the last error of its store until the store has worked for some seconds.
+// What a process says of itself has the last error of its store, and its time, until the store has worked for some seconds.
 func TestProcessSaysWhyItsStoreFails(t *testing.T) {
 	clock := limittest.NewClock()
 	store := limittest.NewOutage(clock)
@@ -117,8 +117,10 @@ func TestProcessSaysWhyItsStoreFails(t *testing.T) {
 	call("")
 	for range 2 {
 		store.Begin(errors.New("connection refused"))
-		call("connection refused")
-		call("connection refused") // another server of the store may still fail
+		refused := clock.Now().UTC().Format("at 2006-01-02 15:04:05 UTC: connection refused")
+		call(refused)
+		clock.Advance(time.Second)
+		call(refused) // another server of the store may still fail
 		clock.Advance(6 * time.Second)
 		call("")
 	}

@@ -59,7 +59,7 @@ func checkMemory(_ context.Context, p *patient) finding {
 	f := finding{Status: fine, Check: "memory", Found: bytesInWords(used) + " used, no maxmemory", Meaning: "the server grows as long as the machine has memory"}
 	if most > 0 {
 		f.Found = fmt.Sprintf("%s of %s used", bytesInWords(used), bytesInWords(most))
-		f.Meaning = "there is room"
+		f.Meaning = "counts are removed when it is full"
 		if p.info["maxmemory_policy"] == "noeviction" {
 			f.Meaning = "calls fail when it is full"
 		}

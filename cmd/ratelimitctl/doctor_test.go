@@ -78,6 +78,8 @@ func TestDoctorFindsBadSettings(t *testing.T) {
 		{"allkeys", []string{"--maxmemory-policy", "allkeys-lru"}, nil, "eviction", warn, "overrides and blocks are removed"},
 		{"volatile", []string{"--maxmemory-policy", "volatile-ttl"}, nil, "eviction", warn, "since they expire"},
 		{"nearly full", []string{"--maxmemory", "60mb"}, []string{"SETRANGE big 52000000 x"}, "memory", warn, "calls fail when it is full. Raise maxmemory"},
+		{"nearly full, with eviction", []string{"--maxmemory", "60mb", "--maxmemory-policy", "allkeys-lru"}, []string{"SETRANGE big 52000000 x"}, "memory", warn,
+			"counts are removed when it is full. Raise maxmemory"},
 		{"full", []string{"--maxmemory", "1kb"}, nil, "memory", bad, "calls fail when it is full"},
 		{"full, not ready", []string{"--maxmemory", "1kb"}, nil, "ready", bad, "memory is full"},
 		{"no persistence", nil, nil, "persistence", warn, "overrides and blocks are gone"},
