@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -51,20 +52,13 @@ func checkBuilds(processes []fleet.Process) finding {
 		if by := builds[program]; len(by) > 1 {
 			var texts []string
 			for _, build := range slices.Sorted(maps.Keys(by)) {
-				texts = append(texts, fmt.Sprintf("%s (%d)", orDash(build), by[build]))
+				texts = append(texts, fmt.Sprintf("%s (%d)", cmp.Or(build, "-"), by[build]))
 			}
 			return finding{Status: warn, Check: "builds", Found: program + ": " + strings.Join(texts, ", "),
 				Meaning: "where their limits differ, both are in force", Advice: "Finish the deployment"}
 		}
 	}
 	return finding{}
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }
 
 // checkSkew finds processes whose clocks are wrong.

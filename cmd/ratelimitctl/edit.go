@@ -92,19 +92,24 @@ func editedOf(before, after *fleet.Setting) edited {
 	return e
 }
 
-// shownEdits is how many settings of one command are printed.
+// shownEdits is how many keys of one command are printed.
 const shownEdits = 20
 
 func (t *tool) editedLines(all []edited) (lines [][]string) {
-	for _, e := range all[:min(len(all), shownEdits)] {
+	for _, e := range all {
 		before := valuesInWords(e.kind, e.Before)
 		if e.Before == nil {
 			before = t.nothing(before)
 		}
 		lines = append(lines, []string{fmt.Sprintf("%s: %s → %s", strings.TrimSpace(e.Rule+" "+e.Key), before, valuesInWords(e.kind, e.After))})
 	}
-	if more := len(all) - shownEdits; more > 0 {
-		lines = append(lines, []string{fmt.Sprintf("and %s more", period.Count(int64(more), "key"))})
+	return firstKeys(lines)
+}
+
+// firstKeys returns the first lines of those for many keys, and how many more there are.
+func firstKeys(lines [][]string) [][]string {
+	if more := len(lines) - shownEdits; more > 0 {
+		lines = append(lines[:shownEdits], []string{fmt.Sprintf("and %s more", period.Count(int64(more), "key"))})
 	}
 	return lines
 }

@@ -53,8 +53,12 @@ func TestGive(t *testing.T) {
 	if status != done || text != "login ann: 5 → 4 permits left\nlogin bob: 5 → 4 permits left\n" {
 		t.Errorf("status %d, %s", status, text)
 	}
+	text, _ = ctlWith(t, env("redis://"+server.Addr), strings.Join(strings.Split("abcdefghijklmnopqrstuv", ""), "\n"), "give", "login", "-keys", "-", "-n", "1")
+	if !strings.HasSuffix(text, "login t: 5 → 5 permits left\nand 2 keys more\n") {
+		t.Errorf("got %s", text)
+	}
 	text, _ = ctl(t, server.Addr, "changes")
-	if strings.Count(text, "  give  ") != 4 || !strings.Contains(text, "2 keys") || !strings.Contains(text, "ann     2 permits given   sorry") ||
+	if strings.Count(text, "  give  ") != 5 || !strings.Contains(text, "2 keys") || !strings.Contains(text, "ann     2 permits given   sorry") ||
 		!strings.Contains(text, "4 permits taken") || !strings.Contains(text, "1 permit taken") {
 		t.Errorf("got %s", text)
 	}

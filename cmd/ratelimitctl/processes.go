@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,11 +72,5 @@ func (p *shownProcess) clock() string {
 
 // wrong returns its last errors.
 func (p *shownProcess) wrong() string {
-	var texts []string
-	for _, text := range []string{p.Store, p.Setting} {
-		if text != "" {
-			texts = append(texts, text)
-		}
-	}
-	return strings.Join(texts, "; ")
+	return strings.Join(slices.DeleteFunc([]string{p.Store, p.Setting}, func(text string) bool { return text == "" }), "; ")
 }

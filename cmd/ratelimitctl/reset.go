@@ -65,10 +65,10 @@ func (t *tool) give(ctx context.Context, args []string) error {
 		return err
 	}
 	var lines [][]string
-	for _, g := range all[:min(len(all), shownEdits)] {
+	for _, g := range all {
 		lines = append(lines, []string{g.inWords()})
 	}
-	return t.print(all, lines...)
+	return t.print(all, firstKeys(lines)...)
 }
 
 // changeCounts changes the counts of RULE and KEY, or of -keys, and notes one change for all of them. The context of do has no actor.

@@ -99,7 +99,8 @@ func (t *tool) importSettings(ctx context.Context, args []string) error {
 	}
 	found := t.imported(settings, after)
 	found.Before = len(before)
-	lines := [][]string{{found.String()}, {where}}
+	lines := [][]string{{fmt.Sprintf("%d of %d imported, %d ended, %d not newer than the store's; the store had %s and has %d", found.Imported, found.Read,
+		found.Ended, found.Older, period.Count(int64(found.Before), "setting"), found.After)}, {where}}
 	if keepers > 0 {
 		lines = append(lines, []string{period.Count(int64(keepers), "process") + " kept settings that the store lost; those that the import lacks are not in force any more"})
 	}
@@ -127,21 +128,6 @@ func (t *tool) imported(read, after []*fleet.Setting) imported {
 		}
 	}
 	return i
-}
-
-func (i imported) String() string {
-	var out []string
-	if i.Ended > 0 {
-		out = append(out, fmt.Sprint("ended: ", i.Ended))
-	}
-	if i.Older > 0 {
-		out = append(out, fmt.Sprint("not newer than the store's: ", i.Older))
-	}
-	left := ""
-	if out != nil {
-		left = " (" + strings.Join(out, "; ") + ")"
-	}
-	return fmt.Sprintf("%d of %d imported%s; the store had %s and has %d", i.Imported, i.Read, left, period.Count(int64(i.Before), "setting"), i.After)
 }
 
 // readSettings reads and checks exported settings. An empty file has none.

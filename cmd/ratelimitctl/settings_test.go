@@ -35,7 +35,7 @@ func TestExportAndImport(t *testing.T) {
 	require(t, to.Addr, done, "→", "block", "login", "bob", "-for", "2d", "-reason", "newer")
 	ended := exported[:len(exported)-len("\n]\n")] + `,{"kind":"pause","rule":"login","subject":"ann","until":"2020-01-01T00:00:00Z","at":"2019-01-01T00:00:00Z"}]`
 	text, status := ctlWith(t, env("redis://"+to.Addr), ended, "settings", "import", "-reason", "moved")
-	if status != done || !strings.HasPrefix(text, "4 of 6 imported (ended: 1; not newer than the store's: 1); the store had 3 settings and has 6\n") {
+	if status != done || !strings.HasPrefix(text, "4 of 6 imported, 1 ended, 1 not newer than the store's; the store had 3 settings and has 6\n") {
 		t.Errorf("status %d, %s", status, text)
 	}
 	all, _ := ctl(t, to.Addr, "settings", "export")
@@ -46,7 +46,7 @@ func TestExportAndImport(t *testing.T) {
 	if err := os.WriteFile(file, []byte(exported), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	require(t, to.Addr, done, "4 of 5 imported (not newer than the store's: 1); the store had 6 settings and has 6\n", "settings", "import", file)
+	require(t, to.Addr, done, "4 of 5 imported, 0 ended, 1 not newer than the store's; the store had 6 settings and has 6\n", "settings", "import", file)
 	require(t, to.Addr, done, `"imported": 4,
 	"ended": 0,
 	"notNewer": 1,
