@@ -58,7 +58,7 @@ func TestGive(t *testing.T) {
 		t.Errorf("got %s", text)
 	}
 	text, _ = ctl(t, server.Addr, "changes")
-	if strings.Count(text, "  give  ") != 5 || !strings.Contains(text, "2 keys") || !strings.Contains(text, "ann     2 permits given   sorry") ||
+	if strings.Count(text, "  give  ") != 5 || !strings.Contains(text, "2 keys") || !strings.Contains(text, "ann      2 permits given   sorry") ||
 		!strings.Contains(text, "4 permits taken") || !strings.Contains(text, "1 permit taken") {
 		t.Errorf("got %s", text)
 	}
