@@ -449,7 +449,7 @@ func TestActor(t *testing.T) {
 	l := New(memory.New(nil, 100, 1<<20))
 	ctx, q := WithActor(t.Context(), "kim", "abuse"), Request{Rule: Rule{Name: "r", Limit: 5, Per: time.Minute}, Key: "ann"}
 	err := errors.Join(
-		l.Overrides().Set(t.Context(), "r", Override{Limit: new(int64(3))}), // by the program: no change for people
+		l.Overrides().Set(t.Context(), "r", Override{Limit: new(int64(3)), By: "forged"}), // by the program: no change for people
 		l.Overrides().Set(ctx, "r", Override{Limit: new(int64(2)), By: "forged", Reason: "none"}),
 		l.Block(ctx, time.Hour, q), l.Unblock(ctx, q), l.Overrides().Clear(ctx, "r", ""),
 	)
@@ -475,7 +475,7 @@ func TestActor(t *testing.T) {
 	if give := changes[0]; give.Permits != -2 {
 		t.Errorf("got %+v", give)
 	}
-	if set := changes[5]; set.Before == nil || *set.Before.Limit != 3 || *set.After.Limit != 2 || set.After.By != "kim" {
+	if set := changes[5]; set.Before == nil || *set.Before.Limit != 3 || set.Before.By != "" || *set.After.Limit != 2 || set.After.By != "kim" {
 		t.Errorf("got %+v", set)
 	}
 }

@@ -37,6 +37,9 @@ func TestChangesAreBounded(t *testing.T) {
 			}
 		})
 	}
+	if n := c.LLen(t.Context(), "p.fleet:{p}:changes").Val(); n != fleet.MaxChanges {
+		t.Errorf("%d changes are kept", n)
+	}
 	f, long := of(c, "q"), strings.Repeat("k", 128)
 	for i := range 2 {
 		e := fleet.Edit{Actor: fleet.Actor{By: "kim", Reason: strings.Repeat("because ", 25)}, What: "set", Settings: []*fleet.Setting{override(long, long, int64(i))}}
