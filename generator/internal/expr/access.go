@@ -245,7 +245,6 @@ func (c *compiler) slice(n *ast.SliceNode) *term {
 	switch {
 	case base == nil || !ok:
 		return nil
-	case isList(base.typ):
 	case !isText(base.typ) && !isAny(base.typ) && !isList(base.typ):
 		return c.errorf(n, "%s cannot be sliced here", c.a(base.typ))
 	}

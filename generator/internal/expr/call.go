@@ -13,11 +13,10 @@ import (
 // call lowers a call of a function of the package, of a method, or of a variable that holds a function.
 func (c *compiler) call(n *ast.CallNode) *term {
 	id, named := n.Callee.(*ast.IdentifierNode)
-	if named && identities[id.Value].fn != "" && !c.env.declares(id.Value) {
-		return c.identity(n, id.Value)
-	}
-	if named && id.Value == retryAfter && !c.env.declares(id.Value) {
-		return c.retryAfter(n)
+	if named && !c.env.declares(id.Value) {
+		if own, ok := ownFunctions[id.Value]; ok {
+			return c.own(n, id.Value, own)
+		}
 	}
 	f := c.callee(n.Callee)
 	if f != nil {
@@ -32,10 +31,12 @@ func (c *compiler) call(n *ast.CallNode) *term {
 		return f
 	case isAny(f.typ):
 		return c.onMachine(n, anything)
-	case named && isFunction(id.Value):
-		return c.errorf(n.Callee, "%s cannot be called: it is %s; %s", f.said(), c.a(f.typ), ownWord(id.Value))
 	}
-	return c.errorf(n.Callee, "%s cannot be called: it is %s", f.said(), c.a(f.typ))
+	hint := ""
+	if named && isFunction(id.Value) {
+		hint = "; " + ownWord(id.Value)
+	}
+	return c.errorf(n.Callee, "%s cannot be called: it is %s%s", f.said(), c.a(f.typ), hint)
 }
 
 // callee lowers the function or method that a call names.
@@ -115,7 +116,7 @@ func (c *compiler) callable(name string) bool {
 	} else if o := c.env.Package.Scope().Lookup(name); o != nil {
 		t = o.Type()
 	} else {
-		return identities[name].fn != "" || name == retryAfter
+		return ownFunctions[name].fn != ""
 	}
 	_, ok := t.Underlying().(*types.Signature)
 	return ok
@@ -207,64 +208,4 @@ func (c *compiler) arguments(n *ast.CallNode, name string, sig *types.Signature,
 		ok = ok && terms[i] != nil
 	}
 	return ok
-}
-
-// identity lowers clientIP(ctx) and userID(ctx).
-func (c *compiler) identity(n *ast.CallNode, name string) *term {
-	args, ok := c.terms(n.Arguments)
-	if !ok {
-		return nil
-	}
-	if len(args) != 1 || !implementsContext(args[0].typ) {
-		return c.errorf(n, "%s takes only the context; write %s(ctx)", name, name)
-	}
-	id := identities[name]
-	own, _ := Context(c.env.Params)
-	ctx := n.Arguments[0].String()
-	isOwn := own >= 0 && c.lets[ctx] == nil && (c.env.find(ctx) == own || ctx == "ctx" && c.env.find(ctx) < 0)
-	c.identities, c.ofOthers = append(c.identities, id.fn), c.ofOthers || !isOwn
-	c.named(name, func(w *writer) operand {
-		what := primary(strconv.Quote(id.what))
-		if !c.ofOthers {
-			if known, _ := w.names.Identity(id.fn, w.term(args[0]).text); known != "" {
-				return w.callOf(w.std(machinePath, "Known"), what, primary(known))
-			}
-		}
-		return w.callOf(w.std(machinePath, "Identity"), what, primary(w.std(wrapPath, id.fn)))
-	})
-	write := func(w *writer) (o operand, given bool) {
-		ctx := w.term(args[0])
-		if name, given := w.names.Identity(id.fn, ctx.text); name != "" {
-			return primary(name), given
-		}
-		return w.callOf(w.std(wrapPath, id.fn), ctx), false
-	}
-	plain := &term{node: n, typ: text, write: func(w *writer) operand {
-		o, _ := write(w)
-		return o
-	}}
-	t := &term{node: n, typ: text, bare: plain, gates: []*term{plain}}
-	if isOwn {
-		t.identity = id.fn
-	}
-	t.write = func(w *writer) operand {
-		if name := w.held[plain]; name != "" {
-			return primary(name)
-		}
-		o, given := write(w)
-		if given {
-			return o
-		}
-		w.fails = true
-		return w.callOf(w.std(wrapPath, "Carried"), o, primary(strconv.Quote(id.what)))
-	}
-	return t
-}
-
-// carried returns t for a comparison, where clientIP and userID are "" if the context carries none.
-func (t *term) carried() *term {
-	if t.bare != nil {
-		return t.bare
-	}
-	return t
 }

@@ -20,22 +20,21 @@ func Context(params []Param) (i int, called bool) {
 	if i >= 0 {
 		return i, false
 	}
-	i = find(func(t types.Type) bool { return contextMethod(t) != nil })
+	i = find(func(t types.Type) bool { return contextOf(t) != nil })
 	return i, i >= 0
 }
 
-// contextMethod returns the method of t that returns its context, or nil.
-func contextMethod(t types.Type) *types.Func {
-	s := types.NewMethodSet(t).Lookup(nil, "Context")
-	if s == nil {
+// contextOf returns the type of the context that the method Context of t returns, or nil if there is none.
+func contextOf(t types.Type) types.Type {
+	m := types.NewMethodSet(t).Lookup(nil, "Context")
+	if m == nil {
 		return nil
 	}
-	m, ok := s.Obj().(*types.Func)
-	if !ok || m.Signature().Params().Len() > 0 || m.Signature().Results().Len() != 1 ||
-		!implementsContext(m.Signature().Results().At(0).Type()) {
+	sig := m.Type().(*types.Signature)
+	if sig.Params().Len() > 0 || sig.Results().Len() != 1 || !implementsContext(sig.Results().At(0).Type()) {
 		return nil
 	}
-	return m
+	return sig.Results().At(0).Type()
 }
 
 // cancelled has the methods of a context without Deadline, as the package may not import time.
@@ -63,7 +62,7 @@ func (c *compiler) context(n *ast.IdentifierNode) *term {
 		return nil
 	}
 	if param := t; called { // that the parameter is not nil is checked before
-		t = &term{typ: contextMethod(t.typ).Signature().Results().At(0).Type(), write: func(w *writer) operand {
+		t = &term{typ: contextOf(t.typ), write: func(w *writer) operand {
 			return primary(w.term(param).text + ".Context()")
 		}}
 	}

@@ -64,24 +64,18 @@ func (c *compiler) absent(n ast.Node) *term {
 	return t
 }
 
-// unequal lowers an operator with an operand that the method does not have. This operand equals nil only.
+// unequal lowers an operator with an operand that the method does not have. This operand equals nil only. The other one is computed, as
+// it may fail.
 func (c *compiler) unequal(n *ast.BinaryNode, l, r *term) *term {
-	both, value := isNil(l.typ) && isNil(r.typ), false
 	switch n.Operator {
-	case "==":
-		value = both
-	case "!=":
-		value = !both
-	case "in", "contains", "startsWith", "endsWith":
+	case "==", "!=", "in", "contains", "startsWith", "endsWith":
 	default:
 		return c.mixed(n, l, r)
 	}
-	for _, t := range []*term{l, r} {
-		if !t.gone && t.con == nil && !isNil(t.typ) { // it must be computed, as it may fail
-			return c.onMachine(n, truth)
-		}
+	if t, done := c.fold(n, l, r); done {
+		return t
 	}
-	return literal(n, value)
+	return c.onMachine(n, truth)
 }
 
 // environment lowers $env alone, which is a map for the machine.

@@ -1,7 +1,7 @@
 // Package expr turns the expressions of directives into Go code. It parses an expression with expr's parser, and checks it
 // against the types of the method's parameters and of the declarations of its package. It lowers the parts that most keys, costs
-// and conditions consist of, which means that it writes them as Go: names, fields, calls, texts, comparisons, arithmetic, ?: and
-// ??, and fields after ?. . An expression with any other part, such as an index, is left as a whole to expr's virtual machine,
+// and conditions consist of, which means that it writes them as Go: names, fields, calls, texts, comparisons, arithmetic of integers,
+// ?: and ??, and fields after ?. . An expression with any other part, such as an index, is left as a whole to expr's virtual machine,
 // called the machine below; package exprvm runs it. Everything is type-checked when generating, except values of type any and of
 // type parameters, which are checked in each call. Package emit builds keys and messages from expressions.
 //

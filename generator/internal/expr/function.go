@@ -142,19 +142,13 @@ func (c *compiler) inGo(n ast.Node, name string, f function, form int, args []*t
 		return checked(n, text, "Replace", texts(args)...), true
 	case "! t", "not t":
 		return c.not(n, args[0].as(types.Bool)), true
-	case "+ q":
-		return args[0], true
 	case "- n":
 		t := args[0].unnamed()
 		return checked(n, t.typ, "Negate", t), true
-	case "- q":
-		return negative(n, args[0]), true
 	case "+ ss":
 		return infix(n, text, token.ADD, texts(args)...), true
 	case "+ ii", "- ii", "* ii", "% ii":
 		return c.integers(n, name, args[0], args[1]), true
-	case "+ rr", "- rr", "* rr", "/ rr":
-		return infix(n, types.Typ[types.Float64], signs[name], args[0].as(types.Float64), args[1].as(types.Float64)), true
 	case "< qq", "<= qq", "> qq", ">= qq", "< ss", "<= ss", "> ss", ">= ss":
 		return c.order(n.(*ast.BinaryNode), args[0], args[1]), true
 	}

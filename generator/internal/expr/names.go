@@ -26,23 +26,6 @@ const (
 // envName is expr's name for the environment of an expression: here the parameters and the receiver, by their names.
 const envName = "$env"
 
-// identity is a function of expressions that returns who makes the call, as the context says.
-type identity struct {
-	fn   string // the function of package wrap
-	what string // its result in words
-}
-
-var identities = map[string]identity{"clientIP": {"ClientIP", "client IP"}, "userID": {"UserID", "user ID"}}
-
-// Spoken returns an expression in words: "client IP" for clientIP(ctx), and otherwise the expression itself.
-func Spoken(expression string) string {
-	name, called := strings.CutSuffix(expression, "(ctx)")
-	if id, ok := identities[name]; ok && called {
-		return id.what
-	}
-	return expression
-}
-
 // declares reports whether a name is that of a parameter, the receiver or a result, or of a function, variable or constant of the
 // package.
 func (e *Env) declares(name string) bool {
@@ -70,11 +53,11 @@ func (e *Env) holds(name string) bool { return e.find(name) >= 0 }
 // words returns all names that an expression may use.
 func (c *compiler) words() []string {
 	words := []string{"method"}
-	if ctx, _ := Context(c.env.Params); ctx >= 0 {
-		words = append(words, slices.Sorted(maps.Keys(identities))...)
-	}
-	if c.wanted == Duration {
-		words = append(words, retryAfter)
+	ctx, _ := Context(c.env.Params)
+	for _, name := range slices.Sorted(maps.Keys(ownFunctions)) {
+		if isIdentity := ownFunctions[name].what != ""; isIdentity && ctx >= 0 || !isIdentity && c.wanted == Duration {
+			words = append(words, name)
+		}
 	}
 	words = append(words, slices.Sorted(maps.Keys(c.lets))...)
 	words = append(words, namesOf(c.env.variables())...)
@@ -114,11 +97,8 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 		c.named(n.Value, t.write)
 		return t
 	}
-	if _, ok := identities[n.Value]; ok {
-		return c.errorf(n, "%s is a function; write %s(ctx)", n.Value, n.Value)
-	}
-	if n.Value == retryAfter {
-		return c.errorf(n, "%s is a function; write %s(err), or pass a response", n.Value, n.Value)
+	if own, ok := ownFunctions[n.Value]; ok {
+		return c.errorf(n, "%s is a function; write %s", n.Value, own.usage)
 	}
 	switch o := c.env.Package.Scope().Lookup(n.Value).(type) {
 	case *types.Var:

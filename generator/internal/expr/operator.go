@@ -8,15 +8,12 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// unaries describes unary operators as functions of their operand.
-var unaries = map[string]function{"-": {"n q", "1", ""}, "+": {"q", "1", ""}, "!": {"t", "b", ""}, "not": {"t", "b", ""}}
-
 func (c *compiler) unary(n *ast.UnaryNode) *term {
 	t := c.valueOf(n.Node)
 	if t == nil {
 		return nil
 	}
-	return c.apply(n, n.Operator, unaries[n.Operator], t)
+	return c.apply(n, n.Operator, operators[n.Operator], t)
 }
 
 // binary lowers a binary operator.
@@ -44,19 +41,19 @@ func (c *compiler) binary(n *ast.BinaryNode) *term {
 	return c.apply(n, n.Operator, operators[n.Operator], l.value(), r.value())
 }
 
-// operators describes binary operators as functions of their operands.
+// operators describes operators as functions of their operands.
 var operators = map[string]function{
 	"contains": {"ss", "b", "Contains"}, "startsWith": {"ss", "b", "HasPrefix"}, "endsWith": {"ss", "b", "HasSuffix"},
 	"matches": {"ss", "b", ""}, "..": {"nn", "I", ""}, "**": {"qq", "f", ""}, "^": {"qq", "f", ""},
 	"<": {"qq ss cc", "b", ""}, "<=": {"qq ss cc", "b", ""}, ">": {"qq ss cc", "b", ""}, ">=": {"qq ss cc", "b", ""},
-	"+": {"ss ii rr dd cd dc", "snf112", ""}, "-": {"ii rr dd cd cc", "nf11a", ""}, "*": {"ii rr dd di id", "nf112", ""},
+	"!": {"t", "b", ""}, "not": {"t", "b", ""},
+	"+": {"ss ii rr dd cd dc q", "snf1121", ""}, "-": {"ii rr dd cd cc n q", "nf11a11", ""}, "*": {"ii rr dd di id", "nf112", ""},
 	"/": {"rr", "f", ""}, "%": {"ii", "n", ""},
 }
 
-// signs maps operators to those of Go.
+// signs maps comparisons to those of Go.
 var signs = map[string]token.Token{
 	"==": token.EQL, "!=": token.NEQ, "<": token.LSS, "<=": token.LEQ, ">": token.GTR, ">=": token.GEQ,
-	"+": token.ADD, "-": token.SUB, "*": token.MUL, "/": token.QUO,
 }
 
 // isPattern reports whether t is a constant regular expression. A pattern from a caller could take any time.
@@ -75,14 +72,6 @@ func (c *compiler) isPattern(t *term) bool {
 
 func (c *compiler) mixed(n *ast.BinaryNode, l, r *term) *term {
 	return c.errorf(n, "%s cannot be used with %s and %s", n.Operator, c.typeName(l.typ), c.typeName(r.typ))
-}
-
-// negative lowers -t for a t that cannot overflow.
-func negative(n ast.Node, t *term) *term {
-	return &term{node: n, typ: t.typ, write: func(w *writer) operand {
-		o := w.term(t)
-		return operand{text: "-" + o.in(highest), prec: unary}
-	}}
 }
 
 // infix returns a binary operator of Go.

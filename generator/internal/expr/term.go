@@ -142,19 +142,11 @@ func (c *compiler) terms(nodes []ast.Node) (list []*term, ok bool) {
 func literal(n ast.Node, v any) *term {
 	words := spelled(v)
 	t := &term{node: n, typ: defaultType(v), con: v, lit: true, spelled: true}
-	switch v := v.(type) {
-	case int:
-		if int(int32(v)) != v { // an int may have 32 bits
-			t.typ = types.Typ[types.Int64]
-		}
-	case float64:
-		t.lit = v != 0 || !math.Signbit(v) // Go has no literal for -0
+	if i, ok := v.(int); ok && int(int32(i)) != i { // an int may have 32 bits
+		t.typ = types.Typ[types.Int64]
 	}
 	t.write = func(w *writer) operand {
-		switch {
-		case !t.lit:
-			return primary(w.std("math", "Copysign") + "(0, -1)")
-		case isBool(t.typ), v == nil:
+		if isBool(t.typ) || v == nil {
 			return primary(w.word(words))
 		}
 		o := primary(words)
@@ -196,7 +188,7 @@ func (c *compiler) fold(n ast.Node, operands ...*term) (t *term, done bool) {
 	var names []string
 	var values []any
 	for i, o := range operands {
-		if o.con == nil || o.sure || c.machine || !types.Identical(types.Default(o.typ), literal(n, o.con).typ) {
+		if o.con == nil && !isNil(o.typ) || o.sure || c.machine || !types.Identical(types.Default(o.typ), literal(n, o.con).typ) {
 			return nil, false
 		}
 		names, values = append(names, "v"+strconv.Itoa(i)), append(values, o.con)
@@ -222,9 +214,11 @@ func (c *compiler) fold(n ast.Node, operands ...*term) (t *term, done bool) {
 	default:
 		return c.errorf(n, "%v", err), true
 	}
-	if f, ok := v.(float64); ok && (math.IsInf(f, 0) || math.IsNaN(f)) {
+	f, _ := v.(float64)
+	if math.IsInf(f, 0) || math.IsNaN(f) {
 		return c.errorf(n, "the result is not a finite number"), true
 	}
 	text, _ := v.(string)
-	return literal(n, v), !isNil(defaultType(v)) && len(text) <= maxLength
+	isMinusZero := f == 0 && math.Signbit(f)
+	return literal(n, v), !isNil(defaultType(v)) && len(text) <= maxLength && !isMinusZero
 }
