@@ -4,8 +4,8 @@ import "bytes"
 
 // withoutBodies returns Go source with empty lines in place of function bodies. It is faster to parse, and errors in bodies do
 // not hide declarations. A body consists of the indented lines between the line that begins a function, or ends its signature,
-// and a line that is a single brace. Bodies that gofmt would format differently are kept.
-func withoutBodies(src []byte) []byte {
+// and a line that is a single brace. Bodies that gofmt would format differently are kept. So are comments, unless nobody reads them.
+func withoutBodies(src []byte, comments bool) []byte {
 	out, body := make([]byte, 0, len(src)), -1 // body is the index in out where a body begins, or -1
 	for line := range bytes.Lines(src) {
 		text := bytes.TrimRight(line, "\r\n")
@@ -17,7 +17,9 @@ func withoutBodies(src []byte) []byte {
 		case opensBody(text):
 			body = len(out) + len(line)
 		default:
-			body = -1
+			if body = -1; !comments && bytes.HasPrefix(bytes.TrimLeft(text, "\t "), []byte("//")) && isWhole(text) {
+				line = line[len(text):]
+			}
 		}
 		out = append(out, line...)
 	}
@@ -30,9 +32,12 @@ func opensBody(line []byte) bool {
 		!bytes.HasSuffix(line, []byte("struct {")) && !bytes.HasSuffix(line, []byte("interface {"))
 }
 
-// mayBeInBody reports whether a line is empty or indented, and neither begins nor ends a string or comment of several lines. If
-// such a line is code, the next line is code too.
+// mayBeInBody reports whether a line is empty or indented, and whole. If such a line is code, the next line is code too.
 func mayBeInBody(line []byte) bool {
-	indented := len(line) == 0 || line[0] == '\t' || line[0] == ' '
-	return indented && bytes.IndexByte(line, '`') < 0 && !bytes.Contains(line, []byte("/*")) && !bytes.Contains(line, []byte("*/"))
+	return (len(line) == 0 || line[0] == '\t' || line[0] == ' ') && isWhole(line)
+}
+
+// isWhole reports whether a line neither begins nor ends a string or comment of several lines.
+func isWhole(line []byte) bool {
+	return bytes.IndexByte(line, '`') < 0 && !bytes.Contains(line, []byte("/*")) && !bytes.Contains(line, []byte("*/"))
 }

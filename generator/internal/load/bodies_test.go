@@ -21,7 +21,7 @@ func TestWithoutBodies(t *testing.T) {
 		"package p\r\nfunc f() {\r\n\tx(\r\n}\r\n":               "package p\r\nfunc f() {\r\n\n}\r\n",
 		"package p\nfunc f() {\n\tif x {\n}\nfunc g() {\n\t(\n}": "package p\nfunc f() {\n\n}\nfunc g() {\n\n}",
 	} {
-		if got := string(withoutBodies([]byte(src))); got != want {
+		if got := string(withoutBodies([]byte(src), true)); got != want {
 			t.Errorf("of %q: %q, expected %q", src, got, want)
 		}
 	}
@@ -37,7 +37,7 @@ func TestWithoutBodies(t *testing.T) {
 		"package p\nconst c = `\nfunc f() {\n\t` + x + `\n}\n`\n",
 		"package p\nfunc f() {\nlabel:\n\tgoto label\n}\n",
 	} {
-		if got := string(withoutBodies([]byte(src))); got != src {
+		if got := string(withoutBodies([]byte(src), true)); got != src {
 			t.Errorf("of %q: %q, expected the same", src, got)
 		}
 	}
@@ -55,9 +55,11 @@ func TestWithoutBodiesKeepsDeclarations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, want := outline(t, withoutBodies(src)), outline(t, src)
-			if !slices.Equal(got, want) {
-				t.Errorf("%s: the syntax has %d lines, expected %d", file, len(got), len(want))
+			want := outline(t, src)
+			for _, comments := range []bool{true, false} {
+				if got := outline(t, withoutBodies(src, comments)); !slices.Equal(got, want) {
+					t.Errorf("%s: the syntax has %d lines, expected %d", file, len(got), len(want))
+				}
 			}
 		}
 	}
@@ -96,16 +98,20 @@ func outline(t *testing.T, src []byte) []string {
 func FuzzWithoutBodies(f *testing.F) {
 	f.Add("package p\nimport . \"x\"\nfunc (t *T[A]) f(x struct{ a int }) interface{ M() } {\n\t`}`; '}'; /*}*/\n}\nvar f, g = func() {}, 4 / 2\n")
 	f.Add("package p\nvar (\n\tx = `\nfunc f() {\n\t`\n\ty = 1\n\tz = `\n}\n`\n)\nfunc f() {\n\tx\n}\n")
+	f.Add("package p\n// a\nconst c = `\n// b`\n\n/*\n// c */\ntype T struct {\n\t// d\n\ta int // e\n}\n// f")
 	f.Fuzz(func(t *testing.T, src string) {
-		rest := withoutBodies([]byte(src))
-		if strings.Count(src, "\n") != bytes.Count(rest, []byte("\n")) {
-			t.Errorf("%q: lines are lost", src)
-		}
-		if _, err := parser.ParseFile(token.NewFileSet(), "", src, parser.SkipObjectResolution); err != nil {
-			return
-		}
-		if got, want := outline(t, rest), outline(t, []byte(src)); !slices.Equal(got, want) {
-			t.Errorf("%q: the syntax has %d lines, expected %d", src, len(got), len(want))
+		_, err := parser.ParseFile(token.NewFileSet(), "", src, parser.SkipObjectResolution)
+		for _, comments := range []bool{true, false} {
+			rest := withoutBodies([]byte(src), comments)
+			if strings.Count(src, "\n") != bytes.Count(rest, []byte("\n")) {
+				t.Errorf("%q: lines are lost", src)
+			}
+			if err != nil {
+				continue
+			}
+			if got, want := outline(t, rest), outline(t, []byte(src)); !slices.Equal(got, want) {
+				t.Errorf("%q: the syntax has %d lines, expected %d", src, len(got), len(want))
+			}
 		}
 	})
 }

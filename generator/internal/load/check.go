@@ -62,7 +62,7 @@ func (l *loader) parse(meta *packages.Package) (*source.Package, annotations.Dia
 		}
 		syntax, errs := l.parseFile(path, src)
 		if len(errs) > 0 {
-			if hollow, left := l.parseFile(path, withoutBodies(src)); len(left) == 0 { // the declarations have no errors
+			if hollow, left := l.parseFile(path, withoutBodies(src, true)); len(left) == 0 { // the declarations have no errors
 				found.Warn(errs[0].Pos, "%s", errs[0].Msg) // the other errors may be consequences of the first
 				syntax, errs = hollow, nil
 			}

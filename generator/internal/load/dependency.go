@@ -55,7 +55,7 @@ func (s *dependency) parse(fset *token.FileSet) {
 	s.parsed, s.files, s.named = true, nil, map[string][]*declaration{}
 	for _, path := range paths {
 		src, _ := os.ReadFile(path)
-		syntax, _ := parser.ParseFile(fset, path, withoutBodies(src), parser.SkipObjectResolution)
+		syntax, _ := parser.ParseFile(fset, path, withoutBodies(src, false), parser.SkipObjectResolution)
 		f := newSourceFile(syntax, s.Package)
 		s.files = append(s.files, f)
 		for _, d := range syntax.Decls {
@@ -63,6 +63,7 @@ func (s *dependency) parse(fset *token.FileSet) {
 			case *ast.GenDecl:
 				s.index(f, d)
 			case *ast.FuncDecl:
+				d.Body = nil // if it was kept
 				s.add(&declaration{file: f, decl: d}, cmp.Or(source.Receiver(d), d.Name.Name))
 			}
 		}
