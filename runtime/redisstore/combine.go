@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -25,9 +26,10 @@ const (
 // one run, in the order A, B, C. Equal calls become one, so a run of A and C may ask for "up to 2 of this". If only one permit is left, A has it,
 // and C asks again. If the context of B ends, B returns at once, and its charge is given back after the reply.
 type queue struct {
-	mu      sync.Mutex
-	sending int      // batches that are being sent
-	waiting []*batch // oldest first
+	mu       sync.Mutex
+	sending  int      // batches that are being sent
+	waiting  []*batch // oldest first
+	starting int      // how many of these a goroutine is about to send
 }
 
 // batch holds requests that are sent together.
@@ -111,11 +113,22 @@ func (n *node) enqueue(ctx context.Context, r *request, now time.Time) *batch {
 
 // start starts to send the next batch if there is one and not too many are being sent. The queue must be locked.
 func (n *node) start() {
-	if len(n.waiting) > 0 && n.sending < maxSending {
+	if len(n.waiting) > n.starting && n.sending < maxSending {
 		n.sending++
-		go n.sendBatch(n.waiting[0])
-		n.waiting = slices.Delete(n.waiting, 0, 1)
+		n.starting++
+		go n.sendNext()
 	}
+}
+
+// sendNext sends the next batch, after callers who are ready to run have joined it: the callers of a batch wake together, and often call again.
+func (n *node) sendNext() {
+	runtime.Gosched()
+	n.mu.Lock()
+	b := n.waiting[0]
+	n.waiting = slices.Delete(n.waiting, 0, 1)
+	n.starting--
+	n.mu.Unlock()
+	n.sendBatch(b)
 }
 
 // sendBatch sends a batch, answers its requests, and starts the next batch. If a hook of the client panics, the requests of a batch in the

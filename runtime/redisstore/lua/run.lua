@@ -58,7 +58,7 @@ local function run(keys, args)
     -- If a decision fails, the error is the reply to that call. If new_call fails, the run fails: the number of the call's keys is unknown.
     local done, reply = pcall(decide, claims, keys, k, now, args[i + 1])
     if not done then reply = { err = type(reply) == 'table' and reply.err or reply } end
-    table.insert(replies, reply)
+    replies[#replies + 1] = reply
     i, k = i + (claims.has_second and 2 or 1), k + claims.keys
     claims = args[i] and (known[args[i]] or new_call(args[i]))
   end
