@@ -33,7 +33,8 @@ func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Reques
 	return err
 }
 
-// Blocked is a key that [Limiter.Block] refuses.
+// Blocked is a key that [Limiter.Block] refuses. For example, kim blocked 203.0.113.7 at 17:00 for an hour: Rule is "login", Key
+// "203.0.113.7", Until 18:00, By "kim", and Reason what kim said.
 type Blocked struct {
 	Rule   string    // the rule's name; for unnamed rules that of their method
 	Key    string    // as in Violation

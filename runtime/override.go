@@ -14,12 +14,13 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Override holds new values for the rules of one name: see [Overrides]. A field that is nil or zero leaves what holds without it: an override of
-// one key leaves what the override of all keys says, and that leaves what the rule declares. An override to shadow or trigger mode also removes
-// the rule's Wait, Queue, Block, Pausable and Lease.
+// Override holds new values for the rules of one name: see [Overrides]. A field that is nil or zero leaves what holds without it: an
+// override of one key leaves what the override of all keys says, and that leaves what the rule declares. An override to shadow or trigger
+// mode also removes the rule's Wait, Queue, Block, Pausable and Lease.
 //
-// For example, a rule declares 100 permits a minute. With a Factor of 2 it has 200. With a Key "ann" and a Limit of 500, ann has 500 a minute,
-// and everybody else has what they had.
+// For example, a rule declares 100 permits a minute. With a Factor of 2 it has 200. With a Key "ann" and a Limit of 500, ann has 500 a
+// minute, and everybody else has what they had. With a Per of an hour it has 100 an hour. With ModeShadow the 101st call of a minute
+// passes, and observers see a refusal. With an Until of 18:00 all of that ends at 18:00.
 type Override struct {
 	Key    string        // the only key that it is for; "" means all keys of the rule
 	Limit  *int64        // permits per window; 0 refuses everything. It also replaces a limit that depends on the call
@@ -36,7 +37,7 @@ type Override struct {
 	At     time.Time // when, by the store's clock
 }
 
-// Setting is an override in the store.
+// Setting is an override in the store. For example, the Rule is "search", the Key "ann", and the Limit 500.
 type Setting struct {
 	Rule string // the rule's name
 	Override

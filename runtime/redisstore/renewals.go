@@ -157,11 +157,11 @@ func (r *renewals) noteRenewal(p permit, c engine.Claim, sentAt time.Duration, e
 // true, the store may have lost them.
 func (s *store) renew(ctx context.Context, prefix string, all bool) {
 	var sending sync.WaitGroup
-	turns := make(chan struct{}, renewAtOnce)
+	atOnce := make(chan struct{}, renewAtOnce)
 	for _, c := range s.renewals.due(prefix, all) {
-		turns <- struct{}{}
+		atOnce <- struct{}{}
 		sending.Go(func() {
-			defer func() { <-turns }()
+			defer func() { <-atOnce }()
 			_ = s.Guard(func() { s.renewPermit(ctx, prefix, c) })
 		})
 	}

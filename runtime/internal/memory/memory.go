@@ -34,7 +34,7 @@ type table struct {
 	clock  *clock
 	seed   maphash.Seed
 	bound  bound
-	turn   atomic.Uint32 // the number of the shard that was swept last
+	sweeps atomic.Uint32 // how often a shard was swept; the shards are swept in their order
 	shards [shards]shard
 }
 
@@ -126,7 +126,7 @@ func (s *Store) unlock(w *work) {
 		s.shards[bits.TrailingZeros64(m)].Unlock()
 	}
 	if due {
-		s.expire(&s.shards[s.turn.Add(1)%shards])
+		s.expire(&s.shards[s.sweeps.Add(1)%shards])
 	}
 }
 
