@@ -127,7 +127,7 @@ func (t *tool) checkSettings(processes []fleet.Process) finding {
 		}
 	}
 	if lost > 0 {
-		return finding{Status: warn, Check: "settings", Found: fmt.Sprintf("the store lost its settings; %s still apply theirs", period.Count(int64(lost), "process")),
+		return finding{Status: warn, Check: "settings", Found: fmt.Sprintf("the store lost its settings; %s kept them", period.Count(int64(lost), "process")),
 			Meaning: "processes that start do not know them", Advice: "Run ratelimitctl settings import with a file of settings export, or with an empty one"}
 	}
 	if err := t.limiter.Overrides().Err(); err != nil {
