@@ -22,7 +22,7 @@ import (
 // The error is a *RuleError if there is no room for more (see [Overrides]), if there is no request, if a rule has no name, or if d is
 // not above 0 or is longer than 30 days. The other errors are those of [Limiter.Reset].
 func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Request) error {
-	blocks, err := l.keySettings(ctx, fleet.Block, requests)
+	blocks, err := l.keySettings(ctx, fleet.Block, false, requests)
 	switch {
 	case err != nil:
 		return err
@@ -65,19 +65,16 @@ func (l *Limiter) Blocked(ctx context.Context) ([]Blocked, error) {
 
 // Unblock ends the blocks that [Limiter.Block] set. A key that is not blocked is no error. The errors are those of Block.
 func (l *Limiter) Unblock(ctx context.Context, requests ...Request) error {
-	blocks, err := l.keySettings(ctx, fleet.Block, requests)
+	blocks, err := l.keySettings(ctx, fleet.Block, true, requests)
 	if err != nil {
 		return err
-	}
-	for _, b := range blocks {
-		b.Cleared = true
 	}
 	_, err = l.changeSettings(ctx, fleet.Edit{What: "unblock", Settings: blocks})
 	return err
 }
 
 // keySettings returns a setting of a kind for the key of each request, by the user of ctx, without its end.
-func (l *Limiter) keySettings(ctx context.Context, kind fleet.Kind, requests []Request) ([]*fleet.Setting, error) {
+func (l *Limiter) keySettings(ctx context.Context, kind fleet.Kind, cleared bool, requests []Request) ([]*fleet.Setting, error) {
 	if len(requests) == 0 {
 		return nil, noRequests()
 	}
@@ -93,7 +90,7 @@ func (l *Limiter) keySettings(ctx context.Context, kind fleet.Kind, requests []R
 		case r.Key == "" && r.Rule.Key != "":
 			return nil, &KeyError{Rule: r.Rule.Name, Expr: r.Rule.Key, Reason: "the key is empty"}
 		}
-		settings[i] = &fleet.Setting{Kind: kind, Rule: r.Rule.settingName(), Key: l.subject(&r.Rule, r.Key)}
+		settings[i] = &fleet.Setting{Kind: kind, Rule: r.Rule.settingName(), Key: l.subject(&r.Rule, r.Key), Cleared: cleared}
 		settings[i].By = printable.Text(by, fleet.MaxSaid)
 	}
 	return settings, nil

@@ -46,21 +46,16 @@ func (o *Overrides) SetNew(ctx context.Context, rule string, v Override) (bool, 
 }
 
 func (o *Overrides) set(ctx context.Context, rule string, v Override, each func(before, s *fleet.Setting) bool) (bool, error) {
-	s, err := o.setting(ctx, rule, v)
+	if err := v.check(rule); err != nil {
+		return false, err
+	}
+	subject, err := o.limiter.subjectOf(ctx, rule, v.Key)
 	if err != nil {
 		return false, err
 	}
-	return o.limiter.changeSettings(ctx, fleet.Edit{What: "set", Settings: []*fleet.Setting{s}, Each: each})
-}
-
-// setting returns the setting of an override.
-func (o *Overrides) setting(ctx context.Context, rule string, v Override) (*fleet.Setting, error) {
-	if err := v.check(rule); err != nil {
-		return nil, err
-	}
 	v.By, v.Reason = "", ""
-	subject, err := o.limiter.subjectOf(ctx, rule, v.Key)
-	return &fleet.Setting{Kind: fleet.Override, Rule: rule, Key: subject, AllKeys: v.Key == "", Values: v.values()}, err
+	s := &fleet.Setting{Kind: fleet.Override, Rule: rule, Key: subject, AllKeys: v.Key == "", Values: v.values()}
+	return o.limiter.changeSettings(ctx, fleet.Edit{What: "set", Settings: []*fleet.Setting{s}, Each: each})
 }
 
 // subjectOf returns the subject for a key under the rules of a name. If the limiter hashes subjects, the rule says whether it does so here.

@@ -36,7 +36,7 @@ func (l *Limiter) changePauses(ctx context.Context, d time.Duration, requests []
 	if d == 0 {
 		what = "resume"
 	}
-	all, err := l.keySettings(ctx, fleet.Pause, requests)
+	all, err := l.keySettings(ctx, fleet.Pause, d == 0, requests)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (l *Limiter) changePauses(ctx context.Context, d time.Duration, requests []
 			}
 			marks.Claims = append(marks.Claims, claim)
 		}
-		if all[i].Cleared = d == 0; d == 0 || !requests[i].Rule.Pausable {
+		if d == 0 || !requests[i].Rule.Pausable {
 			settings = append(settings, all[i])
 		}
 	}

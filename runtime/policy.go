@@ -215,7 +215,7 @@ func (l *Limiter) noteFailure(ctx context.Context, err error) {
 		l.logger.WarnContext(ctx, "the rate limit store fails; failure policies decide", "err", oneLine(err.Error()))
 		l.tell(ctx, EventStoreLost, "", err)
 	}
-	l.fleet.StoreFailed(err)
+	l.fleet.NoteStore(err)
 }
 
 // noteBack logs that the store is back and tells observers, if it failed last a while ago.
@@ -226,7 +226,7 @@ func (l *Limiter) noteBack(ctx context.Context, last int64) {
 	}
 	l.logger.InfoContext(ctx, "the rate limit store is back", "failed_for", time.Duration(last-o.began.Load()).String(),
 		"calls_failed", o.failed.Swap(0), "calls_passed", o.passed.Swap(0), "calls_counted_here", o.counted.Swap(0))
-	l.fleet.StoreWorks()
+	l.fleet.NoteStore(nil)
 	l.tell(ctx, EventStoreBack, "", nil)
 }
 

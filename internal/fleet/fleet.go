@@ -79,7 +79,7 @@ type Fleet struct {
 
 	turn     chan struct{} // holds a value while the settings below are read or written
 	changed  known
-	unlogged []line
+	unlogged []func(*slog.Logger)
 	panicked bool      // a panic was logged
 	heard    []Process // as Processes returned them last
 	heardAt  time.Time
@@ -113,26 +113,19 @@ func NewLocal(now func() time.Time, failure func() error) *Fleet {
 // LogTo sets where the fleet logs, unless it is set.
 func (f *Fleet) LogTo(logger *slog.Logger) { f.logger.CompareAndSwap(nil, logger) }
 
-// line is a line for the log.
-type line struct {
-	level slog.Level
-	text  string
-	args  []any
-}
-
 // warn logs after the settings are free again, because a log handler may use the fleet.
 func (f *Fleet) warn(text string, args ...any) {
-	f.unlogged = append(f.unlogged, line{slog.LevelWarn, text, args})
+	f.unlogged = append(f.unlogged, func(l *slog.Logger) { l.Warn(text, args...) })
 }
 
 // release lets others read or write the settings.
 func (f *Fleet) release() {
-	lines := f.unlogged
+	unlogged := f.unlogged
 	f.unlogged = nil
 	<-f.turn
-	for _, l := range lines {
+	for _, log := range unlogged {
 		if logger := f.logger.Load(); logger != nil {
-			logger.Log(context.Background(), l.level, l.text, l.args...)
+			log(logger)
 		}
 	}
 }
@@ -267,7 +260,8 @@ func guarded[T any](f *Fleet, do func() (T, error)) (v T, err error) {
 			err = f.noteRead(fmt.Errorf("the store panicked: %v", p))
 			if !f.panicked {
 				f.panicked = true
-				f.unlogged = append(f.unlogged, line{slog.LevelError, "the rate limit store panicked", []any{"panic", fmt.Sprint(p), "stack", string(debug.Stack())}})
+				stack := string(debug.Stack())
+				f.unlogged = append(f.unlogged, func(l *slog.Logger) { l.Error("the rate limit store panicked", "panic", fmt.Sprint(p), "stack", stack) })
 			}
 		}
 	}()

@@ -76,18 +76,15 @@ func (f *Fleet) word() string {
 	return string(text)
 }
 
-// StoreFailed notes the last error of a decision.
-func (f *Fleet) StoreFailed(err error) {
-	f.noteStore(f.Now().UTC().Format("at 2006-01-02 15:04:05 MST: ") + printable.Text(err.Error(), 200))
-}
-
-// StoreWorks notes that decisions do not fail any more.
-func (f *Fleet) StoreWorks() { f.noteStore("") }
-
-func (f *Fleet) noteStore(failure string) {
+// NoteStore notes the last error of a decision. The error is nil if decisions do not fail any more.
+func (f *Fleet) NoteStore(err error) {
+	text := ""
+	if err != nil {
+		text = f.Now().UTC().Format("at 2006-01-02 15:04:05 MST: ") + printable.Text(err.Error(), 200)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.self.failure = failure
+	f.self.failure = text
 }
 
 // Processes returns the processes that have lately said something, sorted by host, program and start.

@@ -111,9 +111,7 @@ func (f *Fleet) declare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
 	f.self.declared = id
-	f.mu.Unlock()
 	if err := f.leaveOut(ctx, own.Rules, texts); err != nil || len(texts) == 0 && replies[0] != int64(1) {
 		return err
 	}
