@@ -51,8 +51,9 @@ fuzz: ## run each fuzz target for 30 seconds; FUZZTIME= sets another time
 wild: ## generate and compile wrappers for the interfaces of the standard library and of large modules
 	go test -count=1 -v -timeout=2h -tags=wild -run=Wild ./generator/...
 
-bench: ## measure everything, and write benchmarks/README.md and scale.md
+bench: ## measure everything, print the costs of twelve keys, and write benchmarks/README.md and scale.md
 	sh scripts/test-needs.sh
+	go test -run=- -bench=Keys ./generator/internal/emit
 	cd benchmarks && go run . -out README.md && go run ./scale -out scale.md && go run ./generate -out README.md
 
 bench-generate: ## measure the generator, and write its table in benchmarks/README.md
