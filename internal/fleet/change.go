@@ -189,9 +189,12 @@ func count(all map[string]*Setting, now time.Time) (n int) {
 	return n
 }
 
-// commands are those of the transaction that writes the edit.
+// commands are those of the transaction that writes the edit. What is over is removed first, because the edit may set it again.
 func (w *writing) commands(f *Fleet) []Command {
 	all := []Command{{"SET", f.keys.version, w.version}, {"SET", f.keys.epoch, w.epoch}}
+	for some := range slices.Chunk(w.over, perCommand) {
+		all = append(all, command("HDEL", f.keys.settings, some...), command("ZREM", f.keys.versions, some...))
+	}
 	for some := range slices.Chunk(w.settings, perCommand) {
 		set, add := Command{"HSET", f.keys.settings}, Command{"ZADD", f.keys.versions}
 		for _, s := range some {
@@ -200,9 +203,6 @@ func (w *writing) commands(f *Fleet) []Command {
 			add = append(add, s.version, s.Name())
 		}
 		all = append(all, set, add)
-	}
-	for some := range slices.Chunk(w.over, perCommand) {
-		all = append(all, command("HDEL", f.keys.settings, some...), command("ZREM", f.keys.versions, some...))
 	}
 	if w.note != nil {
 		all = append(all, f.noting(w.note)...)

@@ -153,3 +153,22 @@ func TestEndedSettingsAreRemoved(t *testing.T) {
 		}
 	}
 }
+
+// A setting may be made again at once after its forerunner was over, by a process that removes the forerunner.
+func TestEndedSettingIsMadeAgain(t *testing.T) {
+	server := redistest.Start(t)
+	block := func(by *fleet.Fleet) {
+		e := fleet.Edit{Actor: fleet.Actor{By: "kim"}, What: "block", For: time.Hour}
+		e.Settings = []*fleet.Setting{{Kind: fleet.Block, Rule: "r", Key: "x"}}
+		if done, err := by.Change(t.Context(), e); err != nil || !done {
+			t.Fatal(done, err)
+		}
+	}
+	c, _ := client(t, server.Addr, 0)
+	block(of(c, "p"))
+	later, _ := client(t, server.Addr, 26*time.Hour)
+	block(of(later, "p"))
+	if all, err := of(later, "p").List(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("other processes see %v, %v", all, err)
+	}
+}
