@@ -206,15 +206,14 @@ func ended(ctx context.Context) error {
 // storeError turns an error of the store into the error of the call. That is the context's error if the context has ended, and otherwise a
 // *RuleError or a *StoreError.
 func storeError(ctx context.Context, method string, err error) error {
-	var unfit *RuleError
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case ended(ctx) != nil:
-		return contextError(ctx, method)
-	case errors.As(err, &unfit):
-		return unfit
-	default:
-		return &StoreError{Method: method, Err: err}
 	}
+	if ended(ctx) != nil {
+		return contextError(ctx, method)
+	}
+	if unfit, ok := errors.AsType[*RuleError](err); ok {
+		return unfit
+	}
+	return &StoreError{Method: method, Err: err}
 }

@@ -70,21 +70,21 @@ func (f *Fleet) word() string {
 		p.Setting = printable.Text(err.Error(), 200)
 	}
 	f.mu.Lock()
-	p.Rules, p.Store = f.self.declared, f.self.failure
+	declared, failure, at := f.self.declared, f.self.failure, f.self.failedAt
 	f.mu.Unlock()
+	if p.Rules = declared; failure != nil {
+		p.Store = at.UTC().Format("at 2006-01-02 15:04:05 MST: ") + printable.Text(failure.Error(), 200)
+	}
 	text, _ := json.Marshal(p) // texts and numbers: it never fails
 	return string(text)
 }
 
 // NoteStore notes the last error of a decision. The error is nil if decisions do not fail any more.
 func (f *Fleet) NoteStore(err error) {
-	text := ""
-	if err != nil {
-		text = f.Now().UTC().Format("at 2006-01-02 15:04:05 MST: ") + printable.Text(err.Error(), 200)
-	}
+	now := f.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.self.failure = text
+	f.self.failure, f.self.failedAt = err, now
 }
 
 // Processes returns the processes that have lately said something, sorted by host, program and start.

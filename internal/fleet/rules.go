@@ -42,7 +42,8 @@ type self struct {
 	news     bool   // some of the rules have not been written
 	declared string // identifies the set that was written last
 	said     string // the last word of this process
-	failure  string // the last error of a decision
+	failure  error  // the last error of a decision; nil if decisions work
+	failedAt time.Time
 	beating  bool
 	beats    int       // how many beats there were
 	again    time.Time // when new rules can be written next

@@ -278,7 +278,7 @@ func TestFullStoreSweepsNothingInVain(t *testing.T) {
 	}
 	clock.now = 2*hour + 1
 	for want := s.bound.keys.Load() - 1; s.bound.keys.Load() > want; {
-		s.makeRoom()
+		s.makeRoom(s.clock.now())
 	}
 	expect(t, s, call, true)
 	call.Claims[0].Subject = "another"

@@ -64,7 +64,7 @@ func (s *Store) Local() engine.Decider { return &Store{table: s.table, space: ne
 // Decide implements engine.Store.
 func (s *Store) Decide(_ context.Context, call *engine.Call) (engine.Verdict, error) {
 	v, err := s.decide(call)
-	if err != nil && s.makeRoom() {
+	if err != nil && s.makeRoom(v.Now) {
 		return s.decide(call)
 	}
 	return v, err
@@ -134,8 +134,7 @@ func (s *Store) unlock(w *work) {
 const sweepEvery = 64
 
 // makeRoom removes expired entries from all shards that may have some, and reports whether it found any.
-func (s *Store) makeRoom() (found bool) {
-	now := s.clock.now()
+func (s *Store) makeRoom(now int64) (found bool) {
 	for i := range s.shards {
 		if shard := &s.shards[i]; shard.soonest.Load() <= now && s.expire(shard) > 0 {
 			found = true

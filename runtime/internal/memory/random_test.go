@@ -33,7 +33,7 @@ func TestStoreLikeEngine(t *testing.T) {
 			"more":   m.decide,
 			"adjust": m.adjust,
 			"reset":  m.reset,
-			"sweep":  func(*rapid.T) { m.store.makeRoom() },
+			"sweep":  func(*rapid.T) { m.store.makeRoom(m.store.clock.now()) },
 		})
 	})
 }
