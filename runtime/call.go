@@ -200,9 +200,9 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	last := len(c.Claims)
 	c.Claims = slices.Grow(c.Claims, 1)[:last+1]
 	claim := &c.Claims[last]
-	claim.Rule, claim.Subject, claim.Member, claim.Mode, claim.Delta = rule.numbers, subject, "", engine.Mode(rule.Mode), 0
+	*claim = rule.claim
+	claim.Subject = subject
 	r.fill(claim, 0)
-	claim.ID, claim.Kept = 0, false // the claim may have been another one before
 	if rule.row.Releases {
 		c.releases, claim.ID = true, rand.Uint64()
 	}
