@@ -221,9 +221,9 @@ func TestLaterLayout(t *testing.T) {
 				layout = 16
 			}
 			before := v.dump()
-			for _, cost := range []int64{1, 2} { // a plain call, and another one
+			for _, mode := range []engine.Mode{engine.Enforce, engine.Shadow} { // a plain call, and another one
 				call := u.call(0)
-				other := engine.Claim{Rule: &engine.Rule{Name: "other", Tag: "tag", Kind: engine.FixedWindow, Per: second}, Subject: "s", Cost: cost, Limit: 3}
+				other := engine.Claim{Rule: &engine.Rule{Name: "other", Tag: "tag", Kind: engine.FixedWindow, Per: second}, Subject: "s", Cost: 1, Limit: 3, Mode: mode}
 				call.Claims = []engine.Claim{other, u.claim}
 				_, err := v.decide(call)
 				want := fmt.Sprintf("state has layout %d; this program knows layout %d: update it", layout, known)
