@@ -29,23 +29,19 @@ func New(t testing.TB, options ...ratelimit.Option) (*ratelimit.Limiter, *Clock)
 
 // Outage is a store in memory, on a [Clock], that fails on demand. Use it to test what a program does while its Redis is away.
 type Outage struct {
-	working
-	clock *Clock
-	cause atomic.Pointer[error]
-
-	adjusting sync.Mutex
-	late      []engine.Call // give back permits of calls that were over while the store failed
+	failing
+	store *failingStore
 }
 
-// working is the store between outages.
-type working = ratelimit.Store
+// failing hides the methods of a store among those of an Outage.
+type failing = ratelimit.Store
 
 // NewOutage returns a store that works until Begin.
 func NewOutage(clock *Clock) *Outage {
-	store := memory.New(clock.Now, memory.MaxKeys, memory.MaxBytes)
-	o := &Outage{working: store, clock: clock}
-	store.Failure = o.failure
-	return o
+	memory := memory.New(clock.Now, memory.MaxKeys, memory.MaxBytes)
+	store := &failingStore{Store: memory, clock: clock}
+	memory.Failure = store.failure
+	return &Outage{store, store}
 }
 
 // Begin makes the store fail with cause from now on. The store keeps its counts. A nil cause means the error "the store is away".
@@ -53,54 +49,60 @@ func (o *Outage) Begin(cause error) {
 	if cause == nil {
 		cause = errors.New("the store is away")
 	}
-	o.cause.Store(&cause)
+	o.store.cause.Store(&cause)
 }
 
 // End makes the store work again. Permits of [ratelimit.Concurrency] that calls could not give back meanwhile are back then.
-func (o *Outage) End() {
-	o.cause.Store(nil)
-	o.adjusting.Lock()
-	defer o.adjusting.Unlock()
-	for i := range o.late {
-		_ = o.working.Adjust(context.Background(), &o.late[i])
-	}
-	o.late = nil
+func (o *Outage) End() { o.store.end() }
+
+// failingStore is a store that fails if it has a cause.
+type failingStore struct {
+	ratelimit.Store
+	clock *Clock
+	cause atomic.Pointer[error]
+
+	adjusting sync.Mutex
+	late      []engine.Call // give back permits of calls that were over while the store failed
 }
 
-func (o *Outage) failure() error {
-	if cause := o.cause.Load(); cause != nil {
+func (s *failingStore) end() {
+	s.cause.Store(nil)
+	s.adjusting.Lock()
+	defer s.adjusting.Unlock()
+	for i := range s.late {
+		_ = s.Store.Adjust(context.Background(), &s.late[i])
+	}
+	s.late = nil
+}
+
+func (s *failingStore) failure() error {
+	if cause := s.cause.Load(); cause != nil {
 		return *cause
 	}
 	return nil
 }
 
-// Time implements ratelimit.Store.
-func (o *Outage) Time() time.Time { return o.clock.Now() }
+func (s *failingStore) Time() time.Time { return s.clock.Now() }
 
-// Since implements ratelimit.Store.
-func (o *Outage) Since(t time.Time) time.Duration { return o.clock.Now().Sub(t) }
+func (s *failingStore) Since(t time.Time) time.Duration { return s.clock.Now().Sub(t) }
 
-// Sleep implements ratelimit.Store.
-func (o *Outage) Sleep(ctx context.Context, d time.Duration, _ bool) { o.clock.Sleep(ctx, d) }
+func (s *failingStore) Sleep(ctx context.Context, d time.Duration, _ bool) { s.clock.Sleep(ctx, d) }
 
-// Ping implements ratelimit.Store.
-func (o *Outage) Ping(context.Context, string, []*engine.Rule) error { return o.failure() }
+func (s *failingStore) Ping(context.Context, string, []*engine.Rule) error { return s.failure() }
 
-// Decide implements ratelimit.Store.
-func (o *Outage) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	if err := o.failure(); err != nil {
+func (s *failingStore) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	if err := s.failure(); err != nil {
 		return engine.Verdict{}, err
 	}
-	return o.working.Decide(ctx, call)
+	return s.Store.Decide(ctx, call)
 }
 
-// Adjust implements ratelimit.Store.
-func (o *Outage) Adjust(ctx context.Context, call *engine.Call) error {
-	o.adjusting.Lock()
-	defer o.adjusting.Unlock()
-	err := o.failure()
+func (s *failingStore) Adjust(ctx context.Context, call *engine.Call) error {
+	s.adjusting.Lock()
+	defer s.adjusting.Unlock()
+	err := s.failure()
 	if err == nil {
-		return o.working.Adjust(ctx, call)
+		return s.Store.Adjust(ctx, call)
 	}
 	late := *call
 	late.Claims = nil
@@ -110,15 +112,14 @@ func (o *Outage) Adjust(ctx context.Context, call *engine.Call) error {
 		}
 	}
 	if len(late.Claims) > 0 {
-		o.late = append(o.late, late)
+		s.late = append(s.late, late)
 	}
 	return err
 }
 
-// Reset implements ratelimit.Store.
-func (o *Outage) Reset(ctx context.Context, call *engine.Call) (int, error) {
-	if err := o.failure(); err != nil {
+func (s *failingStore) Reset(ctx context.Context, call *engine.Call) (int, error) {
+	if err := s.failure(); err != nil {
 		return 0, err
 	}
-	return o.working.Reset(ctx, call)
+	return s.Store.Reset(ctx, call)
 }
