@@ -12,10 +12,10 @@ import (
 func TestBlocksDouble(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{Rule: ratelimit.Rule{
-			Name: "r", Limit: 1, Per: time.Hour, Block: 100 * time.Millisecond, BlockMax: 350 * time.Millisecond,
+			Name: "r", Limit: 1, Per: time.Hour, Block: 400 * time.Millisecond, BlockMax: time.Second,
 		}, Key: "eve"}
 		s.admit(t, q)
-		for _, want := range []time.Duration{100, 200, 350, 350} {
+		for _, want := range []time.Duration{400, 800, 1000} {
 			before := s.peek(t, q)
 			if before.Source == ratelimit.SourceBlock || before.Quotas[0].Remaining != 0 {
 				t.Errorf("before a block of %dms: %+v", want, before)
