@@ -15,9 +15,9 @@
 --   has_second   whether the call has a second argument
 --   keys         how many keys its claims have
 --   enforced     the claims whose rule is in enforce mode, if the call is not plain
---   plain        whether decide_plain can decide the call if all rules admit it: they are in enforce mode and have no blocks, and at most a
---                report is asked for. Most calls are plain
---   tells        whether decide_plain cannot refuse the call, because a refusal has to say more, or because the call may wait
+--   plain        whether decide_plain can admit the call: all its rules are in enforce mode, without blocks and pauses, and the call asks
+--                for a report at most. Most calls are plain
+--   tells        whether decide.any has to decide the call if a rule refuses it: the refusal tells more, or the call may wait
 
 local MAX_KNOWN = 1000
 
@@ -32,7 +32,7 @@ local function add_claim(claims, text, from)
   local is = use(KINDS[kind])
   local c = {
     kind = kind, mode = mode, has = has, number = #claims + 1, limit = limit, cost = cost, a = p, b = q, wait = wait,
-    text = words, is = is, check = is.check, load = is.load, commit = is.commit, 
+    text = words, is = is, check = is.check, load = is.load, commit = is.commit,
     key = false, earliest = false, newest = false, -- with so many fields, Lua need not make the table larger later
   }
   claims.keys = claims.keys + 1

@@ -51,18 +51,21 @@ local HEAD = '\1' -- LAYOUT as a byte
 local DAY = 24 * 3600 * 1000000
 local HORIZON = 3661 * DAY -- a call waits for at most 3660 days, and the clock may be set back by a day
 
--- EVALSHA makes all functions and tables anew in each run. So a file is run when a call first uses its module, and its second part when a
--- call first uses a function of that part, which plain calls do not: see claims.lua. The table of a file with two parts names all functions
--- of the first part at once, and the properties that it lacks, since Lua takes longer for a table that grows.
+-- EVALSHA makes all functions and tables anew in each run, so a run makes only what its calls need. The file of a module runs when a call
+-- first uses the module: see use. The files of some algorithms have two parts. The first has all that a plain call needs: see claims.lua.
+-- The second begins at the line "What follows is made when a call first uses it." The function complete runs it. The table of such a file
+-- is made with all names that plain calls look up, because Lua takes longer for a table that grows.
+--
+-- Names in capitals are constants. lua.go writes their values in their place, and makes the functions use and make_others of the files.
 
 local call, pack, parse -- a library cannot look these up while it loads, so the first run does
 
 local used = {} -- the modules that were used
-local use -- returns the table that the file of a module defines, and runs that file first if it was not used before
+local use -- returns the table that the file of a module defines. It runs that file if no call used the module before
 
 local notes -- the last entries of the reply, if there are any: see decide.lua
 
--- Runs the second part of a module's file, if it was not run before, and returns the module.
+-- Returns a module. It first runs the second part of the module's file, unless there is none or it has run before.
 local function complete(module)
   local make = module.make_others
   if make then

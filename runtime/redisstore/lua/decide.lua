@@ -1,4 +1,4 @@
--- Decides the calls that are not plain: charges all rules of a call or none.
+-- Decides the calls that decide_plain cannot decide: see run.lua. It charges all rules of a call or none.
 
 local decide = {}
 local char, max, min = string.char, math.max, math.min
@@ -32,7 +32,7 @@ local function load(claims, now)
   end
 end
 
--- Makes what only calls need that are not plain.
+-- Makes what plain calls do not need: the second parts of the algorithms' files, and the list of the claims in enforce mode.
 local function complete_all(claims)
   if claims.enforced then return end
   claims.enforced = {}
@@ -151,7 +151,7 @@ local function reply_of(claims, now, at, admitted, taken)
   return pack('<BBddd', 0, admitted and 6 or 7, now, at, taken or 0) .. reply
 end
 
--- Returns the reply to a plain call that is admitted.
+-- Returns the reply to a plain call that was admitted, if there is more to say than the time.
 function decide.report(claims, now)
   complete_all(claims)
   for _, c in ipairs(claims) do c.refused = false end

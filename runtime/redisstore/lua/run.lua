@@ -1,8 +1,8 @@
 -- A run decides one call or several, one after the other, all at the same time of the clock. Its arguments are the calls: see claims.lua.
 -- If there is one call, the reply of the run is the reply to it. If there are several, it is the list of their replies.
 
--- Decides a plain call. All its rules admit it at the time at. A call that tells comes here only if that is now. decide.any would decide
--- the same, but it takes longer.
+-- Decides a plain call, which all its rules admit at the time at. It charges the call if that is now, and refuses it otherwise. A call
+-- whose refusal has to tell more does not come here: see tells in claims.lua. decide.any would decide the same, but it takes longer.
 local function decide_plain(claims, now, at)
   local reply = notes or ''
   if at > now then
