@@ -109,8 +109,11 @@ func (l *Limiter) changeStates(ctx context.Context, what string, call *engine.Ca
 	}
 	first := &call.Claims[0]
 	change := fleet.Change{By: by.By, Reason: by.Reason, What: what, Rule: first.Rule.Name, Key: first.Subject, Keys: len(call.Claims)}
-	if call.Change == engine.Gives {
+	switch call.Change {
+	case engine.Gives:
 		change.Permits = -first.Delta
+	case engine.Repauses:
+		change.For = period.Format(time.Duration(first.Delta) * time.Microsecond)
 	}
 	if err = do(); err == nil {
 		err = l.fleet.Note(ctx, change)

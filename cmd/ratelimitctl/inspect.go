@@ -28,6 +28,7 @@ type inspected struct {
 	Because       []source      `json:"because,omitempty"`          // the settings in force
 	BlockedByRule time.Time     `json:"blockedByRule,omitzero"`     // until when its block= refuses the key
 	PausedByRule  time.Time     `json:"pausedByRule,omitzero"`      // until when a marker of its pause= pauses the key
+	PausedBy      *fleet.Change `json:"pausedBy,omitempty"`         // who did, if that is known
 	Used          int64         `json:"used"`
 	Capacity      *int64        `json:"capacity,omitempty"` // permits that the key can have at once: the limit, or the burst of a bucket; nil if computed
 	Remaining     *int64        `json:"remaining,omitempty"`
@@ -138,6 +139,11 @@ func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratel
 	}
 	if s.PausedByRule, err = t.markedPause(ctx, q, state); err != nil {
 		return s, err
+	}
+	if !s.PausedByRule.IsZero() {
+		if s.PausedBy, err = t.pausedBy(ctx, q.Rule.Name, state, s.PausedByRule); err != nil {
+			return s, err
+		}
 	}
 	s.Because = t.sources(q.Rule.Name, state)
 	if rule.Mode == ratelimit.ModeEnforce {
@@ -271,7 +277,11 @@ func (s *inspected) notes() (all []string) {
 		add("its block= %s %s until %s", refuses, key, local(s.BlockedByRule))
 	}
 	if !s.PausedByRule.IsZero() {
-		add("%s %s paused until %s, by its pause= or by somebody in ratelimitctl changes", key, is, local(s.PausedByRule))
+		by := "by its pause=, as far as ratelimitctl changes tells"
+		if c := s.PausedBy; c != nil {
+			by = fmt.Sprintf("set by %s at %s%s", c.By, local(c.At), because(c.Reason))
+		}
+		add("%s %s paused until %s, %s", key, is, local(s.PausedByRule), by)
 	}
 	if !s.Counted {
 		add("nothing is counted for %s: it was not seen lately", key)

@@ -92,3 +92,14 @@ func (t *tool) markedPause(ctx context.Context, q ratelimit.Request, state strin
 	}
 	return t.marked(ctx, key.PauseOf(state))
 }
+
+// pausedBy returns the change that made the marked pause of a key, or nil if no change did that the store has.
+func (t *tool) pausedBy(ctx context.Context, rule, state string, until time.Time) (*fleet.Change, error) {
+	changes, err := t.fleet.Changes(ctx)
+	parts, _ := key.Split(state)
+	c := fleet.PauseOf(changes, settingName(rule), parts.Subject, until)
+	if c != nil {
+		c.Key = key.Shown(c.Key)
+	}
+	return c, err
+}
