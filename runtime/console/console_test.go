@@ -224,6 +224,19 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// Under an override of per, the screen Rules shows the window in force, and the rates that processes report of it.
+func TestRulesInAnotherWindow(t *testing.T) {
+	t.Parallel()
+	client := startRedis(t)
+	l, h := open(t, redisstore.New(client))
+	if err := l.Overrides().Set(t.Context(), "sms", ratelimit.Override{Per: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	say(t, client, fleet.Report{Rules: []fleet.RuleCounts{{Name: "sms", Tag: "1m", Counts: fleet.Counts{Calls: 40, Refused: 10}}}})
+	requireText(t, h, "/rules", nil, "sms {phone} per minute declared per hour 10 10 enforce 40 25.0 %")
+	requireText(t, h, "/rule?name=sms", nil, "per minute declared per hour {phone} 10 10 enforce")
+}
+
 // Undo brings back what was in force before each change that can be undone.
 func TestUndo(t *testing.T) {
 	_, h := open(t, memstore.New(), console.WithWrites(kim))

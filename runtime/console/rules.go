@@ -79,7 +79,7 @@ func (c *console) rows(lately *recent, wanted func(*ratelimit.UsedRule) bool) (r
 		}
 		row := ruleRow{UsedRule: *rule, Disagrees: len(rule.Limits) > 1}
 		row.InForce, _ = c.view.RuleFor(ratelimit.Request{Rule: row.Rule})
-		row.Rates = lately.Of(traffic.Named{Rule: row.Name, Window: row.Window()})
+		row.Rates = lately.Of(traffic.Named{Rule: row.Name, Window: row.InForce.Window()})
 		if in != nil {
 			if of := in.Of(row.Name); of != nil {
 				row.Setting, row.ByKey = of.All, of.Len()
