@@ -34,7 +34,7 @@ func (c *methods) ofGuard() {
 // warnOfUnnamed warns if the func of a guard's method cannot get pointers to the results, because these have no names.
 func (c *methods) warnOfUnnamed(m *model.Method) {
 	looksBack := slices.ContainsFunc(m.Rules, func(r *model.Rule) bool {
-		return !r.Rule.Settle.IsZero() || !r.Rule.Pause.IsZero() || r.Declared.Refund == ratelimit.RefundError || r.Declared.Releases()
+		return !r.Rule.Settle.IsZero() || !r.Rule.Pause.IsZero() || r.Declared.Refund == ratelimit.RefundError && m.Error >= 0 || r.Declared.Releases()
 	})
 	if c.of.Kind != model.Guard || !looksBack {
 		return

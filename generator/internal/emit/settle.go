@@ -7,9 +7,10 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// refunds reports whether a rule of m gives its permits back when the call fails.
+// refunds reports whether a rule of m gives its permits back when the call fails. A guard learns of failures by an error result alone. Its
+// methods have no fallbacks, which methods of wrappers without an error result have.
 func refunds(m *model.Method) bool {
-	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Declared.Refund == ratelimit.RefundError })
+	return (m.Error >= 0 || m.Fallback != nil) && slices.ContainsFunc(m.Rules, func(r *model.Rule) bool { return r.Declared.Refund == ratelimit.RefundError })
 }
 
 // releases reports whether a rule of m releases its permits when the call ends.
