@@ -29,12 +29,19 @@ func (t *tool) printChanges(ctx context.Context, args []string) error {
 	for i := range all {
 		c := &all[i]
 		c.Key = key.Shown(c.Key)
-		lines = append(lines, []string{local(c.At), c.By, c.What, c.Rule, keysInWords(c), changeInWords(c), c.Reason})
+		lines = append(lines, []string{local(c.At), c.By, c.What, rulesInWords(c), keysInWords(c), changeInWords(c), c.Reason})
 	}
 	if len(all) == 0 {
 		lines = [][]string{{"nothing was changed"}}
 	}
 	return t.print(append([]fleet.Change{}, all...), lines...)
+}
+
+func rulesInWords(c *fleet.Change) string {
+	if c.Rules > 1 {
+		return period.Count(int64(c.Rules), "rule")
+	}
+	return c.Rule
 }
 
 func keysInWords(c *fleet.Change) string {

@@ -56,7 +56,7 @@ func TestExportAndImport(t *testing.T) {
 	if again, _ := ctl(t, to.Addr, "settings", "export"); again != all {
 		t.Errorf("a second import changes\n%s\nto\n%s", all, again)
 	}
-	require(t, to.Addr, done, "6 keys", "changes")
+	require(t, to.Addr, done, "  3 rules  6 keys  ", "changes")
 }
 
 func TestBadImports(t *testing.T) {

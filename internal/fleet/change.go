@@ -27,8 +27,9 @@ type Change struct {
 	What   string    `json:"what"` // such as set, clear, block
 	Rule   string    `json:"rule,omitempty"`
 	Key    string    `json:"key,omitempty"`
-	Keys   int       `json:"keys,omitempty"` // how many settings changed, if that is more than one
-	Kind   Kind      `json:"kind,omitempty"` // of the setting, if one changed
+	Keys   int       `json:"keys,omitempty"`  // how many settings changed, if that is more than one
+	Rules  int       `json:"rules,omitempty"` // of how many rules, if that is more than one; Rule is the first
+	Kind   Kind      `json:"kind,omitempty"`  // of the setting, if one changed
 	Before *Setting  `json:"before,omitempty"`
 	After  *Setting  `json:"after,omitempty"`
 
@@ -278,7 +279,7 @@ func (e *Edit) note(before map[string]*Setting, after []*Setting, now time.Time)
 	}
 	switch {
 	case len(after) > 1:
-		c.Keys = len(after)
+		c.Keys, c.Rules = len(after), countRules(after)
 	case len(after) == 1:
 		c.Kind = after[0].Kind
 		if c.Before = before[after[0].Name()]; c.Before != nil && !c.Before.holds(now) {
@@ -289,6 +290,18 @@ func (e *Edit) note(before map[string]*Setting, after []*Setting, now time.Time)
 		}
 	}
 	return c
+}
+
+// countRules returns of how many rules settings are, or 0 if that is one.
+func countRules(all []*Setting) int {
+	names := map[string]bool{}
+	for _, s := range all {
+		names[s.Rule] = true
+	}
+	if len(names) == 1 {
+		return 0
+	}
+	return len(names)
 }
 
 // text returns the change as the store has it. If it is too long, it lacks what was before.

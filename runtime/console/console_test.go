@@ -237,6 +237,17 @@ func TestRulesInAnotherWindow(t *testing.T) {
 	requireText(t, h, "/rule?name=sms", nil, "per minute declared per hour {phone} 10 10 enforce")
 }
 
+// The list of changes says of how many rules a change is.
+func TestChangeOfSeveralRules(t *testing.T) {
+	t.Parallel()
+	l, h := open(t, memstore.New())
+	ctx := ratelimit.WithActor(t.Context(), "kim", "abuse")
+	if err := l.Block(ctx, time.Hour, ratelimit.Request{Rule: sms, Key: "ann"}, ratelimit.Request{Rule: ratelimit.Rule{Name: "all", Limit: 5, Per: time.Minute}}); err != nil {
+		t.Fatal(err)
+	}
+	requireText(t, h, "/changes", nil, "kim block 2 rules 2 settings")
+}
+
 // Undo brings back what was in force before each change that can be undone.
 func TestUndo(t *testing.T) {
 	_, h := open(t, memstore.New(), console.WithWrites(kim))
