@@ -15,13 +15,13 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// call is one decision: what it asks, the verdict, and what observers are told. Calls are pooled, so that a decision in this process
-// allocates nothing.
+// call is one decision: what it asks, the verdict, and what observers are told. Fields with capitals are those of engine.Call. Calls are
+// pooled, so that a decision in this process allocates nothing.
 type call struct {
 	callState
 	engine.Call          // what it asks the stores: a claim of each rule that they decide
 	rulings     []ruling // one for each rule that applies
-	owners      []int    // for each rule of the method, or each request: the index in rulings of the ruling that covers it, or -1
+	owners      []int    // for each rule of the method, or each request: the index of its ruling in rulings; -1 if its cost is 0
 	event       Event    // what observers are told
 }
 
@@ -64,7 +64,8 @@ func (l *Limiter) newCall(method string) *call {
 	return c
 }
 
-// free returns c to the pool. If a function of the program has panicked, the call does not run, and its permits are released.
+// free returns c to the pool. mustRelease is still set if an observer or a trigger has panicked. Then the program's call does not run, and
+// its permits are released.
 func (c *call) free() {
 	if c.mustRelease {
 		c.mustRelease = false
@@ -148,8 +149,8 @@ func (c *call) count(s *fleet.Statistics) {
 		if c.isByPolicy() {
 			n.Failed = 1
 		}
-		switch refused := !r.hasClaim() || !c.refusedHere() && c.claim(r).Refused; {
-		case c.err != nil || !refused:
+		switch {
+		case c.err != nil || !c.refuses(r):
 		case r.rule.Mode == ModeEnforce:
 			n.Refused = 1
 			if r.blockLeft > 0 || r.hasClaim() && c.claim(r).Blocked {
@@ -160,6 +161,14 @@ func (c *call) count(s *fleet.Statistics) {
 		}
 		s.Count(numbers.Hash(), numbers.Name, numbers.Tag, r.subject, n)
 	}
+}
+
+// refuses reports whether a rule, or a block of its subject, refuses the call, also in shadow mode.
+func (c *call) refuses(r *ruling) bool {
+	if !r.hasClaim() {
+		return true
+	}
+	return !c.refusedHere() && c.claim(r).Refused
 }
 
 // fire calls the limiter's trigger for each rule that has reached its limit.
@@ -219,8 +228,9 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	return err
 }
 
-// enter joins r, the last ruling, with that of an equal rule, or decides whether a store has to be asked. If so it sets r.claimIndex. claim
-// is the last claim. The caller drops a ruling that was joined, and a claim that no store decides.
+// enter decides whether a store has to be asked for r, the last ruling, whose claim is the last one. If so it sets r.claimIndex. If an
+// earlier ruling has the same count, and the sum of both costs fits, that one gets the sum, and r has joined it. The caller drops a ruling
+// that has joined another, and a claim that no store decides.
 func (c *call) enter(r *ruling, claim *engine.Claim) (joined bool, err error) {
 	owner := c.same(r)
 	c.owners[c.next] = owner
@@ -249,7 +259,7 @@ func (c *call) enter(r *ruling, claim *engine.Claim) (joined bool, err error) {
 	if same == r || !r.hasClaim() {
 		return false, nil
 	}
-	same.cost, same.neverFits = r.cost, r.neverFits
+	same.cost, same.neverFits = r.cost, r.neverFits // r was checked with the sum
 	whole := c.claim(same)
 	whole.Cost, whole.Wait = claim.Cost, claim.Wait
 	return true, nil
@@ -267,7 +277,8 @@ func (c *call) same(r *ruling) int {
 	return last
 }
 
-// join adds the cost of same, the ruling of an equal rule, to r and its claim. It reports whether there is nothing more to ask.
+// join gives r and its claim the sum of the costs of r and of same, an earlier ruling of the same count. done means that no store has to be
+// asked for the sum.
 func (c *call) join(same, r *ruling, claim *engine.Claim) (done bool, err error) {
 	if same.limit != r.limit || same.rule != r.rule && same.rule.Rule != r.rule.Rule {
 		return false, r.rule.wrong("name", "found two different rules of one name, window and key in one call; give them different names")

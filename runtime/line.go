@@ -55,8 +55,8 @@ func (l *Limiter) lineOfRelease(rule *engine.Rule, subject string) (*fleet.Lines
 	return lines, fleet.Count{Name: rule.Name, Tag: rule.Tag, Subject: subject}
 }
 
-// lineOfPause returns the line in which a pause holds the call. That is its own, unless only other rules are paused: calls that have its first
-// rule in common with it, but not the paused one, go on.
+// lineOfPause returns the line in which a pause holds the call. It is the call's own line if the rule of that line is paused. Otherwise it
+// is the line of the first paused rule, so that other calls of the own line go on.
 func (c *call) lineOfPause() (line fleet.Count) {
 	own := c.line()
 	for i := range c.rulings {
@@ -68,7 +68,7 @@ func (c *call) lineOfPause() (line fleet.Count) {
 	return cmp.Or(line, own)
 }
 
-// lineOfOthers returns the line of a rule of the call in which a pause holds others, if there is one.
+// lineOfOthers returns a line in which a pause holds other calls, if a rule of this call has one.
 func (c *call) lineOfOthers() (line fleet.Count, found bool) {
 	for i := range c.rulings {
 		r := &c.rulings[i]
@@ -94,14 +94,14 @@ func (c *call) hold(at time.Time) {
 		return
 	}
 	old := c.waiter
-	c.waiter = lines.EnterHolding(count, c.counts()) // before it leaves: so the next call of the old line finds this one before it
+	c.waiter = lines.EnterHolding(count, c.counts()) // before it leaves the old line, so that the next call there finds it ahead
 	old.Leave()
 	if c.busy != nil && lines.IsFree(count, c.waiter) { // permits may have been released before the call entered
 		c.asksAt = c.limiter.store.Time().Add(shortestSleep)
 	}
 }
 
-// lineUp puts the call into its line, where it sleeps until its place, or until it asks again.
+// lineUp puts the call into its line, with the time of its place. The call sleeps until then.
 func (c *call) lineUp() {
 	lines, count := &c.limiter.placeLines, c.line()
 	if c.waiter.IsIn(lines, count) {
@@ -139,7 +139,7 @@ func (c *call) awaitTurn(ctx context.Context) error {
 			return err
 		}
 		if c.limiter.store.Time().Before(until) {
-			c.asksAt = time.Time{} // it was woken: the pause may be over, permits released, or the calls before this one gone
+			c.asksAt = time.Time{} // it was woken, so it asks as soon as it is the first: a pause may be over, or permits released
 		}
 	}
 	c.refillClaims()
@@ -176,8 +176,7 @@ func (c *call) isPausable() bool {
 	return slices.ContainsFunc(c.rulings, func(r ruling) bool { return r.rule.Pausable })
 }
 
-// awaitedRule returns the first rule for whose permits other calls of this process wait, and came before this one. It returns nil if there
-// is none.
+// awaitedRule returns the first rule for whose permits earlier calls of this process wait, or nil.
 func (c *call) awaitedRule() *ruling {
 	return c.firstThatReleases(func(r *ruling) bool {
 		lines, count := c.limiter.lineOfRelease(r.rule.numbers, r.subject)
@@ -185,18 +184,19 @@ func (c *call) awaitedRule() *ruling {
 	})
 }
 
-// firstThatReleases returns the first rule in enforce mode whose permits are released when calls end and for which is is true, or nil.
-func (c *call) firstThatReleases(is func(*ruling) bool) *ruling {
+// firstThatReleases returns the first rule in enforce mode whose permits are released when calls end and that fits, or nil.
+func (c *call) firstThatReleases(fits func(*ruling) bool) *ruling {
 	for i := range c.rulings {
-		if r := &c.rulings[i]; r.hasClaim() && r.rule.row.Releases && r.rule.Mode == ModeEnforce && is(r) {
+		if r := &c.rulings[i]; r.hasClaim() && r.rule.row.Releases && r.rule.Mode == ModeEnforce && fits(r) {
 			return r
 		}
 	}
 	return nil
 }
 
-// busyRule returns the rule for whose permits a call that is not admitted has to wait, or nil. awaited is the awaitedRule. If all rules let
-// the call wait, it may wait after the others as long as the awaited rule lets it. Otherwise that rule refuses the call.
+// busyRule returns the rule whose permits a call has to wait for, or nil if it is admitted or need not wait. awaited is the awaitedRule. If
+// there is one, and all rules let the call wait, it waits for those permits after the others, for at most the Wait of the awaited rule.
+// After that time the awaited rule refuses the call.
 func (c *call) busyRule(awaited *ruling) *ruling {
 	switch {
 	case c.verdict.Admitted:

@@ -64,7 +64,7 @@ func (f *Fleet) exchange(ctx context.Context) error {
 		Command{"HLEN", f.keys.sets}, Command{"HLEN", f.keys.rules})
 	epoch, version, declared := f.changed.epoch, f.changed.version, s.declared
 	if err == nil {
-		newEpoch, newest := looked(replies[0])
+		newEpoch, newest := epochAndVersion(replies[0])
 		err = f.followLater(ctx, newEpoch, newest)
 	}
 	if f.noteRead(err) != nil {

@@ -227,7 +227,7 @@ func (f *Fleet) commit(w *writing) {
 	for _, s := range w.settings {
 		delete(k.malformed, s.Name())
 	}
-	k.epoch, k.version, k.settings, k.imported = w.epoch, w.version, w.after, max(k.imported, imported(w.epoch))
+	k.epoch, k.version, k.settings, k.imported = w.epoch, w.version, w.after, max(k.imported, importTime(w.epoch))
 	clear(k.over)
 	if f.server == nil && w.note != nil {
 		f.noteHere(w.note)

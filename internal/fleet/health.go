@@ -30,7 +30,7 @@ func (f *Fleet) Health(ctx context.Context) (h Health, err error) {
 		return h, err
 	}
 	h.RoundTrip = time.Since(began)
-	h.Epoch, h.Version = looked(replies[0])
+	h.Epoch, h.Version = epochAndVersion(replies[0])
 	if replies, err := f.server.Do(ctx, Command{"INFO", "memory"}); err == nil {
 		text, _ := replies[0].(string)
 		info := redisinfo.Fields(text)

@@ -31,9 +31,9 @@ type Status struct {
 	Lost      int     // settings in force that the store has lost
 }
 
-// imported returns when the import was made that began an epoch, or 0. What a process knows of earlier epochs does not hold after an import. The
-// epoch of an import is its time, in milliseconds, a dot, and a random word.
-func imported(epoch string) int64 {
+// importTime returns the time of the import that began an epoch. It is 0 if no import began it. After an import, nothing holds that a
+// process knows of earlier epochs. The epoch of an import is its time, in milliseconds, a dot, and a random word.
+func importTime(epoch string) int64 {
 	text, _, _ := strings.Cut(epoch, ".")
 	at, _ := strconv.ParseInt(text, 10, 64)
 	return at
@@ -54,8 +54,8 @@ func (k *known) lose(isLost func(*Setting) bool, now time.Time) (held int) {
 	return held
 }
 
-// looked returns the epoch and the version in a reply.
-func looked(reply any) (epoch string, version int64) {
+// epochAndVersion returns what a reply says.
+func epochAndVersion(reply any) (epoch string, version int64) {
 	found := append(texts(reply), "", "")
 	version, _ = strconv.ParseInt(found[1], 10, 64) // 0 if it is missing
 	return found[0], version
@@ -74,7 +74,7 @@ func (f *Fleet) follow(ctx context.Context, do Do, epoch string, version int64) 
 	if epoch != k.epoch || version < k.version { // the store has other data
 		clear(k.over)
 	}
-	replaced, lost := imported(epoch) > k.imported, 0
+	replaced, lost := importTime(epoch) > k.imported, 0
 	switch {
 	case epoch != k.epoch && !replaced:
 		lost = k.lose(func(*Setting) bool { return true }, f.Now())
@@ -91,7 +91,7 @@ func (f *Fleet) follow(ctx context.Context, do Do, epoch string, version int64) 
 	} else {
 		err = k.readAll(ctx, f, do, epoch, version, replaced)
 	}
-	k.excess = k.excess || err != nil && exceeded
+	k.excess = k.excess || err != nil && exceeded // after an error nobody knows whether that is over
 	if k.excess && !exceeded {
 		f.warn("cannot follow all settings", "err", f.excess().Error())
 	}
@@ -119,8 +119,8 @@ func (k *known) readAll(ctx context.Context, f *Fleet, do Do, epoch string, vers
 	k.excess = false
 	err := f.read(ctx, do, 0, k.take(f, settings))
 	if err == nil {
-		maps.DeleteFunc(k.malformed, func(name string, err error) bool { return err == before[name] }) // the store has them no more
-		k.epoch, k.version, k.settings, k.imported = epoch, version, settings, max(k.imported, imported(epoch))
+		maps.DeleteFunc(k.malformed, func(name string, err error) bool { return err == before[name] }) // take makes new errors
+		k.epoch, k.version, k.settings, k.imported = epoch, version, settings, max(k.imported, importTime(epoch))
 	}
 	return err
 }
@@ -158,7 +158,7 @@ func (k *known) refuse(f *Fleet, name string, err error) {
 	}
 }
 
-// maxRead bounds how many settings are read: those that hold, and as many that are over.
+// maxRead bounds how many settings are read: those that hold, as many that have ended, and those that were cleared within maxGap versions.
 const maxRead = 2*MaxSettings + maxGap
 
 // excess is what is wrong with a store that has too many settings.
@@ -233,7 +233,7 @@ func (f *Fleet) refresh(ctx context.Context, do Do) error {
 	}
 	replies, err := do(ctx, Command{"MGET", f.keys.epoch, f.keys.version})
 	if err == nil {
-		epoch, version := looked(replies[0])
+		epoch, version := epochAndVersion(replies[0])
 		err = f.follow(ctx, do, epoch, version)
 	}
 	return f.noteRead(err)
@@ -283,7 +283,7 @@ func (f *Fleet) publish() {
 	f.status.Store(&Status{k.err, malformed, lost})
 }
 
-// Drop puts settings out of force that have ended. If settings are being read, that happens afterwards.
+// Drop puts settings out of force that have ended. While settings are being read or written it does nothing, and the next call tries again.
 func (f *Fleet) Drop() {
 	select {
 	case f.turn <- struct{}{}:

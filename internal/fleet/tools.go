@@ -27,7 +27,7 @@ func (f *Fleet) Exists(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		epoch, version := looked(replies[2])
+		epoch, version := epochAndVersion(replies[2])
 		return replies[0] != int64(0) || replies[1] != int64(0) || epoch != "" || version != 0 || len(texts(replies[3])) > 0, nil
 	})
 }

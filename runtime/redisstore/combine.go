@@ -44,9 +44,9 @@ type batch struct {
 	answered bool
 }
 
-// do sends a request to its server and waits for the reply. If ctx or the request's time ends meanwhile, do returns at once, and the charge of
-// the request is given back later. A caller who sends its own request stays until the reply or the end of the request's time. A caller whose
-// deadline is sooner leaves the sending to a goroutine.
+// do sends a request to its server and waits for the reply. A caller may send its request itself: then do returns when the reply has come,
+// or when the request's time ends. A caller whose deadline is sooner leaves the sending to a goroutine: then do also returns when ctx ends.
+// The charge of a request whose caller has gone is given back later.
 func (n *node) do(ctx context.Context, r *request) error {
 	now, until := time.Now(), r.until
 	if until.IsZero() {
@@ -80,7 +80,7 @@ func (n *node) place(ctx context.Context, r *request, now time.Time, canStay boo
 		r.call.Back = nil
 	}
 	most := maxSending
-	if r.call.Asked {
+	if r.call.Asked { // another caller has just asked the same, and its reply may answer this one
 		most = 1
 	}
 	free := n.sending < most && len(n.waiting) == 0
@@ -186,16 +186,16 @@ func (n *node) finish(ctx context.Context, b *batch, r *request) error {
 	if b.answered && (r.adjust || r.err != nil || ctx.Err() == nil) {
 		return r.err
 	}
-	own := r.call
-	r.call = clone(own) // the caller may reuse its call
+	callers := r.call
+	r.call = clone(callers) // the batch goes on with a copy: the caller may reuse its call
 	if r.adjust {
 		return context.Cause(ctx)
 	}
 	if r.left = !b.answered; !r.left {
 		n.undo(r)
 	}
-	for i := range own.Claims {
-		own.Claims[i].Clear() // it has nothing to give back
+	for i := range callers.Claims {
+		callers.Claims[i].Clear() // so that the caller does not give back what the batch gives back
 	}
 	return context.Cause(ctx)
 }

@@ -48,7 +48,8 @@ func (w *writer) Variable(i int) string {
 // Local implements expr.Names.
 func (w *writer) Local(hint string) string { return w.Take(hint) }
 
-// Identity implements expr.Names. An identity of the call's own context that is needed, or used more than once, is read before all else:
+// Identity implements expr.Names. An identity of the call's own context is read before all else if the call needs it, or if the method uses
+// it more than once. variable is "" if the caller writes the call itself. For example:
 //
 //	clientIP, err := senderSendRules.ClientIP(ctx)
 func (w *writer) Identity(function, argument string) (variable string, given bool) {
@@ -109,7 +110,7 @@ func (f *function) body() []jen.Code {
 	return statements(slices.Concat(before, w.first, w.stmts)...)
 }
 
-// statements returns statements for jennifer, which it takes for identifiers.
+// statements returns statements for jennifer. Each is passed as an identifier, because jennifer prints these as they are.
 func statements(texts ...string) []jen.Code {
 	codes := make([]jen.Code, len(texts))
 	for i, s := range texts {
@@ -147,8 +148,8 @@ func (w *writer) asked(fn string, arguments func() []string) string {
 	return headed(fn, strings.Join([]string{w.context(), w.limiter, w.rulesOf[w.method]}, ", "), args...)
 }
 
-// errorName returns the name of the variable for the refusal. It may hide other variables, but neither a parameter, which a message
-// may contain, nor what the type, the package or an import calls err.
+// errorName returns the name of the variable for the refusal: err, unless a parameter, an import, the type or the package has that name. A
+// message may contain a parameter.
 func (f *function) errorName() string {
 	if f.block.Inside(append(f.imports.Names(), f.params...)...).Has("err") {
 		return f.Take("err")
@@ -206,8 +207,8 @@ func (w *writer) checkContext() []string {
 	return []string{"if " + isNil + " {\n" + w.keyFailure(w.background(), err) + "\n}"}
 }
 
-// rulesFor returns the Go expression for the rules of the method, for errors about r. The rule that has an expression in its key or member is
-// found without its name. For example:
+// rulesFor returns the Go expression for the rules of the method, for errors about r. A rule without a name of its own is that of the
+// method. For example:
 //
 //	senderSendRules.Named("login")
 func (w *writer) rulesFor(r *model.Rule) string {

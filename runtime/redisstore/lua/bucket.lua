@@ -1,15 +1,15 @@
 -- Buckets: the generic cell rate algorithm. The state is a string: the byte 2, and then s, x, y, z.
 --
 --   x, y, z  the bucket is full again at x + y/z, which is called the theoretical arrival time; z is the limit at the last ask
---   s        the time of the last charge, or of the first ask at z if that is later; a call that waits is charged at its place. In a
---            warm-up, the idle time that is still stored at x
+--   s        the time of the last charge, or of the first call at the limit z if that is later. A call that waits is charged at its
+--            place. In a warm-up, s is the idle time that is still stored at x
 --
 -- After some changes of the limit four more numbers follow: cut, old_full, 0, 0.
 --
 --   old_full  after a raise of the limit, when the bucket would have been full without it
---   cut       if the limit is lowered before that, or changes while calls wait, from when on the present limit holds. No call is admitted
---             before. The bucket may have gained what was charged before cut faster than at the limit of the charge and the present one,
---             so nothing of that comes back
+--   cut       the time from which the present limit holds, and before which no call is admitted. It is set if the limit is lowered
+--             before old_full, or changes while calls wait. Permits charged before cut do not come back, because the bucket may have
+--             gained them at a faster rate
 --
 -- The key expires MEMORY after a step of time, the first that ends after x. So under load most calls need not set it again. In layout 1, s
 -- was when the key expires.
@@ -36,7 +36,7 @@ local function gain(c, x, y, n)
 end
 
 -- Computes what is the same for all subjects. step is the length of a step. each and each_parts are the time in which the bucket gains one
--- permit. The claim fits before the bucket is full: lead and lead_parts are how long before, as a negative time.
+-- permit. lead and lead_parts are when the claim fits, counted from the time at which the bucket is full, so they are 0 or less.
 function bucket.prepare(c)
   c.prepaid = c.kind == PREPAID or c.kind == WARMUP
   c.burst, c.step = c.kind == WARMUP and 0 or c.b, math.floor(c.a / 8) + 1
@@ -61,7 +61,7 @@ function bucket.check(c, now)
   c.s, c.x, c.y, c.cut, c.old_full, c.ends = s, x, y, cut, old_full, ends
   if x < now then x, y = now, 0 end
   x, y = x + c.lead, y + c.lead_parts
-  if y > 0 then x = x + (y > c.limit and 2 or 1) end
+  if y > 0 then x = x + (y > c.limit and 2 or 1) end -- rounds up; y is below 2 * limit
   if x < cut then x = cut end
   return x > now and x or now, changed and CHANGED
 end
@@ -98,7 +98,7 @@ local NAMES = { 's', 'x', 'y', 'z', time = 'x', layout = NEWEST }
 
 bucket.newest, bucket.gain, bucket.add, bucket.write = NEWEST, gain, add, write
 
--- Returns minus the number of permits that may be missing from the bucket for n permits to pass.
+-- Returns how full the bucket must be for n permits to pass, in permits, counted back from full, so it is 0 or less.
 local function needed(c, n) return c.prepaid and -c.burst or n - c.burst end
 
 -- Rounds a time up to whole microseconds.
@@ -123,9 +123,9 @@ local function mul_div(m, n, divisor) return up(divide(m, n, divisor)) end
 
 bucket.mul_div = mul_div
 
--- Converts a state to the claim's limit, as its first ask at that limit finds it. Since s it gained at the lower of the two rates, but while
--- calls wait for their places it gains at the old rate. The number of permits that are missing then stays as it is. A debt of a prepaid
--- bucket or a warm-up keeps its time. Returns whether to write the state.
+-- Converts a state to the claim's limit, for the first call at that limit. The bucket counts as having gained at the lower of the two rates
+-- since s. While calls wait for their places, it counts at the old rate. The number of permits that are missing then stays as it is. A debt
+-- of a prepaid bucket or a warm-up keeps its time. Returns whether to write the state.
 local function adapt(c, now, b)
   local from, x, y, before = b.s, up(b.x, b.y), 0, up(b.x, b.y)
   if c.limit > b.z or x + MEMORY <= now then from = max(from, now) end
@@ -254,10 +254,10 @@ function bucket.without(c, i, n)
   return { at = x, parts = y, permits = i.permits - n, limit = i.limit }
 end
 
--- Gives permits back, and reports whether it gave any. Between the charge and the last one the bucket may have been full without these
--- permits. Then it did not gain what it gained with the charge, so that does not come back: at most what it gains in that time. If the
--- limit has changed, the faster rate counts; a debt kept its time then, so it does not come back at all. Nor does it while calls wait: a
--- call that came before their places could go into any debt. After the last place nothing was charged, so it comes back as a whole.
+-- Gives permits back, and reports whether it gave any. A full bucket gains nothing. Without the charge, the bucket may have been full from
+-- the charge until s. So what the bucket gains in that time does not come back. If the limit has changed, the faster rate counts. A debt
+-- kept its time when the limit changed, so nothing of a debt comes back then, and nothing while calls wait: a call that came before their
+-- places could go into any debt. After the last place nothing was charged, so the charge of that place comes back as a whole.
 function bucket.subtract(c, n, now, at)
   local is_last = at > now and c.free_key
   if c.x < now or c.prepaid and (c.faster or c.s > now and not is_last) or at < c.cut and not is_last then return false end

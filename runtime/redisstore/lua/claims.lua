@@ -2,9 +2,11 @@
 -- has, limit, cost, a, b, wait and text; and if its rule has blocks, block and block_most. See common.lua. Each claim has the key of its state,
 -- then the key of its free places if it needs them, then the key of its block if its rule has blocks, then that of its pause likewise.
 --
--- Some calls have a second argument, with what is different in other calls: the most permits that the call takes, if it takes as many as every
--- rule admits; these, and the length of the lease, if the call takes permits ahead; or the texts of the claims that have a text of their own,
--- which are empty in the first argument, each followed by a zero byte.
+-- Some calls have a second argument, with what differs between calls of the same rules:
+--
+--   up_to        the most permits that the call takes
+--   leases       the same, and the length of the lease
+--   has_texts    the texts of its claims, each followed by a zero byte; they are empty in the first argument
 --
 -- In these files a call is the list of its claims, with these properties:
 --
@@ -17,7 +19,8 @@
 --   enforced     the claims whose rule is in enforce mode, if the call is not plain
 --   plain        whether decide_plain can admit the call: all its rules are in enforce mode, without blocks and pauses, and the call asks
 --                for a report at most. Most calls are plain
---   tells        whether decide.any has to decide the call if a rule refuses it: the refusal tells more, or the call may wait
+--   tells        whether decide.any has to decide the call if a rule refuses it: the refusal tells more than the earliest time, or the call
+--                may wait
 
 local MAX_KNOWN = 1000
 

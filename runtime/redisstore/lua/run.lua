@@ -34,7 +34,7 @@ local function decide(claims, keys, k, now, second)
     c.key, k = keys[k], k + 1
     if c.has > 0 then k = use('decide').set_keys(c, keys, k) end
     local earliest, found = c.check(c, now)
-    if found == OTHER_WINDOW and c.cost > 0 then return -now end
+    if found == OTHER_WINDOW and c.cost > 0 then return -now end -- the caller sends the call again: see decide.lua
     c.changed, changed = found, changed or found
     c.earliest = earliest
     if earliest > at then at = earliest end
