@@ -84,7 +84,7 @@ var claims = []struct {
 		return c.number(table, row, "ns a call") < 1000 && c.number(table, row, "calls a second")*c.number(table, row, "scripts a call") < 20
 	}},
 	{"docs/redis.md", "A sliding window takes about 10 bytes for each permit in it and 200 bytes for the key.", tenBytes},
-	{"docs/algorithms.md", "about 10 bytes a permit on Redis.", tenBytes},
+	{"docs/algorithms.md", "about 10 bytes a permit on Redis, and", tenBytes},
 	{"docs/redis.md", "The other algorithms take less than 200 bytes for a key,", func(c *cells) bool {
 		return all([]string{"token-bucket", "leaky-bucket", "fixed-window", "calendar"}, func(r string) bool {
 			return c.number(memoryTable, "ours: "+r, onlyKey) < 200
