@@ -16,88 +16,183 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-// maxBlock is the longest block, as in ratelimit.Limiter.Block.
+// maxBlock is the longest block and the longest pause, as in ratelimit.Limiter.Block.
 const maxBlock = 30 * 24 * time.Hour
 
 // block refuses keys under the rules of a name. The name of a further unnamed rule, such as pkg.Type.Method#2, blocks them under all unnamed rules
 // of the method.
 func (t *tool) block(ctx context.Context, args []string) error {
-	if t.forTime == 0 || t.forTime > maxBlock {
-		return misused(fmt.Sprintf("block: -for: expected how long, up to %s, as in -for 1h", words(maxBlock)))
-	}
-	settings, requests, err := t.keySettings(ctx, fleet.Block, args)
-	if err != nil {
+	if err := t.checkFor("block", "1h"); err != nil {
 		return err
 	}
-	return t.change(ctx, edit{"block", settings, func(_, s *fleet.Setting) error {
-		s.Until = t.fleet.Now().Add(t.forTime)
-		return nil
-	}}, func([]edited) (lines [][]string, err error) {
-		for _, q := range requests {
-			now, err := t.limiter.RuleFor(q) // the mode of some keys may be overridden
-			if err != nil || now.Mode == ratelimit.ModeEnforce {
-				return nil, err
-			}
-			lines = [][]string{harmlessNote(q.Rule.Name, now.Mode.String())}
-		}
-		return lines, nil
+	return t.hold(ctx, fleet.Block, args, t.harmlessBlocks, func(ctx context.Context, all [][]ratelimit.Request) error {
+		return t.limiter.Block(ctx, t.forTime, firstOfEach(all)...)
 	})
 }
 
 // unblock ends blocks. It also says which of them a rule with block= goes on refusing.
 func (t *tool) unblock(ctx context.Context, args []string) error {
-	settings, requests, err := t.keySettings(ctx, fleet.Block, args)
-	if err != nil {
-		return err
-	}
-	return t.change(ctx, edit{"unblock", settings, clearIt}, func([]edited) (lines [][]string, err error) {
-		for _, q := range requests {
-			until, err := t.ownBlock(ctx, q)
-			if err != nil {
-				return nil, err
-			}
-			if !until.IsZero() {
-				lines = append(lines, []string{fmt.Sprintf("the block= of rule %s still refuses %s until %s; reset ends that", q.Rule.Name, cmp.Or(q.Key, "everybody"), local(until))})
-			}
-		}
-		return lines, nil
+	return t.hold(ctx, fleet.Block, args, t.blocksThatGoOn, func(ctx context.Context, all [][]ratelimit.Request) error {
+		return t.limiter.Unblock(ctx, firstOfEach(all)...)
 	})
 }
 
-// keySettings returns a block or a pause for each key, without its end, and the requests that they are for.
-func (t *tool) keySettings(ctx context.Context, kind fleet.Kind, args []string) ([]*fleet.Setting, []ratelimit.Request, error) {
+// pause holds keys under the rules of a name.
+func (t *tool) pause(ctx context.Context, args []string) error {
+	if err := t.checkFor("pause", "1m"); err != nil {
+		return err
+	}
+	return t.hold(ctx, fleet.Pause, args, nil, func(ctx context.Context, all [][]ratelimit.Request) error {
+		return t.limiter.Pause(ctx, t.forTime, slices.Concat(all...)...)
+	})
+}
+
+// resume ends pauses.
+func (t *tool) resume(ctx context.Context, args []string) error {
+	return t.hold(ctx, fleet.Pause, args, nil, func(ctx context.Context, all [][]ratelimit.Request) error {
+		return t.limiter.Resume(ctx, slices.Concat(all...)...)
+	})
+}
+
+func (t *tool) checkFor(command, example string) error {
+	if t.forTime == 0 || t.forTime > maxBlock {
+		return misused(fmt.Sprintf("%s: -for: expected how long, up to %s, as in -for %s", command, words(maxBlock), example))
+	}
+	return nil
+}
+
+// hold begins or ends blocks or pauses by do. It prints what was and what is, and the notes of more unless that is nil. Both get the requests of
+// each key under all rules.
+func (t *tool) hold(ctx context.Context, kind fleet.Kind, args []string, more func(context.Context, [][]ratelimit.Request) ([][]string, error),
+	do func(context.Context, [][]ratelimit.Request) error) error {
+	held, err := t.heldKeys(ctx, args)
+	if err != nil {
+		return err
+	}
+	actor, err := t.actor()
+	if err != nil {
+		return err
+	}
+	if err := t.fleet.Follow(ctx); err != nil {
+		return err
+	}
+	all := make([]edited, len(held))
+	for i, requests := range held {
+		all[i] = edited{Kind: kind, Rule: settingName(args[0])}
+		if all[i].Key, all[i].Before, err = t.heldBy(ctx, kind, requests); err != nil {
+			return err
+		}
+	}
+	if err := do(ratelimit.WithActor(ctx, actor.By, actor.Reason), held); err != nil {
+		return err
+	}
+	for i, requests := range held {
+		if _, all[i].After, err = t.heldBy(ctx, kind, requests); err != nil {
+			return err
+		}
+	}
+	var notes [][]string
+	if more != nil {
+		if notes, err = more(ctx, held); err != nil {
+			return err
+		}
+	}
+	return t.printEdited(ctx, all, notes...)
+}
+
+// heldKeys returns, for each key of KEY or -keys, its requests under the rules of the name RULE.
+func (t *tool) heldKeys(ctx context.Context, args []string) (all [][]ratelimit.Request, err error) {
 	rules, err := t.findAll(ctx, settingName(args[0]))
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w, or use -force", err)
+		return nil, err
 	}
 	keys, err := t.keysOf(argument(args, 1))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	exact := slices.DeleteFunc(slices.Clone(rules), func(r ratelimit.UsedRule) bool { return r.Name != args[0] })
-	all, err := requests(exact, keys)
-	if err != nil {
-		return nil, nil, err
+	rules = slices.DeleteFunc(rules, func(r ratelimit.UsedRule) bool { return r.Name != args[0] })
+	for _, k := range keys {
+		some, err := requests(rules, []string{k})
+		if err != nil {
+			return nil, err
+		}
+		if len(some) == 0 {
+			some = []ratelimit.Request{{Rule: anyOf(nil, settingName(args[0])), Key: k}}
+		}
+		all = append(all, some)
 	}
-	settings, err := t.settingsOf(kind, args[0], exact, keys)
-	return settings, all, err
+	return all, nil
 }
 
-// ownBlock returns until when a rule with Block refuses a key, or the zero time if it does not.
-func (t *tool) ownBlock(ctx context.Context, q ratelimit.Request) (time.Time, error) {
-	if q.Rule.Block == 0 {
-		return time.Time{}, nil
+// firstOfEach returns a request for each key. A block is one for all rules of a name.
+func firstOfEach(all [][]ratelimit.Request) (first []ratelimit.Request) {
+	for _, requests := range all {
+		first = append(first, requests[0])
 	}
+	return first
+}
+
+// heldBy returns the key of requests as errors show it, and its block or its pause, or nil. A pause may be the marker of a rule with pause=.
+func (t *tool) heldBy(ctx context.Context, kind fleet.Kind, requests []ratelimit.Request) (shown string, _ *fleet.Values, err error) {
+	for _, q := range requests {
+		state, err := t.limiter.StateKey(q)
+		if err != nil {
+			return "", nil, err
+		}
+		parts, _ := key.Split(state)
+		shown = key.Shown(parts.Subject)
+		for _, s := range t.sources(q.Rule.Name, state) {
+			if s.Kind == kind {
+				return shown, &s.Values, nil
+			}
+		}
+		if kind == fleet.Pause {
+			until, err := t.marked(ctx, kind, q)
+			if err != nil || !until.IsZero() {
+				return shown, &fleet.Values{Until: until}, err
+			}
+		}
+	}
+	return shown, nil, nil
+}
+
+// harmlessBlocks returns a note if none of the requests is refused while its key is blocked. The mode of some keys may be overridden.
+func (t *tool) harmlessBlocks(_ context.Context, all [][]ratelimit.Request) (note [][]string, err error) {
+	for _, q := range slices.Concat(all...) {
+		now, err := t.limiter.RuleFor(q)
+		if err != nil || now.Mode == ratelimit.ModeEnforce {
+			return nil, err
+		}
+		note = [][]string{harmlessNote(q.Rule.Name, now.Mode.String())}
+	}
+	return note, nil
+}
+
+// blocksThatGoOn returns a note for each request whose key is blocked by the block= of its rule.
+func (t *tool) blocksThatGoOn(ctx context.Context, all [][]ratelimit.Request) (notes [][]string, err error) {
+	for _, q := range slices.Concat(all...) {
+		until, err := t.marked(ctx, fleet.Block, q)
+		if err != nil {
+			return nil, err
+		}
+		if !until.IsZero() {
+			notes = append(notes, []string{fmt.Sprintf("the block= of rule %s still refuses %s until %s; reset ends that", q.Rule.Name, cmp.Or(q.Key, "everybody"), local(until))})
+		}
+	}
+	return notes, nil
+}
+
+// marked returns until when the marker of a rule with block= or pause= holds a key, or the zero time.
+func (t *tool) marked(ctx context.Context, kind fleet.Kind, q ratelimit.Request) (until time.Time, err error) {
 	state, err := t.limiter.StateKey(q)
-	if err != nil {
-		return time.Time{}, err
+	marker := key.BlockOf(state)
+	switch {
+	case err != nil || kind == fleet.Block && q.Rule.Block == 0 || kind == fleet.Pause && !q.Rule.Pausable:
+		return until, err
+	case kind == fleet.Pause:
+		marker = key.PauseOf(state)
 	}
-	return t.marked(ctx, key.BlockOf(state))
-}
-
-// marked returns the time in a marker, or the zero time if the marker is missing or over.
-func (t *tool) marked(ctx context.Context, name string) (until time.Time, err error) {
-	text, err := t.client.Get(ctx, name).Result()
+	text, err := t.client.Get(ctx, marker).Result()
 	if errors.Is(err, redis.Nil) {
 		err = nil
 	}
@@ -105,4 +200,15 @@ func (t *tool) marked(ctx context.Context, name string) (until time.Time, err er
 		until = time.Time{}
 	}
 	return until, err
+}
+
+// pausedBy returns the change that made the marked pause of a key, or nil if no change did that the store has.
+func (t *tool) pausedBy(ctx context.Context, rule, state string, until time.Time) (*fleet.Change, error) {
+	changes, err := t.fleet.Changes(ctx)
+	parts, _ := key.Split(state)
+	c := fleet.PauseOf(changes, settingName(rule), parts.Subject, until)
+	if c != nil {
+		c.Key = key.Shown(c.Key)
+	}
+	return c, err
 }

@@ -19,22 +19,10 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
-// blockedKey is a key that is blocked.
-type blockedKey struct {
-	Rule   string    `json:"rule"`
-	Key    string    `json:"key"`
-	Until  time.Time `json:"until"`
-	By     string    `json:"by,omitempty"` // who set the block
-	At     time.Time `json:"at,omitzero"`
-	Reason string    `json:"reason,omitempty"`
-	Begun  bool      `json:"byRule,omitempty"` // a refusal by a rule with block= began the block
-	Mode   string    `json:"mode,omitempty"`   // that of the rule, if it refuses nobody
-}
-
 // blockedKeys is the output of blocked.
 type blockedKeys struct {
-	Blocked []blockedKey `json:"blocked"`
-	More    string       `json:"more,omitempty"` // why there may be more blocked keys
+	Blocked []setting `json:"blocked"`        // each has the mode of its rule, if that refuses nobody
+	More    string    `json:"more,omitempty"` // why there may be more blocked keys
 }
 
 // printBlocked prints the keys that are blocked, of one rule or of all.
@@ -43,9 +31,9 @@ func (t *tool) printBlocked(ctx context.Context, args []string) error {
 	if set == nil {
 		return err
 	}
-	shown := blockedKeys{Blocked: []blockedKey{}}
+	shown := blockedKeys{Blocked: []setting{}}
 	for _, s := range set {
-		shown.Blocked = append(shown.Blocked, blockedKey{Rule: s.Rule, Key: key.Shown(s.Key), Until: s.Until, By: s.By, At: s.At, Reason: s.Reason})
+		shown.Blocked = append(shown.Blocked, shownSetting(s))
 	}
 	rules, err := t.usedRules(ctx)
 	if err != nil {
@@ -65,7 +53,7 @@ func (t *tool) printBlocked(ctx context.Context, args []string) error {
 	for i := range shown.Blocked {
 		shown.Blocked[i].Mode = modes[settingName(shown.Blocked[i].Rule)]
 	}
-	slices.SortStableFunc(shown.Blocked, func(a, b blockedKey) int {
+	slices.SortStableFunc(shown.Blocked, func(a, b setting) int {
 		return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key))
 	})
 	return cmp.Or(t.print(shown, t.withKept(shown.lines(t.nothing("nobody is blocked")))...), t.malformed())
@@ -114,7 +102,7 @@ func (b *blockedKeys) lines(none string) [][]string {
 }
 
 // begunBlocks returns the keys that are blocked by rules with block=, and says why there may be more of them.
-func (t *tool) begunBlocks(ctx context.Context, names map[traffic.Named]traffic.Known) (found []blockedKey, more string, err error) {
+func (t *tool) begunBlocks(ctx context.Context, names map[traffic.Named]traffic.Known) (found []setting, more string, err error) {
 	var mu sync.Mutex
 	err = t.eachServer(ctx, func(ctx context.Context, p *patient) error {
 		some, missing, err := t.begunAt(ctx, p, names)
@@ -127,7 +115,7 @@ func (t *tool) begunBlocks(ctx context.Context, names map[traffic.Named]traffic.
 }
 
 // begunAt is begunBlocks for one server.
-func (t *tool) begunAt(ctx context.Context, p *patient, names map[traffic.Named]traffic.Known) (found []blockedKey, missing string, err error) {
+func (t *tool) begunAt(ctx context.Context, p *patient, names map[traffic.Named]traffic.Known) (found []setting, missing string, err error) {
 	prefix := key.Escape(t.prefix)
 	keys, whole, err := p.scan(ctx, key.Blocks(pattern(prefix)), maxShownBlocks)
 	switch {
@@ -149,7 +137,7 @@ func (t *tool) begunAt(ctx context.Context, p *patient, names map[traffic.Named]
 		if known, ok := names[traffic.Named{Rule: name, Window: parts.Tag}]; ok {
 			name = known.Rule
 		}
-		found = append(found, blockedKey{Rule: name, Key: key.Shown(parts.Subject), Until: until, Begun: true})
+		found = append(found, setting{Kind: fleet.Block, Rule: name, Key: key.Shown(parts.Subject), Begun: true, Values: fleet.Values{Until: until}})
 	})
 	return found, missing, nil
 }

@@ -20,34 +20,26 @@ var settingWords = map[fleet.Kind]struct{ set, unset string }{
 	fleet.Pause:    {"paused", "not paused"},
 }
 
-// edit is a change of settings by one command.
-type edit struct {
-	what     string
-	settings []*fleet.Setting
-	merge    func(before, s *fleet.Setting) error // fills a setting; before is what it replaces, or nil
-}
-
 // edited is a setting that a command changed, as JSON. The values are nil where nothing is set.
 type edited struct {
+	Kind   fleet.Kind    `json:"kind"`
 	Rule   string        `json:"rule"`
-	Key    string        `json:"key,omitempty"`
+	Key    string        `json:"key,omitempty"` // as errors show it
 	Before *fleet.Values `json:"before"`
 	After  *fleet.Values `json:"after"`
-
-	kind fleet.Kind
 }
 
-// change makes an edit, prints what was and what is, and says when it is in force. The lines of more come last.
-func (t *tool) change(ctx context.Context, e edit, more func(all []edited) ([][]string, error)) error {
+// changeOverrides changes overrides, each of which merge fills. Before is what an override replaces, or nil.
+func (t *tool) changeOverrides(ctx context.Context, what string, all []*fleet.Setting, merge func(before, s *fleet.Setting) error) error {
 	actor, err := t.actor()
 	if err != nil {
 		return err
 	}
 	before := map[string]*fleet.Setting{}
 	var wrong error
-	done, err := t.fleet.Change(ctx, fleet.Edit{Actor: actor, What: e.what, Settings: e.settings, Each: func(old, s *fleet.Setting) bool {
+	done, err := t.fleet.Change(ctx, fleet.Edit{Actor: actor, What: what, Settings: all, Each: func(old, s *fleet.Setting) bool {
 		before[s.Name()] = old
-		wrong = e.merge(old, s)
+		wrong = merge(old, s)
 		return wrong == nil
 	}})
 	switch {
@@ -58,53 +50,40 @@ func (t *tool) change(ctx context.Context, e edit, more func(all []edited) ([][]
 	case !done:
 		return errors.New("nothing was changed")
 	}
-	var all []edited
-	for _, s := range e.settings { // as they were written
-		all = append(all, editedOf(before[s.Name()], s))
+	var rows []edited
+	for _, s := range all { // as they were written
+		e := edited{Kind: s.Kind, Rule: s.Rule, Key: key.Shown(s.Key)}
+		if old := before[s.Name()]; old != nil {
+			e.Before = &old.Values
+		}
+		if !s.Cleared {
+			e.After = &s.Values
+		}
+		rows = append(rows, e)
 	}
+	return t.printEdited(ctx, rows)
+}
+
+// printEdited prints what was and what is, where that is in force, and notes.
+func (t *tool) printEdited(ctx context.Context, all []edited, notes ...[]string) error {
 	where, err := t.whereInForce(ctx)
 	if err != nil {
 		return err
 	}
-	lines := t.editedLines(all)
-	lines = append(lines, []string{where})
-	if more != nil {
-		last, err := more(all)
-		if err != nil {
-			return err
+	var lines [][]string
+	for _, e := range all {
+		before := valuesInWords(e.Kind, e.Before)
+		if e.Before == nil {
+			before = t.nothing(before)
 		}
-		lines = append(lines, last...)
+		lines = append(lines, []string{fmt.Sprintf("%s: %s → %s", strings.TrimSpace(e.Rule+" "+e.Key), before, valuesInWords(e.Kind, e.After))})
 	}
-	return t.print(all, t.withKept(lines)...)
-}
-
-func editedOf(before, after *fleet.Setting) edited {
-	e := edited{Rule: after.Rule, kind: after.Kind}
-	if !after.AllKeys {
-		e.Key = key.Shown(after.Key)
-	}
-	if before != nil {
-		e.Before = &before.Values
-	}
-	if !after.Cleared {
-		e.After = &after.Values
-	}
-	return e
+	lines = append(firstKeys(lines), []string{where})
+	return t.print(all, t.withKept(append(lines, notes...))...)
 }
 
 // shownEdits is how many keys of one command are printed.
 const shownEdits = 20
-
-func (t *tool) editedLines(all []edited) (lines [][]string) {
-	for _, e := range all {
-		before := valuesInWords(e.kind, e.Before)
-		if e.Before == nil {
-			before = t.nothing(before)
-		}
-		lines = append(lines, []string{fmt.Sprintf("%s: %s → %s", strings.TrimSpace(e.Rule+" "+e.Key), before, valuesInWords(e.kind, e.After))})
-	}
-	return firstKeys(lines)
-}
 
 // firstKeys returns the first lines of those for many keys, and how many more there are.
 func firstKeys(lines [][]string) [][]string {
@@ -185,24 +164,6 @@ func processInWords(p *fleet.Process) string {
 		text += ": " + p.Setting
 	}
 	return text
-}
-
-// settingsOf returns a setting for each key under a rule name. For a key that is "", an override is for all keys.
-func (t *tool) settingsOf(kind fleet.Kind, name string, rules []ratelimit.UsedRule, keys []string) (all []*fleet.Setting, err error) {
-	rule := ratelimit.Rule{Name: name, Limit: 1, Per: time.Minute} // with -force
-	if len(rules) > 0 {
-		rule = rules[0].Rule
-	}
-	for _, k := range keys {
-		s := &fleet.Setting{Kind: kind, Rule: settingName(name), AllKeys: kind == fleet.Override && k == ""}
-		if !s.AllKeys {
-			if s.Key, err = t.subject(ratelimit.Request{Rule: rule, Key: k}); err != nil {
-				return nil, err
-			}
-		}
-		all = append(all, s)
-	}
-	return all, nil
 }
 
 // subject returns the subject of a request in the form of keys.

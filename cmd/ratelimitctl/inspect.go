@@ -25,7 +25,7 @@ type inspected struct {
 	directive                   // in force
 	Declared      *directive    `json:"declared,omitempty"`         // if something else is in force
 	Limits        map[int64]int `json:"processesByLimit,omitempty"` // if processes declare different limits
-	Because       []source      `json:"because,omitempty"`          // the settings in force
+	Because       []setting     `json:"because,omitempty"`          // the settings in force
 	BlockedByRule time.Time     `json:"blockedByRule,omitzero"`     // until when its block= refuses the key
 	PausedByRule  time.Time     `json:"pausedByRule,omitzero"`      // until when a marker of its pause= pauses the key
 	PausedBy      *fleet.Change `json:"pausedBy,omitempty"`         // who did, if that is known
@@ -47,13 +47,6 @@ type inspected struct {
 type permits struct {
 	At      time.Time `json:"at"`
 	Permits int64     `json:"permits"`
-}
-
-// source is a setting that changes what is in force.
-type source struct {
-	Kind fleet.Kind `json:"kind"`
-	Key  string     `json:"key,omitempty"` // "" if it is for all keys
-	fleet.Values
 }
 
 // shownPermits is how many of the last permits are shown.
@@ -134,10 +127,10 @@ func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratel
 	if err := t.readCount(ctx, &s, rule, state); err != nil {
 		return s, err
 	}
-	if s.BlockedByRule, err = t.ownBlock(ctx, q); err != nil {
+	if s.BlockedByRule, err = t.marked(ctx, fleet.Block, q); err != nil {
 		return s, err
 	}
-	if s.PausedByRule, err = t.markedPause(ctx, q, state); err != nil {
+	if s.PausedByRule, err = t.marked(ctx, fleet.Pause, q); err != nil {
 		return s, err
 	}
 	if !s.PausedByRule.IsZero() {
@@ -149,7 +142,7 @@ func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratel
 	if rule.Mode == ratelimit.ModeEnforce {
 		retry = max(retry, s.held().Sub(t.fleet.Now()))
 	}
-	overridden := slices.ContainsFunc(s.Because, func(b source) bool { return b.Kind == fleet.Override })
+	overridden := slices.ContainsFunc(s.Because, func(b setting) bool { return b.Kind == fleet.Override })
 	if before := directiveOf(q.Rule); overridden || len(used.Limits) > 1 {
 		s.Declared, s.declared = &before, declared(used)
 	}
@@ -217,21 +210,20 @@ func (t *tool) readCount(ctx context.Context, s *inspected, rule ratelimit.Rule,
 }
 
 // sources returns the settings in force for the key of a count.
-func (t *tool) sources(rule, state string) (all []source) {
+func (t *tool) sources(rule, state string) (all []setting) {
 	in := t.fleet.InForce()
 	if in == nil || in.Of(settingName(rule)) == nil {
 		return nil
 	}
 	of := in.Of(settingName(rule))
-	if of.All != nil {
-		all = append(all, source{fleet.Override, "", of.All.Values})
-	}
+	found := []*fleet.Setting{of.All}
 	parts, _ := key.Split(state)
 	if own := of.OfKey(parts.Subject); own != nil {
-		for _, s := range []*fleet.Setting{own.Override, own.Block, own.Pause} {
-			if s != nil {
-				all = append(all, source{s.Kind, key.Shown(s.Key), s.Values})
-			}
+		found = append(found, own.Override, own.Block, own.Pause)
+	}
+	for _, s := range found {
+		if s != nil {
+			all = append(all, shownSetting(s))
 		}
 	}
 	return all

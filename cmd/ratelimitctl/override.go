@@ -21,16 +21,12 @@ func (t *tool) setOverride(ctx context.Context, args []string) error {
 	if t.forever && t.forTime > 0 {
 		return misused("override set: found -for and -forever; expected one of the two")
 	}
-	rules, keys, err := t.overridden(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	settings, err := t.settingsOf(fleet.Override, args[0], rules, keys)
+	rules, settings, err := t.overridden(ctx, args[0])
 	if err != nil {
 		return err
 	}
 	tried := map[string]error{}
-	return t.change(ctx, edit{"set", settings, func(before, s *fleet.Setting) error {
+	return t.changeOverrides(ctx, "set", settings, func(before, s *fleet.Setting) error {
 		s.Values = fleet.Values{} // it may be called again
 		if before != nil && !t.replace {
 			s.Values = before.Values
@@ -45,24 +41,31 @@ func (t *tool) setOverride(ctx context.Context, args []string) error {
 			tried[string(text)] = err
 		}
 		return err
-	}}, nil)
+	})
 }
 
-// overridden returns the rules and the keys of an override. The only key of an override for all keys is "".
-func (t *tool) overridden(ctx context.Context, name string) ([]ratelimit.UsedRule, []string, error) {
+// overridden returns the rules of a name, and an override of each key of -key or -keys, or one of all keys.
+func (t *tool) overridden(ctx context.Context, name string) (rules []ratelimit.UsedRule, all []*fleet.Setting, err error) {
 	if name != settingName(name) {
 		return nil, nil, misused(fmt.Sprintf("an override is for all unnamed rules of a method: write %s", settingName(name)))
 	}
-	rules, err := t.findAll(ctx, name)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w, or use -force", err)
+	if rules, err = t.findAll(ctx, name); err != nil {
+		return nil, nil, err
 	}
 	keys, err := t.keysOf(t.key)
 	keyless := !slices.ContainsFunc(rules, func(r ratelimit.UsedRule) bool { return r.Key != "" })
 	if err == nil && keys[0] != "" && keyless && len(rules) > 0 {
 		_, err = requests(rules, keys)
 	}
-	return rules, keys, err
+	rule := anyOf(rules, name)
+	for _, k := range keys {
+		s := &fleet.Setting{Kind: fleet.Override, Rule: name, AllKeys: k == ""}
+		if err == nil && k != "" {
+			s.Key, err = t.subject(ratelimit.Request{Rule: rule, Key: k})
+		}
+		all = append(all, s)
+	}
+	return rules, all, err
 }
 
 // merge changes an override as the flags say.
@@ -150,28 +153,14 @@ func overrideOf(s *fleet.Setting) (v ratelimit.Override, err error) {
 }
 
 func (t *tool) clearOverride(ctx context.Context, args []string) error {
-	rules, keys, err := t.overridden(ctx, args[0])
+	_, settings, err := t.overridden(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	settings, err := t.settingsOf(fleet.Override, args[0], rules, keys)
-	if err != nil {
-		return err
-	}
-	return t.change(ctx, edit{"clear", settings, clearIt}, nil)
-}
-
-// clearIt clears a setting.
-func clearIt(_, s *fleet.Setting) error {
-	s.Cleared = true
-	return nil
-}
-
-// shownSetting is a setting as JSON.
-type shownSetting struct {
-	Rule string `json:"rule"`
-	Key  string `json:"key,omitempty"`
-	fleet.Values
+	return t.changeOverrides(ctx, "clear", settings, func(_, s *fleet.Setting) error {
+		s.Cleared = true
+		return nil
+	})
 }
 
 func (t *tool) listOverrides(ctx context.Context, args []string) error {
@@ -179,11 +168,11 @@ func (t *tool) listOverrides(ctx context.Context, args []string) error {
 	if settings == nil {
 		return err
 	}
-	lines, all := [][]string{{"RULE", "KEY", "CHANGE", "UNTIL", "SET BY", "SET AT", "REASON"}}, []shownSetting{}
-	for _, s := range settings {
-		e := editedOf(nil, s)
-		all = append(all, shownSetting{e.Rule, e.Key, s.Values})
-		lines = append(lines, []string{e.Rule, cmp.Or(e.Key, "all"), arguments(&s.Values), cmp.Or(local(s.Until), "for ever"), s.By, local(s.At), s.Reason})
+	lines, all := [][]string{{"RULE", "KEY", "CHANGE", "UNTIL", "SET BY", "SET AT", "REASON"}}, []setting{}
+	for _, set := range settings {
+		s := shownSetting(set)
+		all = append(all, s)
+		lines = append(lines, []string{s.Rule, cmp.Or(s.Key, "all"), arguments(&s.Values), cmp.Or(local(s.Until), "for ever"), s.By, local(s.At), s.Reason})
 	}
 	if len(all) == 0 {
 		lines = [][]string{{t.nothing("no override is in force")}}
@@ -202,7 +191,7 @@ func (t *tool) inForce(ctx context.Context, kind fleet.Kind, args []string) ([]*
 		return s.Kind != kind || len(args) > 0 && s.Rule != settingName(args[0])
 	})
 	if len(all) == 0 && len(args) > 0 {
-		if _, err := t.findAll(ctx, settingName(args[0])); err != nil {
+		if _, err := t.named(ctx, args[0], func(rule string) bool { return settingName(rule) == settingName(args[0]) }); err != nil {
 			return nil, err
 		}
 	}

@@ -35,10 +35,11 @@ func TestPause(t *testing.T) {
 		}
 	}
 	require(t, server.Addr, done, "new ann: not paused → paused until 20", "pause", "new", "ann", "-for", "1h", "-force")
+	require(t, server.Addr, done, "new a%7Bb: not paused → paused until 20", "pause", "new", "a{b", "-for", "1h", "-force")
 	require(t, server.Addr, done, "→ paused", "pause", "login", "bob", "-for", "1h")
 	require(t, server.Addr, done, "1 key paused", "rules")
 	text, _ := ctl(t, server.Addr, "changes")
-	if strings.Count(text, "  pause   ") != 6 || strings.Count(text, "  resume  ") != 4 || !strings.Contains(text, "quiet") {
+	if strings.Count(text, "  pause   ") != 7 || !strings.Contains(text, "  a%7Bb  ") || strings.Count(text, "  resume  ") != 4 || !strings.Contains(text, "quiet") {
 		t.Errorf("got %s", text)
 	}
 }

@@ -187,10 +187,21 @@ func (t *tool) find(ctx context.Context, name string) ([]ratelimit.UsedRule, err
 // findAll returns the rules that settings of a name change. With -force there may be none.
 func (t *tool) findAll(ctx context.Context, name string) ([]ratelimit.UsedRule, error) {
 	rules, err := t.named(ctx, name, func(rule string) bool { return settingName(rule) == name })
-	if err != nil && t.force {
+	switch {
+	case err == nil:
+		return rules, nil
+	case t.force:
 		return nil, nil
 	}
-	return rules, err
+	return nil, fmt.Errorf("%w, or use -force", err)
+}
+
+// anyOf returns one of the rules of a name. With -force there may be none, and then it makes one up: a setting needs only its name.
+func anyOf(rules []ratelimit.UsedRule, name string) ratelimit.Rule {
+	if len(rules) > 0 {
+		return rules[0].Rule
+	}
+	return ratelimit.Rule{Name: name, Limit: 1, Per: time.Minute}
 }
 
 // requests returns requests for keys under rules. The only key of a rule without keys is "".

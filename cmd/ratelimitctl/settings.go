@@ -17,12 +17,19 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
-// exported is a setting in the output of settings export. Subject is nil if the setting is for all keys.
-type exported struct {
+// setting is a setting as JSON.
+type setting struct {
 	Kind    fleet.Kind `json:"kind"`
 	Rule    string     `json:"rule"`
-	Subject *string    `json:"subject,omitempty"` // in the form of keys: hashed if programs hash keys
+	Key     string     `json:"key,omitempty"`     // as errors show it; "" if the setting is for all keys, or the rule has none
+	Subject *string    `json:"subject,omitempty"` // only in settings export: the key in the form of keys, hashed if programs hash keys; nil for all keys
+	Begun   bool       `json:"byRule,omitempty"`  // a refusal by a rule with block= began the block
 	fleet.Values
+}
+
+// shownSetting returns a setting as people know it.
+func shownSetting(s *fleet.Setting) setting {
+	return setting{Kind: s.Kind, Rule: s.Rule, Key: key.Shown(s.Key), Values: s.Values}
 }
 
 // exportSettings prints the settings in force as JSON.
@@ -31,9 +38,9 @@ func (t *tool) exportSettings(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	all := []exported{}
+	all := []setting{}
 	for _, s := range settings {
-		e := exported{Kind: s.Kind, Rule: s.Rule, Values: s.Values}
+		e := setting{Kind: s.Kind, Rule: s.Rule, Values: s.Values}
 		if !s.AllKeys {
 			e.Subject = &s.Key
 		}
@@ -146,7 +153,7 @@ func (t *tool) readSettings(name string) (all []*fleet.Setting, err error) {
 	case strings.TrimSpace(string(text)) == "":
 		return nil, nil
 	}
-	var read []exported
+	var read []setting
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&read); err != nil {
