@@ -12,27 +12,23 @@ type Text struct {
 	Value string
 	Pos   token.Pos // of the first byte of the value; after the opening quote of a quoted one
 
-	// source[i] is the distance in bytes from Pos to the source of Value[i], for i from 0 to len(Value). source is nil if
-	// every distance is i.
-	source []int
+	// at[i] is the position of Value[i], for i from 0 to len(Value). It is nil if that is always Pos+i.
+	at []token.Pos
 }
 
 // At returns the position of Value[i]. At(len(Value)) is the position just after the value.
 func (t Text) At(i int) token.Pos {
-	if t.source == nil {
+	if t.at == nil {
 		return t.Pos + token.Pos(i)
 	}
-	return t.Pos + token.Pos(t.source[i])
+	return t.at[i]
 }
 
 // slice returns the text of Value[i:j].
 func (t Text) slice(i, j int) Text {
 	s := Text{Value: t.Value[i:j], Pos: t.At(i)}
-	if t.source != nil {
-		s.source = make([]int, j-i+1)
-		for k := range s.source {
-			s.source[k] = t.source[i+k] - t.source[i]
-		}
+	if t.at != nil {
+		s.at = t.at[i : j+1]
 	}
 	return s
 }

@@ -127,7 +127,7 @@ func (p *parser) read(d *Directive, verb *Verb, set func(*Argument, Text)) {
 	d.Args = nil
 	stray := false // the previous word is not an argument
 	for n, a := range args {
-		row := verb.argument(a.Name.Value)
+		row := verb.Argument(a.Name.Value)
 		noValue := a.Value.IsZero()
 		if row == nil {
 			if !noValue || !stray {
@@ -164,7 +164,7 @@ func (p *parser) read(d *Directive, verb *Verb, set func(*Argument, Text)) {
 
 // isStray reports whether a is a single word that is neither the name of an argument nor a misspelt flag.
 func isStray(a Arg, verb *Verb) bool {
-	return a.Value.IsZero() && verb.argument(a.Name.Value) == nil && !verb.isFlag(Nearest(a.Name.Value, verb.names()))
+	return a.Value.IsZero() && verb.Argument(a.Name.Value) == nil && !verb.isFlag(Nearest(a.Name.Value, verb.names()))
 }
 
 // hasValue reports whether a has a value as its row demands: none for a flag, and some text for everything else. It adds an
@@ -197,7 +197,7 @@ func (p *parser) unexpected(a Arg, verb *Verb) {
 		p.add(a.Name.Pos, "unexpected %q; %s takes no arguments", word, verb.Name)
 	case colon && isOneOf(before, valid):
 		p.add(a.Name.Pos, "unexpected %q; expected %s=value", word, before)
-	case verb.argument("mode") != nil && otherWords[strings.ToLower(word)] == "shadow":
+	case verb.Argument("mode") != nil && otherWords[strings.ToLower(word)] == "shadow":
 		p.add(a.Name.Pos, "unexpected %q; write mode=shadow", word)
 	case isOneOf(word, argumentNames):
 		p.add(a.Name.Pos, "%s is not an argument of %s, which takes %s", word, verb.Name, list(valid, "and"))

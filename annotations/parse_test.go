@@ -80,7 +80,7 @@ func all(g Group) []any {
 // with adds values to a rule. The list alternates between names of arguments and their values.
 func with(r Rule, pairs ...any) Rule {
 	for i := 0; i < len(pairs); i += 2 {
-		v := Value{Argument: LookUp("rule").argument(pairs[i].(string))}
+		v := Value{Argument: LookUp("rule").Argument(pairs[i].(string))}
 		switch value := pairs[i+1].(type) {
 		case string:
 			v.Text = value

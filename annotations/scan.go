@@ -2,6 +2,7 @@ package annotations
 
 import (
 	"go/ast"
+	"go/token"
 	"regexp"
 	"strconv"
 	"strings"
@@ -201,7 +202,7 @@ func (s *scanner) quoted() (Text, bool) {
 // unescaped returns the value of a Go string whose source, without the quotes, is t.
 func (p *parser) unescaped(t Text) (Text, bool) {
 	var value []byte
-	var source []int
+	var positions []token.Pos
 	ok := true
 	for at := 0; at < len(t.Value); {
 		char, n := t.Value[at:at+1], 1
@@ -217,14 +218,14 @@ func (p *parser) unescaped(t Text) (Text, bool) {
 			}
 		}
 		for range len(char) {
-			source = append(source, at)
+			positions = append(positions, t.At(at))
 		}
 		value, at = append(value, char...), at+n
 	}
 	if len(value) == len(t.Value) {
 		return t, ok
 	}
-	return Text{string(value), t.Pos, append(source, len(t.Value))}, ok
+	return Text{string(value), t.Pos, append(positions, t.At(len(t.Value)))}, ok
 }
 
 func (s *scanner) rest() string { return s.Value[s.next:] }

@@ -1,6 +1,7 @@
 package annotations
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -130,8 +131,8 @@ func LookUp(verb string) *Verb {
 	return &Verbs[i]
 }
 
-// argument returns the row of that name, or nil.
-func (v *Verb) argument(name string) *Argument {
+// Argument returns the row of that name, or nil.
+func (v *Verb) Argument(name string) *Argument {
 	i := slices.IndexFunc(v.Args, func(a Argument) bool { return a.Name == name })
 	if i < 0 {
 		return nil
@@ -144,7 +145,7 @@ func (v *Verb) names() []string { return each(v.Args, func(a Argument) string { 
 
 // isFlag reports whether name is an argument that takes no value.
 func (v *Verb) isFlag(name string) bool {
-	a := v.argument(name)
+	a := v.Argument(name)
 	return a != nil && a.Kind == FlagKind
 }
 
@@ -167,6 +168,23 @@ func each[T, R any](of []T, f func(T) R) (results []R) {
 		results = append(results, f(t))
 	}
 	return results
+}
+
+// Grammar describes a verb and its arguments as plain text, a line each.
+func Grammar(v *Verb) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "//ratelimit:%s stands %s.\nIt %s.\n", v.Name, v.On, v.Doc)
+	if len(v.Args) > 0 {
+		b.WriteString("\n")
+	}
+	for _, a := range v.Args {
+		line := fmt.Sprintf("%-10s %-10s %s", a.Name, a.Kind, a.Doc)
+		if a.Kind == EnumKind {
+			line = fmt.Sprintf("%-10s %s: %s", a.Name, strings.Join(a.words(), ", "), a.Doc)
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
 }
 
 // isSpaced reports whether a value of this kind often has spaces in it.

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"strings"
-	"unicode"
 )
 
 // Stray reports directives, and comments that look like directives, in the comment groups of file that are not in used. They
@@ -100,9 +99,6 @@ func isBehindCode(fset *token.FileSet, file *ast.File, c *ast.Comment) bool {
 
 // Bare returns the reason that a //ratelimit:bare comment gives; ok is false for other comments.
 func Bare(c *ast.Comment) (reason string, ok bool) {
-	rest, ok := strings.CutPrefix(c.Text, Head+"bare")
-	if !ok || rest != "" && !unicode.IsSpace(rune(rest[0])) {
-		return "", false
-	}
-	return strings.TrimSpace(rest), true
+	d, rest, ok := (&parser{}).find(c)
+	return strings.TrimSpace(rest.Value), ok && d.Verb.Value == "bare"
 }

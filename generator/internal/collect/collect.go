@@ -20,7 +20,7 @@ func Package(fset *token.FileSet, p *source.Package) (*model.Package, annotation
 	c := newCollector(fset, p)
 	for _, f := range p.Files {
 		if f.Syntax.Name.Name == "_" {
-			c.errorf(f.Syntax.Name.Pos(), "a package cannot be called _")
+			c.found.Add(f.Syntax.Name.Pos(), "a package cannot be called _")
 			return &model.Package{Types: p.Types}, c.found
 		}
 	}
@@ -53,14 +53,6 @@ type collector struct {
 	names      []string // the names of generated declarations so far
 
 	found annotations.Diagnostics
-}
-
-func (c *collector) errorf(pos token.Pos, format string, args ...any) {
-	c.found.Add(pos, format, args...)
-}
-
-func (c *collector) warnf(pos token.Pos, format string, args ...any) {
-	c.found.Warn(pos, format, args...)
 }
 
 // group returns the directives in the doc comment of a declaration, and reports what is wrong with them when they are first used.
@@ -112,9 +104,9 @@ func (c *collector) checkMethods(f *source.File) {
 		}
 		switch s := c.receiverOf(d); {
 		case s == nil:
-			c.errorf(first(g), "the type of the receiver is not declared in this package")
+			c.found.Add(first(g), "the type of the receiver is not declared in this package")
 		case s.home != f && !s.home.Asked:
-			c.warnf(first(g), "the wrapper of %s is generated from %s", s.spec.Name.Name, filepath.Base(s.home.Path))
+			c.found.Warn(first(g), "the wrapper of %s is generated from %s", s.spec.Name.Name, filepath.Base(s.home.Path))
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package collect
 
-import (
-	"go/types"
-)
+import "go/types"
 
 // ofConcrete collects the exported methods of a type and of the pointer to it: first its own methods, then promoted ones.
 func (c *methods) ofConcrete() {
@@ -13,9 +11,9 @@ func (c *methods) ofConcrete() {
 	for _, d := range c.methods {
 		order = append(order, d.name.Name)
 		if g := c.group(d.doc); len(g.All) > 0 && !d.name.IsExported() {
-			c.errorf(first(g), "%s is not exported: the wrapper has exported methods only", d.name.Name)
+			c.found.Add(first(g), "%s is not exported: the wrapper has exported methods only", d.name.Name)
 		} else if len(g.All) > 0 && c.onlyInTests(d) {
-			c.errorf(first(g), "%s is declared in a test, but the wrapper is not", d.name.Name)
+			c.found.Add(first(g), "%s is declared in a test, but the wrapper is not", d.name.Name)
 		}
 	}
 	c.embed(methodsOf(c.self(), false)) // so that the wrapper can be registered where the type can, such as with gRPC
@@ -32,7 +30,7 @@ func (c *methods) ofConcrete() {
 		c.add(f.Name(), f.Signature(), declared)
 	}
 	if len(found) == 0 && !c.faulty {
-		c.errorf(c.of.Pos, "%s has no exported methods, so there is nothing to limit", c.object.Name())
+		c.found.Add(c.of.Pos, "%s has no exported methods, so there is nothing to limit", c.object.Name())
 	}
 }
 

@@ -30,7 +30,7 @@ func (c *methods) warnOfEmbedded() {
 			}
 			seen[o] = true
 			if rules := c.group(o.doc).Rules; len(rules) > 0 && !c.isMeant(at) && !c.repeats(rules) {
-				c.warnf(at.Type.Pos(), "the wrapper of %s does not have the rule that stands on %s, only those on its methods; "+
+				c.found.Warn(at.Type.Pos(), "the wrapper of %s does not have the rule that stands on %s, only those on its methods; "+
 					"repeat it on %[1]s if it should apply, or write //ratelimit:skip here", c.object.Name(), o.spec.Name.Name)
 			}
 			visit(o, at)
@@ -67,7 +67,7 @@ func asWritten(r annotations.Rule) string {
 // package.
 func (c *methods) warnOfImported(e, at *ast.Field) {
 	if o := c.pkg.Named(e.Type); o != nil && source.IsLimited(c.fset, o) && !c.isMeant(at) {
-		c.warnf(at.Type.Pos(), "the wrapper of %s does not have the rules of %s, which count in its own package; "+
+		c.found.Warn(at.Type.Pos(), "the wrapper of %s does not have the rules of %s, which count in its own package; "+
 			"repeat on %[1]s the rules that should apply, and write //ratelimit:skip here", c.object.Name(), types.ExprString(e.Type))
 	}
 }
@@ -76,7 +76,7 @@ func (c *methods) warnOfImported(e, at *ast.Field) {
 func (c *methods) skips(at *ast.Field) bool {
 	g := c.group(at.Doc)
 	if i := slices.IndexFunc(g.All, func(d annotations.Directive) bool { return d.Verb.Value != "skip" }); i >= 0 {
-		c.errorf(g.All[i].Verb.Pos, "only skip may stand above an embedded type; it says that the rules of that type do not apply here")
+		c.found.Add(g.All[i].Verb.Pos, "only skip may stand above an embedded type; it says that the rules of that type do not apply here")
 	}
 	return !g.Skip.IsZero()
 }

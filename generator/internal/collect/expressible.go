@@ -41,11 +41,11 @@ func (c *collector) errorOfC(node ast.Node) {
 		return of == nil
 	})
 	if of == nil { // an alias in node is the type of C
-		c.errorf(node.Pos(), "a type in this declaration is not known; a wrapper cannot name types of C")
+		c.found.Add(node.Pos(), "a type in this declaration is not known; a wrapper cannot name types of C")
 		return
 	}
 	name := types.ExprString(of)
-	c.errorf(of.Pos(), "a wrapper cannot name types of C; declare one of Go for %s, such as type T %s", name, name)
+	c.found.Add(of.Pos(), "a wrapper cannot name types of C; declare one of Go for %s, such as type T %s", name, name)
 }
 
 // isUnknown reports whether t is invalid, or an interface that embeds an invalid type.
@@ -66,7 +66,7 @@ func (c *methods) expressible(m *model.Method) bool {
 	if !reach.Mentions(m.Signature, func(t types.Type) bool { reason = c.from().Unnameable(t); return reason != "" }) {
 		return true
 	}
-	c.errorf(m.Pos, "the signature of %s needs %s; declare %[1]s here with a type that can be named, such as an alias", m.Name, reason)
+	c.found.Add(m.Pos, "the signature of %s needs %s; declare %[1]s here with a type that can be named, such as an alias", m.Name, reason)
 	return false
 }
 

@@ -19,16 +19,16 @@ func (c *methods) fallback(m *model.Method, d annotations.Directive) *model.Fall
 	}
 	sig, ok := o.Type().Underlying().(*types.Signature)
 	if _, isType := o.(*types.TypeName); isType || !ok {
-		c.errorf(f.Func.Pos, "%s is not a function", f.Func.Value)
+		c.found.Add(f.Func.Pos, "%s is not a function", f.Func.Value)
 		return nil
 	}
 	if _, f.MayBeNil = o.(*types.Var); f.MayBeNil && f.Of == model.OfType {
-		c.errorf(f.Func.Pos, "%s is a field, which is nil in a new value; expected a method", f.Func.Value)
+		c.found.Add(f.Func.Pos, "%s is a field, which is nil in a new value; expected a method", f.Func.Value)
 		return nil
 	}
 	if sig.TypeParams().Len() > 0 {
 		if sig = c.ofTypeParams(sig); sig == nil {
-			c.errorf(f.Func.Pos, "%s is generic; expected the type parameters of %s, or none", f.Func.Value, c.object.Name())
+			c.found.Add(f.Func.Pos, "%s is generic; expected the type parameters of %s, or none", f.Func.Value, c.object.Name())
 			return nil
 		}
 		f.Generic = true
@@ -37,11 +37,11 @@ func (c *methods) fallback(m *model.Method, d annotations.Directive) *model.Fall
 		return nil
 	}
 	if f.Of == model.OfNext && f.Name == m.Name {
-		c.errorf(f.Func.Pos, "%s is the method itself without its limits, so nothing would be limited; expected another method", f.Func.Value)
+		c.found.Add(f.Func.Pos, "%s is the method itself without its limits, so nothing would be limited; expected another method", f.Func.Value)
 		return nil
 	}
 	if !replaces(f, m.Signature, sig) {
-		c.errorf(f.Func.Pos, "%s is a %s; expected a %s, with or without a last parameter of type error", f.Func.Value, c.text(sig), c.text(m.Signature))
+		c.found.Add(f.Func.Pos, "%s is a %s; expected a %s, with or without a last parameter of type error", f.Func.Value, c.text(sig), c.text(m.Signature))
 		return nil
 	}
 	return f
@@ -96,7 +96,7 @@ func (c *methods) find(f *model.Fallback) types.Object {
 		if o := scope.Lookup(f.Name); o != nil {
 			return o
 		}
-		c.errorf(f.Func.Pos, "unknown function %s%s", f.Name, annotations.Suggest(f.Name, functions(scope)))
+		c.found.Add(f.Func.Pos, "unknown function %s%s", f.Name, annotations.Suggest(f.Name, functions(scope)))
 		return nil
 	}
 	f.Qualifier, f.Name = qualifier, name
@@ -108,7 +108,7 @@ func (c *methods) find(f *model.Fallback) types.Object {
 			f.Import = p
 			return o
 		}
-		c.errorf(namePos(f), "package %s has no function %s%s", p.Name(), name, annotations.Suggest(name, functions(p.Scope())))
+		c.found.Add(namePos(f), "package %s has no function %s%s", p.Name(), name, annotations.Suggest(name, functions(p.Scope())))
 		return nil
 	}
 	return c.qualified(f)
@@ -127,17 +127,17 @@ func (c *methods) qualified(f *model.Fallback) types.Object {
 		case o == c.object:
 			return c.member(f, model.OfNext, c.self())
 		case types.IsInterface(o.Type()):
-			c.errorf(f.Func.Pos, "%s is an interface, so there is no new value to call; expected a concrete type", f.Qualifier)
+			c.found.Add(f.Func.Pos, "%s is an interface, so there is no new value to call; expected a concrete type", f.Qualifier)
 			return nil
 		case typeParams(o.Type()).Len() > 0:
-			c.errorf(f.Func.Pos, "%s is generic; its methods cannot be a fallback", f.Qualifier)
+			c.found.Add(f.Func.Pos, "%s is generic; its methods cannot be a fallback", f.Qualifier)
 			return nil
 		}
 		return c.member(f, model.OfType, o.Type())
 	case *types.Var:
 		return c.member(f, model.OfValue, o.Type())
 	}
-	c.errorf(f.Func.Pos, "unknown type, variable or package %s%s", f.Qualifier, annotations.Suggest(f.Qualifier, scope.Names()))
+	c.found.Add(f.Func.Pos, "unknown type, variable or package %s%s", f.Qualifier, annotations.Suggest(f.Qualifier, scope.Names()))
 	return nil
 }
 
@@ -146,19 +146,16 @@ func (c *methods) member(f *model.Fallback, of model.FallbackOf, t types.Type) t
 	f.Of = of
 	o, _, _ := types.LookupFieldOrMethod(t, true, c.pkg.Types, f.Name)
 	if o == nil {
-		c.errorf(namePos(f), "%s has no method %s%s", c.text(t), f.Name, annotations.Suggest(f.Name, methodNames(t)))
+		c.found.Add(namePos(f), "%s has no method %s%s", c.text(t), f.Name, annotations.Suggest(f.Name, methodNames(t)))
 	}
 	return o
 }
 
 func functions(scope *types.Scope) []string {
-	var found []string
-	for _, name := range scope.Names() {
-		if _, ok := scope.Lookup(name).(*types.Func); ok {
-			found = append(found, name)
-		}
-	}
-	return found
+	return slices.DeleteFunc(scope.Names(), func(name string) bool {
+		_, ok := scope.Lookup(name).(*types.Func)
+		return !ok
+	})
 }
 
 func methodNames(t types.Type) []string {

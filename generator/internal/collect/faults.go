@@ -4,10 +4,9 @@ import (
 	"go/ast"
 	"go/token"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // reportFaults reports the type checker's errors in the declaration of an annotated type, and whether there are any. The type may
@@ -26,7 +25,7 @@ func (c *collector) reportFaults(s *typeSource, kind model.Kind) (found bool) {
 
 // isOfStandIn reports whether a message names a type that is still to be generated, and that has no methods until then.
 func (c *collector) isOfStandIn(msg string) bool {
-	words := strings.FieldsFunc(msg, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := names.Words(msg)
 	return slices.ContainsFunc(c.pkg.StandIns, func(name string) bool { return slices.Contains(words, name) })
 }
 

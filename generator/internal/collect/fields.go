@@ -16,7 +16,7 @@ func (c *methods) ofFields() {
 		switch {
 		case f.Embedded():
 		case len(g.All) > 0 && !ok && f.Type() != types.Typ[types.Invalid]:
-			c.errorf(first(g), "%s is not a func, so nothing can call it", f.Name())
+			c.found.Add(first(g), "%s is not a func, so nothing can call it", f.Name())
 		case !known: // a field of another package's struct
 			if ok && (f.Exported() || f.Pkg() == c.pkg.Types) {
 				c.add(f.Name(), sig, nil)
@@ -28,7 +28,7 @@ func (c *methods) ofFields() {
 		}
 	}
 	if len(c.of.Methods) == 0 && !c.found[before:].HasErrors() {
-		c.errorf(c.of.Pos, "%s has neither exported methods nor funcs, so there is nothing to limit", c.object.Name())
+		c.found.Add(c.of.Pos, "%s has neither exported methods nor funcs, so there is nothing to limit", c.object.Name())
 	}
 	if len(c.of.Rules) > 0 {
 		c.warnOfPromoted()
@@ -52,7 +52,7 @@ func (c *methods) warnOfPromoted() {
 			}
 		}
 		if len(found) > 0 && !c.skips(at) {
-			c.warnf(at.Type.Pos(), "the rule does not apply to %s of the embedded %s; if that is intended, write //ratelimit:skip here",
+			c.found.Warn(at.Type.Pos(), "the rule does not apply to %s of the embedded %s; if that is intended, write //ratelimit:skip here",
 				strings.Join(found, ", "), types.ExprString(at.Type))
 		}
 	}
@@ -82,7 +82,7 @@ func funcsIn(t types.Type, seen map[types.Type]bool) (names []string) {
 func (c *methods) noLock(t *types.Struct) {
 	for f := range t.Fields() {
 		if holdsLock(f.Type()) {
-			c.errorf(c.of.Pos, "%s holds a lock in %s, so it cannot be copied", c.object.Name(), f.Name())
+			c.found.Add(c.of.Pos, "%s holds a lock in %s, so it cannot be copied", c.object.Name(), f.Name())
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (c *methods) ofGuard() {
 		if !c.onlyInTests(d) {
 			order, own[d.name.Pos()] = append(order, d.name.Name), d
 		} else if g := c.group(d.doc); len(g.All) > 0 {
-			c.errorf(first(g), "%s is declared in a test, but the guard is not", d.name.Name)
+			c.found.Add(first(g), "%s is declared in a test, but the guard is not", d.name.Name)
 		}
 	}
 	found := append(methodsOf(c.self(), true), methodsOf(c.self(), false)...)
@@ -41,7 +41,7 @@ func (c *methods) warnOfUnnamed(m *model.Method) {
 	}
 	for v := range m.Signature.Results().Variables() {
 		if v.Name() == "" || v.Name() == "_" {
-			c.warnf(m.Pos, "the guard of %s gives a func that takes pointers to the results, which have no names; name them", m.Name)
+			c.found.Warn(m.Pos, "the guard of %s gives a func that takes pointers to the results, which have no names; name them", m.Name)
 			return
 		}
 	}
@@ -52,7 +52,7 @@ func (c *collector) missesGuard(s *typeSource) bool {
 	name := source.NamesFor(s.spec.Name.Name, annotations.Group{Guard: annotations.Directive{Pos: s.spec.Pos()}}).Type
 	for _, d := range s.fields {
 		if f, ok := d.node.(*ast.Field); ok && source.NameOf(f.Type) == name && len(c.block.declared[name]) == 0 {
-			c.errorf(f.Type.Pos(), "there is no %s; write //ratelimit:guard above %s, so that it is generated", name, s.spec.Name.Name)
+			c.found.Add(f.Type.Pos(), "there is no %s; write //ratelimit:guard above %s, so that it is generated", name, s.spec.Name.Name)
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package collect
 
 import (
 	"go/types"
+	"slices"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
@@ -57,8 +58,7 @@ func (h *handout) method(w *model.Wrapper, m *model.Method) {
 	}
 	switch {
 	case !m.Plain.IsZero() && len(returns)+len(passes)+len(h.left) == 0:
-		c := h.collector
-		c.warnf(m.Plain.Verb.Pos, "plain has no effect: %s hands out nothing that has limits", m.Name)
+		h.found.Warn(m.Plain.Verb.Pos, "plain has no effect: %s hands out nothing that has limits", m.Name)
 	case !m.Plain.IsZero():
 		return
 	}
@@ -68,7 +68,7 @@ func (h *handout) method(w *model.Wrapper, m *model.Method) {
 		if m.Promoted {
 			h.found.Note(w.Pos, why, m.Name, of)
 		} else {
-			h.warnf(m.Pos, why+"; write //ratelimit:plain above it if that is meant", m.Name, of)
+			h.found.Warn(m.Pos, why+"; write //ratelimit:plain above it if that is meant", m.Name, of)
 		}
 	}
 }
@@ -145,10 +145,5 @@ func (h *handout) annotated(t types.Type) (l *model.Limited, isStruct bool) {
 
 // limits reports whether a method of w has a rule.
 func limits(w *model.Wrapper) bool {
-	for _, m := range w.Methods {
-		if len(m.Rules) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Methods, func(m *model.Method) bool { return len(m.Rules) > 0 })
 }

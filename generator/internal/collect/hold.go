@@ -25,7 +25,7 @@ func (c *methods) hold(m *model.Method) {
 	switch {
 	case first == nil:
 	case differs != nil:
-		c.errorf(argumentOr(differs, first, "hold"), "hold: the rules of %s that count calls that run release their permits together; write the same hold= on all, or on none", m.Name)
+		c.found.Add(argumentOr(differs, first, "hold"), "hold: the rules of %s that count calls that run release their permits together; write the same hold= on all, or on none", m.Name)
 	case !first.Hold.IsZero():
 		m.Hold = c.holdBy(m, first.Hold)
 	}
@@ -49,7 +49,7 @@ func (c *methods) holdBy(m *model.Method, name annotations.Text) *model.Hold {
 		}
 		h := Holds(r)
 		if h == nil {
-			c.errorf(name.Pos, "hold: %s has the type %s, which cannot hold a permit; expected an interface with Close() error or Recv() (T, error), an iter.Seq, "+
+			c.found.Add(name.Pos, "hold: %s has the type %s, which cannot hold a permit; expected an interface with Close() error or Recv() (T, error), an iter.Seq, "+
 				"an iter.Seq2 or an *http.Response. To hold a permit longer, take it by hand with Limiter.Wait and give it back with Decision.Release",
 				name.Value, c.text(r.Type))
 			return nil
@@ -57,7 +57,7 @@ func (c *methods) holdBy(m *model.Method, name annotations.Text) *model.Hold {
 		h.Result = i
 		return h
 	}
-	c.errorf(name.Pos, "hold: %s has no result %s%s", m.Name, name.Value, annotations.Suggest(name.Value, valid))
+	c.found.Add(name.Pos, "hold: %s has no result %s%s", m.Name, name.Value, annotations.Suggest(name.Value, valid))
 	return nil
 }
 

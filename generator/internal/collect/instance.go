@@ -43,10 +43,7 @@ func namedParams(of *types.TypeName, declared map[string][]place) (found []*type
 
 // typeParams returns the type parameters of a named type or an alias, and nil for other types.
 func typeParams(t types.Type) *types.TypeParamList {
-	switch t := t.(type) {
-	case *types.Named:
-		return t.TypeParams()
-	case *types.Alias:
+	if t, ok := t.(interface{ TypeParams() *types.TypeParamList }); ok {
 		return t.TypeParams()
 	}
 	return nil

@@ -11,7 +11,7 @@ func (c *methods) ofInterface() {
 	found := slices.Collect(c.object.Type().Underlying().(*types.Interface).Methods())
 	sortAsWritten(found, order)
 	for _, f := range c.embed(found) {
-		c.errorf(c.of.Pos, "%s cannot be implemented outside of package %s, because of its method %s; "+
+		c.found.Add(c.of.Pos, "%s cannot be implemented outside of package %s, because of its method %s; "+
 			"that package exports no interface with just its unexported methods, which the wrapper could embed",
 			c.object.Name(), f.Pkg().Path(), f.Name())
 	}

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
@@ -28,7 +29,7 @@ func (c *methods) collect(g annotations.Group) {
 		return
 	}
 	if !g.Fallback.IsZero() {
-		c.errorf(g.Fallback.Verb.Pos, "fallback belongs above a method; it names the function to call instead of the method")
+		c.found.Add(g.Fallback.Verb.Pos, "fallback belongs above a method; it names the function to call instead of the method")
 	}
 	c.of.Rules = c.rules(g.Rules, c.of.Scope, c.options, true)
 	switch c.of.Kind {
@@ -71,7 +72,7 @@ func (c *methods) add(name string, sig *types.Signature, declared []declaration)
 	}
 	describe(m)
 	c.direct(m, declared)
-	if i := pointerToContext(m.Signature); i >= 0 && m.Context < 0 && len(m.Rules) > 0 {
+	if i := slices.IndexFunc(m.Params, isPointerToContext); i >= 0 && m.Context < 0 && len(m.Rules) > 0 {
 		c.found.Add(m.Pos, "the parameter %s of %s is a *context.Context, which is no context; make it a context.Context", m.Params[i].Name, m.Name)
 		return
 	}
@@ -110,10 +111,10 @@ func (c *methods) direct(m *model.Method, declared []declaration) {
 		m.Rules = append(m.Rules, c.of.Rules...)
 	}
 	if m.Skipped && len(c.group(c.doc).Rules) == 0 {
-		c.errorf(skip.Verb.Pos, "%s has no rules that could be skipped", c.object.Name())
+		c.found.Add(skip.Verb.Pos, "%s has no rules that could be skipped", c.object.Name())
 	}
 	if m.Fallback != nil && len(m.Rules) == 0 {
-		c.errorf(m.Fallback.Verb.Pos, "no rule refuses calls of %s, so its fallback is never called", m.Name)
+		c.found.Add(m.Fallback.Verb.Pos, "no rule refuses calls of %s, so its fallback is never called", m.Name)
 	}
 }
 
@@ -125,7 +126,7 @@ func (c *methods) warnOfMessages(m *model.Method) {
 	}
 	for _, r := range m.Rules {
 		if arg, ok := r.Arg("message"); ok && !r.OfType {
-			c.warnf(arg.Value.Pos, "message: nobody sees it, since the fallback %s takes no error", f.Func.Value)
+			c.found.Warn(arg.Value.Pos, "message: nobody sees it, since the fallback %s takes no error", f.Func.Value)
 		}
 	}
 }
@@ -135,7 +136,7 @@ func (c *methods) sameLease(m *model.Method) {
 	for _, r := range m.Rules {
 		for _, other := range m.Rules {
 			if arg, ok := r.Arg("lease"); ok && r.Declared.Lease != other.Declared.Lease {
-				c.errorf(arg.Value.Pos, "lease: the rule of %s has another lease, or none; write the same lease= on all rules of a method, or on none",
+				c.found.Add(arg.Value.Pos, "lease: the rule of %s has another lease, or none; write the same lease= on all rules of a method, or on none",
 					annotations.Line(c.fset, other.Pos, r.Pos))
 				return
 			}
@@ -146,14 +147,14 @@ func (c *methods) sameLease(m *model.Method) {
 // apply gives m the directives of one of its declarations. The rules of a promoted method apply in every type that promotes it.
 func (c *methods) apply(m *model.Method, g annotations.Group) {
 	if options := g.Options(); c.of.Kind != model.Func && !options.IsZero() {
-		c.errorf(options.Verb.Pos, "%s belongs above a type", options.Verb.Value)
+		c.found.Add(options.Verb.Pos, "%s belongs above a type", options.Verb.Value)
 	}
 	isGuard := c.of.Kind == model.Guard
 	if isGuard && !g.Fallback.IsZero() {
-		c.errorf(g.Fallback.Verb.Pos, "fallback does not go with guard: %s calls the guard itself, and can act on its error", m.Name)
+		c.found.Add(g.Fallback.Verb.Pos, "fallback does not go with guard: %s calls the guard itself, and can act on its error", m.Name)
 	}
 	if !isGuard && m.Error < 0 && g.Fallback.IsZero() && len(g.Rules) > 0 {
-		c.errorf(g.Rules[0].Verb.Pos, "%s returns no error, so its calls cannot be refused: add an error result, or write //ratelimit:fallback NAME", m.Name)
+		c.found.Add(g.Rules[0].Verb.Pos, "%s returns no error, so its calls cannot be refused: add an error result, or write //ratelimit:fallback NAME", m.Name)
 		return
 	}
 	if !isGuard && !g.Fallback.IsZero() && !g.Fallback.Bad && m.Fallback == nil {
@@ -161,7 +162,7 @@ func (c *methods) apply(m *model.Method, g annotations.Group) {
 	}
 	for _, r := range g.Rules {
 		if arg, ok := r.Arg("refund"); ok && m.Error < 0 && r.Text("refund") == "error" {
-			c.errorf(arg.Value.Pos, "refund: %s returns no error", m.Name)
+			c.found.Add(arg.Value.Pos, "refund: %s returns no error", m.Name)
 		}
 	}
 	m.Rules = append(m.Rules, c.rules(g.Rules, m.Scope, c.options, false)...)
@@ -206,7 +207,7 @@ func (c *methods) warnOfSpared() {
 	}
 	const why = "the rule does not apply to %s: only methods that return an error can refuse calls"
 	if len(spared) > 0 {
-		c.warnf(c.of.Rules[0].Verb.Pos, why+"; if that is intended, write //ratelimit:skip there", strings.Join(spared, ", "))
+		c.found.Warn(c.of.Rules[0].Verb.Pos, why+"; if that is intended, write //ratelimit:skip there", strings.Join(spared, ", "))
 	}
 	if len(promoted) > 0 {
 		c.found.Note(c.of.Rules[0].Verb.Pos, why, strings.Join(promoted, ", "))

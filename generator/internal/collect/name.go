@@ -37,7 +37,7 @@ func (c *collector) name(w *model.Wrapper, g annotations.Group, home *source.Fil
 func (c *collector) declare(w *model.Wrapper, pos token.Pos, name string, home *source.File) {
 	for _, other := range c.names {
 		if name == other {
-			c.errorf(pos, "two wrappers would declare %s; name one of them with //ratelimit:%s name=", name, verbOf(w))
+			c.found.Add(pos, "two wrappers would declare %s; name one of them with //ratelimit:%s name=", name, verbOf(w))
 		}
 	}
 	c.names = append(c.names, name)
@@ -48,7 +48,7 @@ func (c *collector) declare(w *model.Wrapper, pos token.Pos, name string, home *
 		c.collide(w, pos, name, "the import in", home, p)
 	}
 	if name == "init" || name == "main" && c.pkg.Types.Name() == "main" || types.Universe.Lookup(name) != nil {
-		c.errorf(pos, "a generated type or function cannot be called %s; choose another name", name)
+		c.found.Add(pos, "a generated type or function cannot be called %s; choose another name", name)
 	}
 }
 
@@ -56,7 +56,7 @@ func (c *collector) declare(w *model.Wrapper, pos token.Pos, name string, home *
 func (c *collector) collide(w *model.Wrapper, pos token.Pos, name, with string, home *source.File, p place) {
 	if c.mayMeet(home, p.file) {
 		at := c.fset.PositionFor(p.pos, false)
-		c.errorf(pos, "the generated %s would collide with %s line %d of %s; choose another with //ratelimit:%s name=",
+		c.found.Add(pos, "the generated %s would collide with %s line %d of %s; choose another with //ratelimit:%s name=",
 			name, with, at.Line, filepath.Base(at.Filename), verbOf(w))
 	}
 }
@@ -92,4 +92,62 @@ func scopeOf(p *source.Package) string {
 		return name
 	}
 	return names.BaseOf(p.Module)
+}
+
+// namesAreFree reports whether the predeclared names that the code of the wrapper needs have Go's own meaning. It reports an error about
+// the first that something else hides.
+func (c *methods) namesAreFree() bool {
+	words := []string{"nil", "true", "false", "int64"}
+	if len(c.of.TypeParams) > 0 {
+		words = append(words, "new")
+	}
+	if c.of.Kind == model.Guard {
+		words = append(words, "recover", "panic")
+	}
+	for _, word := range words {
+		if c.from().Redefined(word) {
+			c.found.Add(c.of.Pos, "what is generated for %s needs Go's own %s, but another one hides it here", c.object.Name(), word)
+			return false
+		}
+	}
+	return true
+}
+
+// block holds the names that the files of a package declare or import, in all builds. It comes from the syntax alone, so that
+// every build chooses the same names for generated code.
+type block struct {
+	declared, imported map[string][]place
+	annotated          []string // the types with directives
+	generated          []string // the names that generated code may declare for these types
+}
+
+// place is the position of a declaration or an import.
+type place struct {
+	pos  token.Pos
+	file *source.File
+}
+
+func newBlock(p *source.Package) *block {
+	b := &block{declared: map[string][]place{}, imported: map[string][]place{}}
+	files := slices.Concat(p.Files, p.Others)
+	for _, f := range files {
+		for _, name := range source.Names(f.Syntax) {
+			b.declared[name.Name] = append(b.declared[name.Name], place{name.Pos(), f})
+		}
+		for _, spec := range f.Syntax.Imports {
+			for _, name := range p.ImportedNames(spec) {
+				b.imported[name] = append(b.imported[name], place{spec.Pos(), f})
+			}
+		}
+	}
+	for s, of := range p.ToGenerate(files) {
+		b.annotated = append(b.annotated, s.Name.Name)
+		b.generated = append(b.generated, of.Type, of.New, of.Limit, of.Rules)
+	}
+	return b
+}
+
+// taken returns the package-level names that are declared or may be generated.
+func (b *block) taken() []string {
+	return slices.AppendSeq(slices.Clone(b.generated), maps.Keys(b.declared))
 }

@@ -24,7 +24,7 @@ func (c *collector) rules(directives []annotations.Rule, scope string, options a
 			r.Declared.TZ, r.Zone = zone.Value.Value, zone.Value.Pos
 		}
 		if policy, ok := options.Arg("on-error"); ok && d.Text("on-error") == "" {
-			fields.Set(&r.Declared, annotations.Value{Argument: onError, Text: policy.Value.Value})
+			fields.Set(&r.Declared, annotations.Value{Argument: annotations.LookUp("rule").Argument("on-error"), Text: policy.Value.Value})
 		}
 		r.Bad = r.Bad || !c.isValid(r)
 		rules = append(rules, r)
@@ -32,35 +32,29 @@ func (c *collector) rules(directives []annotations.Rule, scope string, options a
 	return rules
 }
 
-// onError is the row of on-error, which a rule may inherit from wrap or guard.
-var onError = func() *annotations.Argument {
-	args := annotations.LookUp("rule").Args
-	return &args[slices.IndexFunc(args, func(a annotations.Argument) bool { return a.Name == "on-error" })]
-}()
-
 // isValid reports whether a rule is valid. The runtime decides that; isValid adds an error at each argument that is wrong.
 func (c *collector) isValid(r *model.Rule) bool {
 	before, rule := len(c.found), r.Declared
 	if !r.Limit.Pos.IsValid() {
-		c.errorf(r.Verb.Pos, "a rule needs limit=, the permits per window")
+		c.found.Add(r.Verb.Pos, "a rule needs limit=, the permits per window")
 		rule.Limit = 1 // valid with all other arguments
 	}
 	switch cost := r.Rule.Cost; {
 	case !cost.Pos.IsValid():
 	case rule.Distinct != "":
-		c.errorf(cost.Pos, "cost= does not go with distinct=: each member counts once. To exempt calls, write when=")
+		c.found.Add(cost.Pos, "cost= does not go with distinct=: each member counts once. To exempt calls, write when=")
 	case cost.Expr.IsZero() && cost.Int < 1:
-		c.errorf(cost.Pos, "cost: found %d; expected at least 1, or an expression", cost.Int)
+		c.found.Add(cost.Pos, "cost: found %d; expected at least 1, or an expression", cost.Int)
 	}
 	noFields := slices.DeleteFunc([]string{"settle", "hold"}, func(name string) bool { _, ok := r.Arg(name); return !ok })
 	if arg, ok := r.Arg("settle"); ok && rule.Distinct != "" {
-		c.errorf(arg.Value.Pos, "settle= does not go with distinct=: each member counts once")
+		c.found.Add(arg.Value.Pos, "settle= does not go with distinct=: each member counts once")
 	}
 	if arg, ok := r.Arg("hold"); ok && r.OfType {
-		c.errorf(arg.Value.Pos, "hold= names a result of one method: write the rule above the methods, with name= to share its count")
+		c.found.Add(arg.Value.Pos, "hold= names a result of one method: write the rule above the methods, with name= to share its count")
 	}
 	for _, wrong := range rule.Problems(noFields...) {
-		c.errorf(r.At(wrong.Argument), "%s: %s", wrong.Argument, wrong.Reason)
+		c.found.Add(r.At(wrong.Argument), "%s: %s", wrong.Argument, wrong.Reason)
 	}
 	return !c.found[before:].HasErrors()
 }
@@ -73,4 +67,12 @@ func (c *collector) zone(options annotations.Directive) {
 			Declared: ratelimit.Rule{Limit: 1, Cron: "@daily", TZ: arg.Value.Value}, Zone: arg.Value.Pos,
 		})
 	}
+}
+
+// Rule returns the rule of a directive that belongs to no method, and the errors in it. If the limit is an expression, the rule has
+// the limit 1.
+func Rule(d annotations.Rule) (ratelimit.Rule, annotations.Diagnostics) {
+	c, r := &collector{}, &model.Rule{Rule: d, Declared: fields.Of(d)}
+	c.isValid(r)
+	return r.Declared, c.found
 }

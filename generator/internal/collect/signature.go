@@ -7,6 +7,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
 // describe sets the names of the parameters and results of m, and which of them are the context and the error.
@@ -20,14 +21,9 @@ func describe(m *model.Method) {
 	}
 }
 
-// pointerToContext returns the index of the parameter of type *context.Context, or -1.
-func pointerToContext(sig *types.Signature) int {
-	for i := range sig.Params().Len() {
-		if p, ok := types.Unalias(sig.Params().At(i).Type()).(*types.Pointer); ok && types.Unalias(p.Elem()).String() == "context.Context" {
-			return i
-		}
-	}
-	return -1
+func isPointerToContext(param expr.Param) bool {
+	p, ok := types.Unalias(param.Type).(*types.Pointer)
+	return ok && reach.IsNamed(p.Elem(), "context", "Context")
 }
 
 // named returns parameters or results with their names in expressions. Unnamed ones are called otherwise0, otherwise1, and so on, unless

@@ -32,7 +32,7 @@ func (c *collector) wrapper(s *typeSource) *model.Wrapper {
 		return nil
 	}
 	if w.Kind != model.Interface && onFields != nil && onMethods != nil {
-		c.errorf(first(c.group(onFields.doc)), "%s has directives on its methods, so they cannot go on its fields, too", w.Object.Name())
+		c.found.Add(first(c.group(onFields.doc)), "%s has directives on its methods, so they cannot go on its fields, too", w.Object.Name())
 		return nil
 	}
 	c.fill(w, s, g, before)
@@ -44,10 +44,10 @@ func (c *collector) canName(s *typeSource) bool {
 	name := s.spec.Name
 	switch {
 	case name.Name == "_":
-		c.errorf(name.Pos(), "a type without a name cannot be wrapped")
+		c.found.Add(name.Pos(), "a type without a name cannot be wrapped")
 		return false
 	case s.object == nil:
-		c.errorf(name.Pos(), "%s is declared twice", name.Name)
+		c.found.Add(name.Pos(), "%s is declared twice", name.Name)
 		return false
 	}
 	for p := range typeParams(s.object.Type()).TypeParams() {
@@ -69,7 +69,7 @@ func (c *collector) canWrap(w *model.Wrapper, s *typeSource) bool {
 	case isUnknown(iface) && !c.valid(iface, s.spec):
 		return true
 	case !iface.IsMethodSet():
-		c.errorf(w.Pos, "%s is a constraint: there are no values of it to wrap", w.Object.Name())
+		c.found.Add(w.Pos, "%s is a constraint: there are no values of it to wrap", w.Object.Name())
 		return false
 	}
 	return true
@@ -80,13 +80,13 @@ func (c *collector) canGuard(w *model.Wrapper, s *typeSource, g annotations.Grou
 	_, isStruct := s.object.Type().Underlying().(*types.Struct)
 	switch pos := g.Guard.Verb.Pos; {
 	case w.Kind == model.Interface:
-		c.errorf(pos, "guard goes above a struct type, whose methods call the guard; an interface gets a wrapper: write wrap")
+		c.found.Add(pos, "guard goes above a struct type, whose methods call the guard; an interface gets a wrapper: write wrap")
 	case !isStruct || s.spec.Assign.IsValid():
-		c.errorf(pos, "guard goes above a struct type that is declared here, whose methods call the guard")
+		c.found.Add(pos, "guard goes above a struct type that is declared here, whose methods call the guard")
 	case w.Kind == model.Fields:
-		c.errorf(pos, "guard is for the methods of %s, which call the guard; to limit its funcs, write wrap", w.Object.Name())
+		c.found.Add(pos, "guard is for the methods of %s, which call the guard; to limit its funcs, write wrap", w.Object.Name())
 	case !g.Wrap.IsZero():
-		c.errorf(g.Wrap.Verb.Pos, "guard and wrap do not go together: a type has a guard, which its methods call, or a wrapper around it")
+		c.found.Add(g.Wrap.Verb.Pos, "guard and wrap do not go together: a type has a guard, which its methods call, or a wrapper around it")
 	default:
 		return true
 	}
@@ -115,10 +115,10 @@ func kindOf(s *typeSource, onFields, onMethods *declaration) model.Kind {
 func (c *collector) fill(w *model.Wrapper, s *typeSource, g annotations.Group, before int) {
 	w.Scope = scopeOf(c.pkg) + "." + w.Object.Name()
 	if !g.Skip.IsZero() {
-		c.errorf(g.Skip.Verb.Pos, "skip belongs above a method; it says that the rules of the type do not apply there")
+		c.found.Add(g.Skip.Verb.Pos, "skip belongs above a method; it says that the rules of the type do not apply there")
 	}
 	if !g.Plain.IsZero() && w.Kind != model.Func {
-		c.errorf(g.Plain.Verb.Pos, "plain belongs above a method; it says that its results stay without limits")
+		c.found.Add(g.Plain.Verb.Pos, "plain belongs above a method; it says that its results stay without limits")
 	}
 	options := g.Options()
 	c.name(w, g, s.home)

@@ -165,11 +165,14 @@ func (c *compiler) key(t annotations.Template) []model.Piece {
 			sign := p.Literal[len(p.Literal)-1:]
 			c.report(annotations.Diagnostic{Pos: island.Pos, Msg: fmt.Sprintf("an expression needs only braces: write {%s} without the %s",
 				strings.TrimPrefix(island.Value, "#"), sign)})
-			return []model.Piece{{Expr: island.Value}}
+			return []model.Piece{{Expr: island.Value, Code: broken(island)}}
 		}
 	}
 	return c.template(t)
 }
+
+// broken stands for the code of an expression with an error. Its text differs from those of all other expressions.
+func broken(e annotations.Expr) *expr.Code { return &expr.Code{Text: fmt.Sprint(e.Pos)} }
 
 func (c *compiler) template(t annotations.Template) []model.Piece {
 	var pieces []model.Piece
@@ -177,7 +180,7 @@ func (c *compiler) template(t annotations.Template) []model.Piece {
 		if p.Island.IsZero() {
 			pieces = append(pieces, model.Piece{Literal: p.Literal})
 		} else {
-			pieces = append(pieces, model.Piece{Expr: p.Island.Value, Code: c.expr(p.Island, c.env, expr.Island)})
+			pieces = append(pieces, model.Piece{Expr: p.Island.Value, Code: cmp.Or(c.expr(p.Island, c.env, expr.Island), broken(p.Island))})
 		}
 	}
 	return pieces

@@ -48,21 +48,17 @@ func same(pieces []model.Piece) (text string, ok bool) {
 	return b.String(), true
 }
 
-// subject returns a template as canonical text: two templates of one method with the same text always have the same value. If an
-// expression did not compile, ok is false.
-func subject(pieces []model.Piece) (text string, ok bool) {
+// subject returns a template as canonical text: two templates of one method with the same text always have the same value.
+func subject(pieces []model.Piece) string {
 	var b strings.Builder
 	for _, p := range pieces {
-		switch {
-		case p.Expr == "":
+		if p.Expr == "" {
 			b.WriteString(strconv.Quote(p.Literal))
-		case p.Code == nil:
-			return "", false
-		default:
+		} else {
 			b.WriteString("{" + p.Code.Text + "}")
 		}
 	}
-	return b.String(), true
+	return b.String()
 }
 
 // isIsland compiles text as an expression in a template of m. It reports whether the expression is valid, and whether its value

@@ -2,6 +2,7 @@ package doubt
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -10,8 +11,8 @@ import (
 // oneMember reports a rule with distinct= that only ever has one member, or one for each key because the key contains the member. It
 // ignores rules with names, as another rule of the same name may have other members.
 func (a *analysis) oneMember(r *model.Rule, m *model.Method) {
-	member, ok := islands(r.Member)
-	if !ok || len(r.Member) == 0 || r.Rule.Text("name") != "" {
+	member := islands(r.Member)
+	if len(r.Member) == 0 || r.Rule.Text("name") != "" {
 		return
 	}
 	if len(member) == 0 {
@@ -24,28 +25,20 @@ func (a *analysis) oneMember(r *model.Rule, m *model.Method) {
 	if !known || limit < 1 || r.Declared.Mode == ratelimit.ModeTrigger {
 		return // a trigger may be about the first member
 	}
-	key, _ := islands(r.Subject)
-	for text := range member {
-		ok = ok && key[text]
-	}
-	if ok {
+	key := islands(r.Subject)
+	if !slices.ContainsFunc(member, func(text string) bool { return !slices.Contains(key, text) }) {
 		a.found.Add(r.At("distinct"), "distinct: the key contains the same values, so each key has only one member and the rule refuses no call")
 	}
 }
 
-// islands returns the expressions of a template in canonical form. If one of them did not compile, ok is false.
-func islands(pieces []model.Piece) (texts map[string]bool, ok bool) {
-	texts, ok = map[string]bool{}, true
+// islands returns the expressions of a template in canonical form.
+func islands(pieces []model.Piece) (texts []string) {
 	for _, p := range pieces {
-		if p.Expr == "" {
-			continue
+		if p.Expr != "" {
+			texts = append(texts, p.Code.Text)
 		}
-		if p.Code == nil {
-			return nil, false
-		}
-		texts[p.Code.Text] = true
 	}
-	return texts, ok
+	return texts
 }
 
 // neverWaits reports rules with wait= on a method that has a rule with distinct=, as calls that count members do not wait. If the

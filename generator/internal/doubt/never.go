@@ -1,6 +1,7 @@
 package doubt
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
@@ -32,12 +33,12 @@ func (a *analysis) neverValid(r *model.Rule) {
 func (a *analysis) neverPasses(r *model.Rule) {
 	limit, known := limitOf(r)
 	cost, constant := costOf(r)
-	switch most := capacity(r.Declared, limit); {
-	case !known || limit <= 0 || !constant || cost <= most: // a limit of 0 refuses everything on purpose
+	switch most := cmp.Or(r.Declared.Burst, limit); {
+	case !known || limit <= 0 || !constant: // a limit of 0 refuses everything on purpose
 	case r.Declared.Prepay || r.Declared.Warmup > 0 || r.Declared.Mode == ratelimit.ModeTrigger:
-	case r.Declared.Algorithm == ratelimit.LeakyBucket:
+	case r.Declared.Algorithm == ratelimit.LeakyBucket && cost > 1:
 		a.found.Add(r.Rule.Cost.Pos, "cost: found %d, but a leaky-bucket holds 1 permit and never admits more; expected %s", cost, dearer)
-	case r.Rule.Cost.Pos.IsValid():
+	case cost > most:
 		a.found.Add(r.Rule.Cost.Pos, "cost: found %d, which is never admitted; expected at most %d", cost, most)
 	}
 }
@@ -58,15 +59,4 @@ func (a *analysis) dearLeaks(r *model.Rule) {
 	if r.Declared.Algorithm == ratelimit.LeakyBucket && !r.Declared.Prepay && r.Cost != nil && !constant {
 		a.found.Warn(r.Rule.Cost.Pos, "cost: a leaky-bucket holds 1 permit, so it never admits a call that costs more; expected %s", dearer)
 	}
-}
-
-// capacity returns the highest cost that a rule can admit.
-func capacity(r ratelimit.Rule, limit int64) int64 {
-	switch {
-	case r.Algorithm == ratelimit.LeakyBucket:
-		return 1
-	case r.Burst > 0:
-		return r.Burst
-	}
-	return limit
 }

@@ -55,25 +55,23 @@ func (a *analysis) neverRefuses(rules []*model.Rule) {
 
 // countsLike reports whether two rules that refuse calls have the same permits in their counts, each in its own count.
 func countsLike(a, b *model.Rule) bool {
-	key, ok := subject(a.Subject)
-	other, otherOK := subject(b.Subject)
-	return ok && otherOK && key == other && a.Declared.Name != b.Declared.Name && a.Declared.Scope == b.Declared.Scope &&
-		a.Declared.Window() == b.Declared.Window() && a.Declared.Mode == ratelimit.ModeEnforce && counted(a) == counted(b) &&
-		a.Rule.Text("refund") == b.Rule.Text("refund") && textOf(a.Settle) == textOf(b.Settle) &&
-		textOf(a.Pause) == textOf(b.Pause)
+	return countsBeside(a, b) && a.Declared.Name != b.Declared.Name && a.Declared.Mode == ratelimit.ModeEnforce && counted(a) == counted(b) &&
+		a.Declared.Refund == b.Declared.Refund && textOf(a.Settle) == textOf(b.Settle) && textOf(a.Pause) == textOf(b.Pause)
 }
 
 // isTwin reports whether two rules of a method have the same name, key, scope and window.
 func isTwin(a, b *model.Rule) bool {
-	key, ok := subject(a.Subject)
-	other, otherOK := subject(b.Subject)
-	return ok && otherOK && key == other && a.Declared.Name == b.Declared.Name && a.Declared.Scope == b.Declared.Scope && a.Declared.Window() == b.Declared.Window()
+	return countsBeside(a, b) && a.Declared.Name == b.Declared.Name
+}
+
+// countsBeside reports whether two rules of a method have the same key, scope and window.
+func countsBeside(a, b *model.Rule) bool {
+	return subject(a.Subject) == subject(b.Subject) && a.Declared.Scope == b.Declared.Scope && a.Declared.Window() == b.Declared.Window()
 }
 
 // counted returns the condition, cost, member and mode of a rule as text.
 func counted(r *model.Rule) string {
-	member, _ := subject(r.Member)
-	return fmt.Sprint(textOf(r.When), costText(r), member, r.Declared.Mode)
+	return fmt.Sprint(textOf(r.When), costText(r), subject(r.Member), r.Declared.Mode)
 }
 
 func textOf(code *expr.Code) string {

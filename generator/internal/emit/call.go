@@ -1,9 +1,11 @@
 package emit
 
 import (
+	"go/types"
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
 // forward makes the wrapped call and returns its results. A guard's method, which calls nothing, returns nil. For example:
@@ -40,10 +42,9 @@ func (w *writer) failure(err string) string {
 	if w.method.Error < 0 {
 		return w.instead(err)
 	}
-	values := make([]string, w.method.Signature.Results().Len())
-	for i := range values {
-		values[i], _ = w.zero(w.method.Signature.Results().At(i).Type())
-		if w.changed(i) {
+	values := make([]string, len(w.results))
+	for i, r := range w.method.Results {
+		if values[i], _ = w.zero(r.Type); w.changed(i) {
 			values[i] = "nil"
 		}
 	}
@@ -60,7 +61,7 @@ func (w *writer) instead(err string) string {
 	if fallback.TakesErr {
 		args = append(args, err)
 	}
-	if w.method.Signature.Results().Len() == 0 {
+	if len(w.results) == 0 {
 		return hugging(w.fallback(fallback), args...) + "\nreturn"
 	}
 	return w.handOut(w.fallback(fallback), args)
@@ -85,4 +86,31 @@ func (w *writer) fallback(f *model.Fallback) string {
 		return f.Qualifier + "." + f.Name
 	}
 	return f.Name + args
+}
+
+// zero returns an expression for the zero value of t. The words are the identifiers in it, without the names of packages. For example:
+//
+//	Document{}
+func (p *planned) zero(t types.Type) (text string, words []string) {
+	typed := func(before, behind string) (string, []string) {
+		return before + p.imports.Type(t) + behind, reach.From{Package: p.pkg}.Names(t)
+	}
+	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
+		text, words = typed("*new(", ")")
+		return text, append(words, "new")
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		switch info := u.Info(); {
+		case info&types.IsBoolean != 0:
+			return "false", []string{"false"}
+		case info&types.IsNumeric != 0:
+			return "0", nil
+		case info&types.IsString != 0:
+			return `""`, nil
+		}
+	case *types.Struct, *types.Array:
+		return typed("", "{}")
+	}
+	return "nil", []string{"nil"}
 }

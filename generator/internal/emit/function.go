@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"go/types"
 	"strings"
-	"unicode"
 
 	"github.com/dave/jennifer/jen"
 
@@ -61,32 +60,37 @@ func (w *wrapper) function(m *model.Method, outer ...string) *function {
 }
 
 func (f *function) nameParams(hidden *names.Scope) {
-	for i := range f.method.Signature.Params().Len() {
-		otherwise := cmp.Or(f.method.Params[i].Name, "arg")
+	for i, p := range f.method.Params {
+		otherwise := cmp.Or(p.Name, "arg")
 		if i == f.method.Context && !f.method.ByMethod {
 			otherwise = "ctx"
 		}
 		name := f.method.Signature.Params().At(i).Name()
-		if name == "" || name == "_" {
-			f.params = append(f.params, f.Take(otherwise))
+		if isBlank(name) {
+			name = f.Take(otherwise)
 		} else {
-			f.params = append(f.params, f.kept(name, hidden))
+			name = f.kept(name, hidden)
 		}
+		f.params = append(f.params, name)
 	}
 }
 
 func (f *function) nameResults(hidden *names.Scope) {
-	for i := range f.method.Signature.Results().Len() {
+	for i := range f.method.Results {
 		name := f.method.Signature.Results().At(i).Name()
-		if name == "" || name == "_" {
-			f.results = append(f.results, name)
-		} else if f.changed(i) {
-			f.results = append(f.results, "_")
-		} else {
-			f.results = append(f.results, f.kept(name, hidden))
+		switch {
+		case isBlank(name):
+		case f.changed(i):
+			name = "_"
+		default:
+			name = f.kept(name, hidden)
 		}
+		f.results = append(f.results, name)
 	}
 }
+
+// isBlank reports whether a parameter or result of this name cannot be used.
+func isBlank(name string) bool { return name == "" || name == "_" }
 
 // kept returns the user's name of a variable, or another one like it if the body needs the name for something else:
 //
@@ -113,8 +117,8 @@ func (p *planned) needed(m *model.Method) []string {
 			words = append(words, cmp.Or(f.Qualifier, f.Name))
 		}
 	}
-	for v := range m.Signature.Results().Variables() {
-		_, zero := p.zero(v.Type())
+	for _, r := range m.Results {
+		_, zero := p.zero(r.Type)
 		words = append(words, zero...)
 	}
 	for _, r := range m.Rules {
@@ -133,10 +137,8 @@ func (p *planned) needed(m *model.Method) []string {
 
 // inResults returns the identifiers in the types of the results. The bodies of guards, and of methods whose results hold permits, spell them out.
 func (p *planned) inResults(m *model.Method) (words []string) {
-	for v := range m.Signature.Results().Variables() {
-		words = append(words, strings.FieldsFunc(p.imports.Type(v.Type()), func(r rune) bool {
-			return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-		})...)
+	for _, r := range m.Results {
+		words = append(words, names.Words(p.imports.Type(r.Type))...)
 	}
 	return words
 }
@@ -146,21 +148,16 @@ func (p *planned) inResults(m *model.Method) (words []string) {
 //	context
 func (f *function) Import(p *types.Package) string { return f.imports.Name(p) }
 
-// wrap returns the qualified name of a function or type of package wrap:
-//
-//	wrap.Take
-func (f *function) wrap(name string) string { return f.Import(wrapPackage) + "." + name }
-
 // signature returns the parameters and results:
 //
 //	(ctx context.Context, phone string) (id int, err error)
 func (f *function) signature() *jen.Statement {
-	var types []string
-	for i := range f.method.Signature.Results().Len() {
-		types = append(types, f.resultType(i))
-	}
-	if len(types) == 0 {
+	if len(f.results) == 0 {
 		return f.parameters("")
+	}
+	types := make([]string, len(f.results))
+	for i := range types {
+		types[i] = f.resultType(i)
 	}
 	results := declared(f.results, types)
 	return f.parameters("(" + strings.Join(results, ", ") + ")").Add(brackets(len(") "), results...))
@@ -170,12 +167,11 @@ func (f *function) signature() *jen.Statement {
 //
 //	(ctx context.Context, phone string)
 func (f *function) parameters(results string) *jen.Statement {
-	sig := f.method.Signature
-	types := make([]string, sig.Params().Len())
-	for i := range types {
-		types[i] = f.imports.Type(sig.Params().At(i).Type())
+	types := make([]string, len(f.params))
+	for i, p := range f.method.Params {
+		types[i] = f.imports.Type(p.Type)
 	}
-	if last := len(types) - 1; sig.Variadic() {
+	if last := len(types) - 1; f.method.Signature.Variadic() {
 		types[last] = "..." + strings.TrimPrefix(types[last], "[]")
 	}
 	return brackets(len(f.head+" "+results), declared(f.params, types)...)

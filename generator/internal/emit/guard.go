@@ -176,7 +176,7 @@ func (w *writer) refundAndSettle(taken string, pointers, variables []string) {
 //	order, err
 func (w *writer) pointers() (pointers, variables []string) {
 	for _, name := range w.results {
-		if name == "" || name == "_" {
+		if isBlank(name) {
 			name = w.Take("result")
 		}
 		pointers, variables = append(pointers, w.Take(name+"Ptr")), append(variables, name)

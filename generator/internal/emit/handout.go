@@ -2,6 +2,7 @@ package emit
 
 import (
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
@@ -26,11 +27,9 @@ func (f *function) limitedResult(l *model.Limited, value string) string {
 //
 //	wrap.WithLimits(repo, r.limiter, NewLimitedRepo), err
 func (f *function) limitedResults(variables []string) []string {
-	values := make([]string, len(variables))
-	for i, v := range variables {
-		if values[i] = v; f.method.Returns[i] != nil {
-			values[i] = f.limitedResult(f.method.Returns[i], v)
-		}
+	values := slices.Clone(variables)
+	for i, l := range f.method.Returns {
+		values[i] = f.limitedResult(l, variables[i])
 	}
 	return values
 }
@@ -46,7 +45,7 @@ func (f *function) changed(result int) bool {
 //	*LimitedRepo
 func (f *function) resultType(i int) string {
 	if !f.changed(i) {
-		return f.imports.Type(f.method.Signature.Results().At(i).Type())
+		return f.imports.Type(f.method.Results[i].Type)
 	}
 	l := f.method.Returns[i]
 	return "*" + f.instance(l.Name, l)
@@ -71,41 +70,37 @@ func (f *function) instance(name string, l *model.Limited) string {
 //	repo, err := r.next.WithTx(tx)
 //	return wrap.WithLimits(repo, r.limiter, NewLimitedRepo), err
 func (f *function) handOut(fn string, args []string) string {
-	switch results := f.method.Signature.Results(); {
-	case results.Len() == 0:
+	switch n := len(f.results); {
+	case n == 0:
 		return hugging(fn, args...)
 	case len(f.method.Returns) == 0:
 		return hugging("return "+fn, args...)
-	case results.Len() == 1 && !f.method.Returns[0].Value || results.Len() == 1 && f.method.Returns[0].Kind == model.Interface:
+	case n == 1 && (!f.method.Returns[0].Value || f.method.Returns[0].Kind == model.Interface):
 		return "return " + f.limitedResult(f.method.Returns[0], hugging(fn, args...))
 	}
 	outer := f.Scope
 	f.Scope = outer.Inside() // the names are free again after these statements, which leave the function
 	defer func() { f.Scope = outer }()
-	err, declared := "", true
-	if at := f.method.Error; at >= 0 {
-		if err = f.results[at]; err == "" || err == "_" {
-			err, declared = f.errorName(), false
-		}
-	}
-	variables, assign := f.resultVariables(err)
-	if !declared {
-		assign = ":="
-	}
+	variables, assign := f.resultVariables("")
 	return hugging(listed(variables, " "+assign+" "+fn), args...) + "\nreturn " + listed(f.limitedResults(variables), "")
 }
 
-// resultVariables returns the variables for the results of the wrapped call, and how to assign to them. The error goes to err, which is
-// declared:
+// resultVariables returns the variables for the results of the wrapped call, and how to assign to them. The error goes to err if that is
+// declared already:
 //
 //	repo, err :=
 func (f *function) resultVariables(err string) (variables []string, assign string) {
 	assign = "="
+	if at := f.method.Error; at >= 0 && err == "" {
+		if err = f.results[at]; isBlank(err) {
+			err, assign = f.errorName(), ":="
+		}
+	}
 	for i, name := range f.results {
 		switch l := f.method.Returns[i]; {
 		case i == f.method.Error:
 			name = err
-		case name != "" && name != "_":
+		case !isBlank(name):
 		case l != nil:
 			name, assign = f.Take(names.Lower(l.Object.Name())), ":="
 		default:

@@ -50,7 +50,7 @@ func (w *writer) keep(variables []string, target func(result string) string) {
 //	rows = held{plain{rows}, hold.Closer(rows)}
 func (w *writer) holding(result, to string) (body string) {
 	h := w.method.Hold
-	t := w.method.Signature.Results().At(h.Result).Type()
+	t := w.method.Results[h.Result].Type
 	hides := func(field string) bool { // a method of t
 		method, _, _ := types.LookupFieldOrMethod(t, false, w.pkg, field)
 		return method != nil

@@ -85,7 +85,7 @@ func variablesOf(sig *types.Signature) []string {
 	var found []string
 	for _, tuple := range []*types.Tuple{sig.Params(), sig.Results()} {
 		for v := range tuple.Variables() {
-			if v.Name() != "" && v.Name() != "_" {
+			if !isBlank(v.Name()) {
 				found = append(found, v.Name())
 			}
 		}

@@ -54,7 +54,7 @@ func (w *writer) begin() {
 	if w.method.Error >= 0 {
 		err = w.results[w.method.Error]
 	}
-	if err == "" || err == "_" {
+	if isBlank(err) {
 		err = w.err
 	}
 	taken := w.asksToBegin(err)

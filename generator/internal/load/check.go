@@ -156,3 +156,51 @@ func withTypeError(errs annotations.Diagnostics, e types.Error) annotations.Diag
 	last.Msg += fmt.Sprintf("; %s (%s)", part, annotations.Line(e.Fset, e.Pos, last.Pos))
 	return errs
 }
+
+// addOthers parses the files of a package that are not part of this build. Generated names must not collide with theirs either.
+func (l *loader) addOthers(p *source.Package, meta *packages.Package) {
+	dir := filepath.Dir(meta.GoFiles[0])
+	entries, _ := os.ReadDir(dir) // files that cannot be read are left out
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if e.IsDir() || !strings.HasSuffix(path, ".go") || strings.ContainsRune("_.", rune(e.Name()[0])) || slices.Contains(meta.GoFiles, path) {
+			continue
+		}
+		src, err := os.ReadFile(path)
+		if err != nil || source.IsOutput(path, src) {
+			continue
+		}
+		syntax, _ := parser.ParseFile(l.set.Fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
+		if syntax.Name.Name == meta.Name {
+			p.Others = append(p.Others, &source.File{Path: path, Syntax: syntax})
+		}
+	}
+}
+
+// nameStandIns sets the types that are to be generated for p, because signatures may mention them before they exist. Generic types are
+// left out.
+func nameStandIns(p *source.Package) {
+	taken := map[string]bool{}
+	for _, f := range p.Files {
+		for _, name := range source.Names(f.Syntax) {
+			taken[name.Name] = true
+		}
+	}
+	for s, of := range p.ToGenerate(p.Files) {
+		if _, isFunc := s.Type.(*ast.FuncType); !isFunc && s.TypeParams == nil && !taken[of.Type] && token.IsIdentifier(of.Type) {
+			taken[of.Type] = true
+			p.StandIns = append(p.StandIns, of.Type)
+		}
+	}
+}
+
+// standIns declares types without methods.
+func (l *loader) standIns(pkg string, types []string) *ast.File {
+	src := strings.Builder{}
+	fmt.Fprintf(&src, "package %s\n", pkg)
+	for _, name := range types {
+		fmt.Fprintf(&src, "type %s struct{}\n", name)
+	}
+	file, _ := parser.ParseFile(l.set.Fset, "", src.String(), parser.SkipObjectResolution)
+	return file
+}

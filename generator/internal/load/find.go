@@ -20,10 +20,8 @@ type folder struct {
 	path      string
 	annotated []string // paths of files with a directive or a comment that looks like one
 	outputs   []string // paths of generated files
-	tests     bool     // one of the annotated files is a test file
+	tests     bool     // a test file has directives
 }
-
-func (f *folder) empty() bool { return len(f.annotated)+len(f.outputs) == 0 }
 
 // search reads the Go files of a directory. It only looks for directives, and does not parse the files.
 func search(dir string) (*folder, error) {
@@ -106,7 +104,7 @@ func walk(root string) (found []*folder, err error) {
 			}
 		}
 		f, err := search(filepath.Clean(path))
-		if err == nil && !f.empty() {
+		if err == nil && len(f.annotated)+len(f.outputs) > 0 {
 			found = append(found, f)
 		}
 		return err
@@ -158,17 +156,11 @@ func alone(path string) ([]*folder, error) {
 
 // ignores reports whether the go.mod file above dir may leave folders out of patterns.
 func ignores(dir string) bool {
-	for {
-		src, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil {
-			return bytes.Contains(src, []byte("ignore"))
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return false
-		}
-		dir = parent
+	src, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if parent := filepath.Dir(dir); err != nil && parent != dir {
+		return ignores(parent)
 	}
+	return bytes.Contains(src, []byte("ignore"))
 }
 
 // isWorkspace reports whether root has a go.work file, and no module of its own.

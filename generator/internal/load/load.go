@@ -153,7 +153,8 @@ func (l *loader) describe(folders []string) error {
 		}
 	}
 	for path := range ignored {
-		l.noteIgnored(path)
+		begin := l.set.Fset.AddFile(path, -1, 0).Pos(0)
+		l.set.Found.Note(begin, "the directives in this file are left out, as its build constraints are not met; set -tags, GOOS, GOARCH or CGO_ENABLED")
 	}
 	for _, path := range slices.Sorted(maps.Keys(own)) {
 		l.packages = append(l.packages, own[path])
@@ -188,14 +189,4 @@ func (l *loader) importVariants(own map[string]*packages.Package) {
 			}
 		}
 	}
-}
-
-// noteIgnored notes that a file with directives is not part of the build.
-func (l *loader) noteIgnored(path string) {
-	l.set.Found.Note(l.begin(path), "the directives in this file are left out, as its build constraints are not met; set -tags, GOOS, GOARCH or CGO_ENABLED")
-}
-
-// begin returns the first position in a file that was not parsed.
-func (l *loader) begin(path string) token.Pos {
-	return l.set.Fset.AddFile(path, -1, 0).Pos(0)
 }

@@ -17,6 +17,11 @@ func Prefixed(word, typ string) string {
 	return word + Upper(typ)
 }
 
+// Words returns the identifiers, keywords and numbers in a text.
+func Words(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
 // Upper returns s with an upper case first letter.
 func Upper(s string) string {
 	r, n := utf8.DecodeRuneInString(s)

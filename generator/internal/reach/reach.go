@@ -4,6 +4,7 @@ package reach
 
 import (
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -15,12 +16,7 @@ type From struct {
 
 // Hidden reports whether a type parameter hides the package-level declaration of a name.
 func (f From) Hidden(name string) bool {
-	for _, p := range f.TypeParams {
-		if p.Obj().Name() == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.TypeParams, func(p *types.TypeParam) bool { return p.Obj().Name() == name })
 }
 
 // Redefined reports whether a predeclared name of Go, such as string or len, is declared anew here.
@@ -102,13 +98,7 @@ func Importable(path, from string) bool {
 		return false
 	}
 	i := strings.LastIndex("/"+path+"/", "/internal/")
-	if i < 0 {
-		return true
-	}
-	if i == 0 {
-		return false // internal to the standard library
-	}
-	return strings.HasPrefix(folder(from)+"/", path[:i])
+	return i < 0 || i > 0 && strings.HasPrefix(folder(from)+"/", path[:i]) // 0 is internal to the standard library
 }
 
 // folder returns the path of the folder of a package. An external test is in the folder of the package that it tests.

@@ -13,7 +13,7 @@ func Excused(fset *token.FileSet, files []*ast.File) map[token.Position]bool {
 	for _, f := range files {
 		for _, group := range f.Comments {
 			for _, c := range group.List {
-				if reason, _ := annotations.Bare(c); reason != "" {
+				if reason, ok := annotations.Bare(c); ok && reason != "" {
 					lines[LineOf(fset, c.Slash)] = true
 				}
 			}

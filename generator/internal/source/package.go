@@ -9,9 +9,11 @@ import (
 	"go/types"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // Package is a package with annotated files. Its function bodies are parsed, but not type-checked.
@@ -153,4 +155,22 @@ func Checked(fset *token.FileSet, pkg *types.Package, info *types.Info, files []
 		p.Files = append(p.Files, &File{Path: fset.File(f.FileStart).Name(), Syntax: f, Asked: true})
 	}
 	return p
+}
+
+// ImportedNames returns the names that an import declares in a file of Files or Others: the name of the package, or all exported
+// names of a dot import.
+func (p *Package) ImportedNames(spec *ast.ImportSpec) []string {
+	path, _ := strconv.Unquote(spec.Path.Value)
+	imported := p.imported(path)
+	switch {
+	case spec.Name != nil && spec.Name.Name != ".":
+		return []string{spec.Name.Name}
+	case imported == nil && spec.Name == nil:
+		return []string{names.BaseOf(path)} // only another build imports the package, so its name is guessed
+	case imported == nil:
+		return nil
+	case spec.Name == nil:
+		return []string{imported.Name()}
+	}
+	return slices.DeleteFunc(imported.Scope().Names(), func(name string) bool { return !token.IsExported(name) })
 }

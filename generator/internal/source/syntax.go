@@ -3,6 +3,7 @@ package source
 import (
 	"go/ast"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -89,15 +90,7 @@ func NameOf(t ast.Expr) string {
 
 // Begins reports whether a comment of the group, which may be nil, begins with words.
 func Begins(cg *ast.CommentGroup, words string) bool {
-	if cg == nil {
-		return false
-	}
-	for _, c := range cg.List {
-		if strings.HasPrefix(c.Text, words) {
-			return true
-		}
-	}
-	return false
+	return cg != nil && slices.ContainsFunc(cg.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, words) })
 }
 
 // Receiver returns the name of the receiver type of a method. It returns "" for a function, and if the receiver has no name.
