@@ -143,10 +143,10 @@ func TestInspectShowsWhoWaits(t *testing.T) {
 		free bool // a place that is given up becomes free
 		want []string
 	}{
-		{hourly("sliding", ratelimit.SlidingWindow), true, []string{"59m5", "59m5", "1h59m5"}},
-		{hourly("fixed", ratelimit.FixedWindow), false, []string{"59m5", "59m5", "1h59m5"}},
-		{hourly("leaky", ratelimit.LeakyBucket), true, []string{"29m5", "59m5", "1h29m5"}},
-		{ratelimit.Rule{Name: "bucket", Limit: 2, Per: time.Hour, Algorithm: ratelimit.TokenBucket}, true, []string{"29m5", "59m5", "1h29m5"}},
+		{hourly("sliding", ratelimit.SlidingWindow), true, []string{"59m", "59m", "1h59m"}},
+		{hourly("fixed", ratelimit.FixedWindow), false, []string{"59m", "59m", "1h59m"}},
+		{hourly("leaky", ratelimit.LeakyBucket), true, []string{"29m", "59m", "1h29m"}},
+		{ratelimit.Rule{Name: "bucket", Limit: 2, Per: time.Hour, Algorithm: ratelimit.TokenBucket}, true, []string{"29m", "59m", "1h29m"}},
 		{ratelimit.Rule{Name: "yearly", Limit: 2, Cron: yearly}, false, []string{"d", "d", "d"}},
 	} {
 		rule, used := test.rule, 2

@@ -70,7 +70,7 @@ var queue = ratelimit.Rule{Name: "queue", Algorithm: ratelimit.TokenBucket, Limi
 var billable = []ratelimit.Rule{
 	{Name: "sliding", Limit: 10_000, Per: long},
 	{Name: "fixed", Limit: 20, Per: long, Algorithm: ratelimit.FixedWindow},
-	{Name: "calendar", Limit: 10_000, Cron: "@yearly"},
+	{Name: "calendar", Limit: 10_000, Cron: yearly},
 	{Name: "bucket", Limit: 10_000, Per: long, Algorithm: ratelimit.TokenBucket},
 	{Name: "prepaid", Limit: 10_000, Per: long, Algorithm: ratelimit.TokenBucket, Prepay: true},
 	{Name: "counter", Limit: 10_000, Per: long, Algorithm: ratelimit.SlidingCounter},

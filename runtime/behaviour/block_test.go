@@ -10,12 +10,13 @@ import (
 // With a BlockMax, each block is twice as long as the last one. A call of a blocked key begins no block and makes none longer. The refusal that
 // begins a block is the rule's own; those that follow have the source block.
 func TestBlocksDouble(t *testing.T) {
+	t.Parallel()
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{Rule: ratelimit.Rule{
-			Name: "r", Limit: 1, Per: time.Hour, Block: 400 * time.Millisecond, BlockMax: time.Second,
+			Name: "r", Limit: 1, Per: time.Hour, Block: time.Second, BlockMax: 2500 * time.Millisecond,
 		}, Key: "eve"}
 		s.admit(t, q)
-		for _, want := range []time.Duration{400, 800, 1000} {
+		for _, want := range []time.Duration{1000, 2000, 2500} {
 			before := s.peek(t, q)
 			if before.Source == ratelimit.SourceBlock || before.Quotas[0].Remaining != 0 {
 				t.Errorf("before a block of %dms: %+v", want, before)

@@ -21,7 +21,7 @@ import (
 var combinable = []*engine.Rule{
 	{Name: "sliding", Tag: "1h", Kind: engine.SlidingWindow, Per: 3600 * second},
 	{Name: "fixed", Tag: "1h", Kind: engine.FixedWindow, Per: 3600 * second},
-	{Name: "bucket", Tag: "1h", Kind: engine.TokenBucket, Per: 3600 * second},
+	{Name: "bucket", Tag: "1d", Kind: engine.TokenBucket, Per: 24 * 3600 * second}, // a permit comes back after minutes
 	{Name: "counter", Tag: "1h", Kind: engine.SlidingCounter, Per: 3600 * second, Slices: 6},
 }
 

@@ -47,9 +47,12 @@ func TestHooksOfTheClient(t *testing.T) {
 		t.Errorf("the hook saw %d decisions and %d failures, error %v", d.seen.Load(), d.failed.Load(), err)
 	}
 	server.Pause()
-	if _, err := New(client, WithTimeout(50*time.Millisecond)).Decide(t.Context(), &call); err == nil || d.failed.Load() != 1 {
-		t.Errorf("the hook saw %d failures, error %v", d.failed.Load(), err)
-	}
+	redistest.Eventually(t, "a failure that the hook saw", func() bool { // on a busy machine a call may have no time to send
+		if _, err := New(client, WithTimeout(50*time.Millisecond)).Decide(t.Context(), &call); err == nil {
+			t.Error("a silent server decides")
+		}
+		return d.failed.Load() > 0
+	})
 	server.Resume()
 }
 

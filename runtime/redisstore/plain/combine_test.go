@@ -66,7 +66,7 @@ func (slow) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPip
 		for _, cmd := range cmds {
 			slowed = append(slowed, cmd)
 			if cmds[0].Name() == "multi" && cmd.Name() == "set" {
-				slowed = append(slowed, redis.NewCmd(ctx, "debug", "sleep", "0.1"))
+				slowed = append(slowed, redis.NewCmd(ctx, "debug", "sleep", "0.3"))
 			}
 		}
 		return next(ctx, slowed)
@@ -86,7 +86,7 @@ func TestWindowsOfASlowServer(t *testing.T) {
 		for _, q := range call {
 			d := direct.refuse(t, ratelimit.Request{Rule: q.Rule, Key: q.Key, Cost: 3})
 			end := d.At.Add(d.RetryAfter)
-			if length := end.Sub(first.At); length < q.Rule.Per || len(call) == 1 && length > q.Rule.Per+50*time.Millisecond {
+			if length := end.Sub(first.At); length < q.Rule.Per || len(call) == 1 && length > q.Rule.Per+250*time.Millisecond {
 				t.Errorf("%s of %s: a window of %v", q.Rule.Name, q.Key, length)
 			}
 		}
