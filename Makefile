@@ -1,7 +1,7 @@
 # Two commands do everything: make demo, make test. They need Go and make, and find or install the rest.
 
 RACE = -race
-SEQUENTIAL = ./annotations ./cmd/ratelimit ./generator ./generator/internal/... ./internal/readme ./runtime/redisstore/lua ./scripts # start no goroutines: nothing to race
+SEQUENTIAL = ./annotations ./cmd/ratelimit ./generator ./generator/internal/... ./internal/readme ./runtime/internal/engine ./runtime/redisstore/lua ./scripts # start no goroutines: nothing to race
 FUZZTIME = 30s # of each fuzz target
 MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers examples/shop testdata/grpc faults browser # beside the one at the root
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
