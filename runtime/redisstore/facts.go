@@ -24,6 +24,7 @@ type facts struct {
 	mu     sync.RWMutex
 	byCall map[uint64]*fact
 	swept  time.Duration // when facts were last forgotten
+	timed  bool          // a timer will forget facts; without it nothing is known
 }
 
 // fact is what is known about calls with the same rules, limits and subjects.
@@ -59,8 +60,8 @@ func (k *facts) add(call *engine.Call) *fact {
 	f := k.byCall[id]
 	if f == nil && k.hasRoom() {
 		f = &fact{call: clone(call)}
-		if len(k.byCall) == 0 {
-			k.byCall = make(map[uint64]*fact)
+		if !k.timed {
+			k.byCall, k.timed = make(map[uint64]*fact), true
 			time.AfterFunc(sweepEvery, k.sweepOften)
 		}
 		k.byCall[id] = f
@@ -97,7 +98,8 @@ func (k *facts) sweep() {
 func (k *facts) sweepOften() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.sweep(); len(k.byCall) > 0 {
+	k.sweep()
+	if k.timed = len(k.byCall) > 0; k.timed {
 		time.AfterFunc(sweepEvery, k.sweepOften)
 	}
 }
