@@ -13,6 +13,11 @@ type window struct{ start, stop, used int64 }
 
 func newWindows(*Rule) State { return new(windows) }
 
+// CellOfWindow returns the cell of a rule in whose present window some permits are used.
+func CellOfWindow(stop, used int64) *Cell {
+	return &Cell{State: &windows{[]window{{longAgo, stop, used}}}, Until: longAgo}
+}
+
 func periodTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per} }
 
 // maxAhead bounds how many windows after the present one a state may have. A call that has to wait for a later one asks again.

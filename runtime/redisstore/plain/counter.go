@@ -153,30 +153,26 @@ func (n *counter) isOpen() bool {
 	return n.exists && !n.damaged && (n.Rule.Kind == engine.Calendar || n.begin() <= n.At && n.At < n.end)
 }
 
-// fill sets the results in the claim: what was read at the server's time now, and whether the claim is refused.
-func (n *counter) fill(now int64, refused bool) {
-	c := n.Claim
-	c.Clear()
-	c.Refused, c.Earliest, c.Room, c.Full = refused, now, max(0, c.Limit-n.used), now
-	if n.used > 0 {
-		c.Full = max(n.end, now)
+// cell returns the window as it was before the charge, for a decision at the server's time now.
+func (n *counter) cell(now int64) *engine.Cell {
+	used := n.used
+	if n.charged {
+		used -= n.add
 	}
-	if refused {
-		c.Earliest = max(n.end, now+1)
-	}
-	if !n.charged {
-		return
-	}
-	c.Charged = n.add
+	return engine.CellOfWindow(max(n.end, now+1), used)
+}
+
+// noteCharge sets what to charge after a decision. If it is charged, it sets in the claim when.
+func (n *counter) noteCharge(now int64) {
+	n.add = n.Charged
 	switch {
+	case !n.charged:
+		n.Charged, n.At = 0, 0
 	case n.Rule.Kind == engine.Calendar:
-		c.At = min(max(now, n.start), n.stop-1)
+		n.At = min(max(now, n.start), n.stop-1)
 	case n.opened.Err() == nil:
-		c.At = n.begin() // giveBack takes this as the sign that the call opened the window
+		n.At = n.begin() // giveBack takes this as the sign that the call opened the window
 	default:
-		c.At = min(max(now, n.begin()+1), n.end-1)
-	}
-	if c.Mode == engine.Trigger && n.used-n.add < c.Limit && c.Limit <= n.used {
-		c.Fired = n.used
+		n.At = min(max(now, n.begin()+1), n.end-1)
 	}
 }

@@ -53,7 +53,7 @@ func (s *store) try(ctx context.Context, server redis.UniversalClient, call *eng
 	case call.Peek || call.Refused:
 		return s.look(ctx, server.TxPipelined, call, counters)
 	case len(counters) == 1 && !call.UpTo:
-		v, err = s.charge(ctx, server.TxPipelined, counters)
+		v, err = s.charge(ctx, server.TxPipelined, call, counters)
 	default:
 		v, err = s.watch(ctx, server, call, counters)
 	}
@@ -70,20 +70,8 @@ func isDamaged(counters []*counter) bool {
 // watch decides a call under several rules. It reads all counts, and charges them if none has been changed meanwhile.
 func (s *store) watch(ctx context.Context, server redis.UniversalClient, call *engine.Call, counters []*counter) (v engine.Verdict, err error) {
 	err = watch(ctx, server, counters, func(tx *redis.Tx) error {
-		v, err = s.look(ctx, tx.Pipelined, call, counters)
-		if err != nil || !v.Admitted || isDamaged(counters) {
-			return err
-		}
-		taken := int64(0)
-		if call.UpTo {
-			taken = takeUpTo(counters)
-		}
-		fitting := slices.DeleteFunc(slices.Clone(counters), func(n *counter) bool { return n.Refused })
-		if len(fitting) > 0 {
-			v, err = s.charge(ctx, tx.TxPipelined, fitting)
-		}
-		if v.Taken = taken; err == nil && !v.Admitted {
-			err = errMisplaced // all counts had room when they were read
+		if v, err = s.look(ctx, tx.Pipelined, call, counters); err == nil && v.Admitted && !isDamaged(counters) {
+			v, err = s.charge(ctx, tx.TxPipelined, call, counters)
 		}
 		return err
 	})
@@ -102,70 +90,42 @@ func watch(ctx context.Context, server redis.UniversalClient, counters []*counte
 	return err
 }
 
-// takeUpTo makes the counters charge as many permits as every rule admits, and at most the cost. It returns how many. Rules in shadow mode with
-// less room refuse.
-func takeUpTo(counters []*counter) int64 {
-	taken := counters[0].Cost
-	for _, n := range counters {
-		if n.Mode == engine.Enforce {
-			taken = min(taken, n.Room)
-		}
-	}
-	for _, n := range counters {
-		if n.add = taken; n.Mode == engine.Shadow && n.Room < taken {
-			n.Refused = true
-			if n.used > 0 {
-				n.Earliest = n.end
-			}
-		}
-	}
-	return taken
-}
-
-// look decides a call without charging it.
-func (s *store) look(ctx context.Context, run run, call *engine.Call, counters []*counter) (engine.Verdict, error) {
+// look decides a call without charging it. It sets in the counters what to charge.
+func (s *store) look(ctx context.Context, run run, call *engine.Call, counters []*counter) (v engine.Verdict, err error) {
 	now, err := s.ask(ctx, run, counters, (*counter).look)
 	if err != nil {
-		return engine.Verdict{}, err
+		return v, err
 	}
-	v := engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: !call.Refused}}
-	err = answer(&v, counters, func(n *counter) bool {
-		if call.UpTo {
-			return n.used < n.Limit
-		}
-		return n.used+n.Cost <= n.most
-	})
-	return v, err
+	return decide(call, counters, now)
 }
 
 // charge charges each count that has room.
-func (s *store) charge(ctx context.Context, run run, counters []*counter) (engine.Verdict, error) {
-	now, err := s.ask(ctx, run, counters, (*counter).charge)
+func (s *store) charge(ctx context.Context, run run, call *engine.Call, counters []*counter) (v engine.Verdict, err error) {
+	charged := slices.DeleteFunc(slices.Clone(counters), func(n *counter) bool { return n.add == 0 })
+	now, err := s.ask(ctx, run, charged, (*counter).charge)
 	if err != nil {
-		return engine.Verdict{}, err
+		return v, err
 	}
-	v := engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: true}}
-	if answer(&v, counters, func(n *counter) bool { return n.charged }) != nil {
+	if v, err = decide(call, counters, now); err != nil {
 		err = errMisplaced
 	}
 	return v, err
 }
 
-// answer sets the results in the claims and the verdict. It returns errAgain if a window has ended.
-func answer(v *engine.Verdict, counters []*counter, fits func(*counter) bool) error {
-	ended := false
+// decide decides a call on the counts as they were before they were charged, and sets the results in the claims. The counts were read at the
+// server's time now. It returns errAgain if a window has ended.
+func decide(call *engine.Call, counters []*counter, now int64) (v engine.Verdict, err error) {
+	cells := make([]*engine.Cell, len(counters))
+	for i, n := range counters {
+		cells[i] = n.cell(now)
+	}
+	v = call.Decide(cells, now)
 	for _, n := range counters {
-		n.fill(v.Now, n.Mode != engine.Trigger && !fits(n))
-		v.Admitted = v.Admitted && !(n.Refused && n.Mode == engine.Enforce)
-		ended = ended || !n.holds(v.Now) || n.Refused && v.Now >= n.end
+		if n.noteCharge(now); !n.holds(now) || n.Refused && now >= n.end {
+			err = errAgain
+		}
 	}
-	if !v.Admitted {
-		v.At = 0
-	}
-	if ended {
-		return errAgain
-	}
-	return nil
+	return v, err
 }
 
 // contended returns the refusal of a call whose counts other calls changed in every try.
