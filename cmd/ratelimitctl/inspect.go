@@ -15,7 +15,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
 // inspected says, as JSON, what is in force for a key under a rule, why, and what it has used.
@@ -194,19 +193,13 @@ func (t *tool) readCount(ctx context.Context, s *inspected, rule ratelimit.Rule,
 		return err
 	}
 	s.Counted = life != -2 // there is no such key
-	waiting, free, err := t.places(ctx, state, rule)
-	if err != nil {
+	if err := t.readTimes(ctx, s, rule, state); err != nil {
 		return err
 	}
-	s.Waiting, s.Free = waiting, free
 	if rule.Lease > 0 { // future permits are those of leases
-		s.Ahead, s.Waiting = waiting, nil
+		s.Ahead, s.Waiting = s.Waiting, nil
 	}
-	last, err := lua.Last(ctx, t.client, state, shownPermits)
-	for _, c := range last {
-		s.Last = append(s.Last, permits{c.At.UTC(), c.Permits})
-	}
-	return err
+	return nil
 }
 
 // sources returns the settings in force for the key of a count.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
@@ -13,19 +14,38 @@ type place struct {
 	Permits int64  `json:"permits"`
 }
 
-// places returns the permits that calls wait for in a count, and the free places: permits that calls gave up while others waited behind them.
-// rule is that of the count, with its overrides applied. It must be valid.
-func (t *tool) places(ctx context.Context, state string, rule ratelimit.Rule) (waiting, free []place, err error) {
-	if rule.Distinct != "" || rule.Prepay || rule.Warmup > 0 {
-		return nil, nil, nil // no call waits for its own permits
+// readTimes reads when the permits of a count were taken, for when calls wait, and the free places: permits that calls gave up while others
+// waited behind them. rule is that of the count, with its overrides applied. It must be valid.
+func (t *tool) readTimes(ctx context.Context, s *inspected, rule ratelimit.Rule, state string) error {
+	if rule.Prepay || rule.Warmup > 0 {
+		return nil // no call waits for its own permits
 	}
-	due, left, err := lua.Places(ctx, t.client, state, rule.Per, rule.Burst)
-	return placesOf(due), placesOf(left), err
+	now, err := t.client.Time(ctx).Result()
+	if err != nil {
+		return err
+	}
+	charges, err := lua.Charges(ctx, t.client, state, rule.Per, rule.Burst, now)
+	if err != nil {
+		return err
+	}
+	for _, c := range charges {
+		if !c.At.After(now) {
+			s.Last = append(s.Last, permits{c.At.UTC(), c.Permits})
+		}
+	}
+	s.Last = s.Last[max(0, len(s.Last)-shownPermits):]
+	s.Waiting = places(charges, now)
+	free, err := lua.Free(ctx, t.client, state, rule.Per, rule.Burst, now)
+	s.Free = places(free, now)
+	return err
 }
 
-func placesOf(due []lua.Due) (places []place) {
-	for _, d := range due {
-		places = append(places, place{words(d.In), d.Permits})
+// places returns the permits of a time to come.
+func places(all []lua.Charge, now time.Time) (found []place) {
+	for _, c := range all {
+		if c.At.After(now) {
+			found = append(found, place{words(c.At.Sub(now)), c.Permits})
+		}
 	}
-	return places
+	return found
 }

@@ -172,7 +172,7 @@ func TestDamagedTimesCountAsNone(t *testing.T) {
 		if w, err := v.decide(waits); err != nil || w.At != start+60*second || !w.Damaged {
 			t.Errorf("free places, %s: %+v, %v", name, w, err)
 		}
-		if _, free, err := Places(t.Context(), v.client, stateKey, 60*time.Second, 0); err != nil || len(free) > 0 {
+		if free, err := Free(t.Context(), v.client, stateKey, 60*time.Second, 0, time.UnixMicro(start)); err != nil || len(free) > 0 {
 			t.Errorf("free places, %s: %v are told, error %v", name, free, err)
 		}
 	}

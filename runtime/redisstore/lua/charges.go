@@ -15,113 +15,89 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Due is a number of permits for a future time.
-type Due struct {
-	In      time.Duration
-	Permits int64
-}
+// Charge is a number of permits, or of members, that were admitted at a time. Calls wait for a time to come.
+type Charge = engine.Charge
 
 // count is the count at a key, with what is needed to read it: fields of the rule, and the server's time.
 type count struct {
 	client redis.Cmdable
 	key    string
+	kind   engine.Kind
 	period int64 // microseconds
 	burst  int64 // of a bucket; 0 means its limit
 	now    int64
 }
 
-// due maps each Lua file to the function that reads its pending permits. Some read those of the past, too.
-var due = map[string]func(*count, context.Context) ([]Charge, error){
+func newCount(client redis.Cmdable, state string, period time.Duration, burst int64, now time.Time) *count {
+	c := &count{client, state, kindOf(state), period.Microseconds(), burst, now.UnixMicro()}
+	if c.kind == engine.LeakyBucket {
+		c.burst = 1
+	}
+	return c
+}
+
+// readers maps each Lua file to the function that reads its charges. Of a window and of a bucket only those that calls wait for are known.
+var readers = map[string]func(*count, context.Context) ([]Charge, error){
 	"sliding_window": (*count).permits, "window": (*count).windows, "bucket": (*count).bucket, "amounts": (*count).amounts,
+	"distinct": (*count).members,
 }
 
-// counted returns the count at a key. A leaky bucket has a burst of 1.
-func counted(client redis.Cmdable, state string, period time.Duration, burst int64, now time.Time) *count {
-	parts, _ := key.Split(state)
-	if kind, _ := engine.AlgorithmOf(parts.Tag); kind == engine.LeakyBucket {
-		burst = 1
+// Charges returns when the newest permits of the count at a key were taken, and for when calls wait, by one command. It returns nothing for an
+// algorithm whose state does not have these times. The key's rule has the given period, and the given burst if that is not 0. now is the
+// server's time.
+func Charges(ctx context.Context, client redis.Cmdable, state string, period time.Duration, burst int64, now time.Time) ([]Charge, error) {
+	c := newCount(client, state, period, burst, now)
+	if read := readers[c.kind.Row().Lua]; read != nil {
+		return read(c, ctx)
 	}
-	return &count{client, state, period.Microseconds(), burst, now.UnixMicro()}
+	return nil, nil
 }
 
-// Places returns the permits that calls wait for in the count at a key, and the free places in it: permits that calls gave up while others
-// waited behind them. The key's rule has the given period, and the given burst if that is not 0. It must not have distinct, prepay or warmup.
-func Places(ctx context.Context, client redis.Cmdable, state string, period time.Duration, burst int64) (waiting, free []Due, err error) {
-	parts, _ := key.Split(state)
-	kind, _ := engine.AlgorithmOf(parts.Tag)
-	read := due[fileOf(state)]
-	if read == nil {
-		return nil, nil, nil // no call waits
-	}
-	clock, err := client.Time(ctx).Result()
-	if err != nil {
-		return nil, nil, err
-	}
-	c := counted(client, state, period, burst, clock)
-	charges, err := read(c, ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, charge := range charges {
-		waiting = append(waiting, c.until(charge.At.UnixMicro(), charge.Permits)...)
-	}
-	free, err = c.free(ctx, kind)
-	return waiting, free, err
-}
-
-// free returns the free places of the count, in the order of their times. An interval has the time of its last place.
-func (c *count) free(ctx context.Context, kind engine.Kind) (found []Due, err error) {
-	intervals, err := c.client.ZRange(ctx, key.FreeOf(c.key), 0, -1).Result()
+// Free returns the free places in the count at a key: permits that calls gave up while others waited behind them, in the order of their times.
+// An interval has the time of its last place. The rest is as for Charges.
+func Free(ctx context.Context, client redis.Cmdable, state string, period time.Duration, burst int64, now time.Time) (found []Charge, err error) {
+	c := newCount(client, state, period, burst, now)
+	intervals, err := client.ZRange(ctx, key.FreeOf(state), 0, -1).Result()
 	for _, i := range intervals {
 		n := numbers(i, 4)
 		if n == nil {
 			return nil, err // the whole state counts as none
 		}
 		at, permits, limit := n[0], n[2], n[3]
-		if kind.Row().IsBucket && limit > 0 {
+		if c.kind.Row().IsBucket && limit > 0 {
 			at -= engine.MulDiv(cmp.Or(c.burst, limit), c.period, limit)
 		}
-		found = append(found, c.until(at, permits)...)
+		found = c.pending(found, at, permits)
 	}
 	return found, err
 }
 
-// fileOf returns the Lua file of the count at a key.
-func fileOf(state string) string {
-	parts, _ := key.Split(state)
+// kindOf returns how the count at a key counts, or no kind if the key is not that of a count.
+func kindOf(state string) engine.Kind {
+	parts, ok := key.Split(state)
 	switch {
+	case !ok || parts.IsBlock:
+		return 0
 	case strings.HasPrefix(parts.Tag, "distinct:"):
-		return engine.Distinct.Row().Lua
+		return engine.Distinct
 	case strings.HasPrefix(parts.Tag, engine.Amounts.Row().Tag):
-		return engine.Amounts.Row().Lua
+		return engine.Amounts
 	}
 	kind, _ := engine.AlgorithmOf(parts.Tag)
-	return kind.Row().Lua
+	return kind
 }
 
 // AlgorithmOf returns how the count at a key counts, such as "fixed-window" or "distinct". It returns "" if the key is not that of a count.
 func AlgorithmOf(state string) string {
-	parts, ok := key.Split(state)
-	switch {
-	case !ok || parts.IsBlock:
-		return ""
-	case strings.HasPrefix(parts.Tag, "distinct:"):
-		return engine.Distinct.String()
+	kind := kindOf(state)
+	if kind == engine.Amounts {
+		kind = engine.SlidingWindow
 	}
-	kind, _ := engine.AlgorithmOf(parts.Tag)
 	return kind.String()
 }
 
-// until returns permits for a time, or nothing if the time has passed.
-func (c *count) until(at, permits int64) []Due {
-	if at <= c.now || permits == 0 {
-		return nil
-	}
-	return []Due{{time.Duration(at-c.now) * time.Microsecond, permits}}
-}
-
-// maxDue bounds how many permits are returned.
-const maxDue = 10_000
+// maxRead bounds how many permits are returned.
+const maxRead = 10_000
 
 // windows reads the groups of three numbers that a window consists of. The first is the time at which calls are admitted, and the last is how many
 // permits they take.
@@ -146,7 +122,7 @@ func (c *count) bucket(ctx context.Context) (found []Charge, err error) {
 	}
 	each := float64(c.period) / float64(n[3])
 	last := float64(n[1]-c.now) + float64(n[2])/float64(n[3]) - float64(cmp.Or(c.burst, n[3]))*each // from now
-	permits := min(math.Ceil(last/each), maxDue)
+	permits := min(math.Ceil(last/each), maxRead)
 	for i := permits - 1; i >= 0; i-- {
 		found = c.pending(found, c.now+int64(math.Ceil(last-i*each)), 1)
 	}
@@ -159,6 +135,53 @@ func (c *count) pending(all []Charge, at, permits int64) []Charge {
 		return all
 	}
 	return append(all, Charge{At: time.UnixMicro(at), Permits: permits})
+}
+
+func (c *count) permits(ctx context.Context) (found []Charge, err error) {
+	permits, err := c.client.LRange(ctx, c.key, -maxRead, -1).Result()
+	for _, p := range permits {
+		if n := numbers(p, 1); n != nil {
+			found = append(found, Charge{At: time.UnixMicro(n[0]), Permits: 1})
+		}
+	}
+	return found, err
+}
+
+func (c *count) members(ctx context.Context) (found []Charge, err error) {
+	members, err := c.client.ZRangeWithScores(ctx, c.key, -maxRead, -1).Result()
+	for _, m := range members {
+		found = append(found, Charge{At: time.UnixMicro(int64(m.Score)), Permits: 1})
+	}
+	return found, err
+}
+
+// The layout of amounts.lua.
+const (
+	amountsHead  = 39
+	amountsBlock = 64
+	amountsEntry = 12
+)
+
+// amounts returns the entries of a sliding window of amounts, or nothing if the state is damaged.
+func (c *count) amounts(ctx context.Context) (found []Charge, err error) {
+	text, err := c.text(ctx)
+	if err != nil || len(text) < amountsHead {
+		return nil, err
+	}
+	field := func(i int) int { return int(binary.LittleEndian.Uint16([]byte(text[amountsHead-6+2*i:]))) }
+	oldest, stop, fit := field(0), field(1), field(2)
+	size := amountsHead + 8*((fit+amountsBlock-1)/amountsBlock) + amountsEntry*fit
+	if oldest > stop || stop > fit || len(text) != size {
+		return nil, nil
+	}
+	for i := oldest; i < stop; i++ {
+		entry := text[size-amountsEntry*(fit-i):]
+		n, permits := numbers(entry, 1), int64(binary.LittleEndian.Uint32([]byte(entry[8:])))
+		if n != nil && permits > 0 {
+			found = append(found, Charge{At: time.UnixMicro(n[0]), Permits: permits})
+		}
+	}
+	return found, nil
 }
 
 // state returns the value of the key, which consists of groups of the given number of bytes, and has a layout up to the newest one.

@@ -8,12 +8,12 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Places finds the waiting calls of every algorithm that keeps places for them.
+// Charges finds the waiting calls of every algorithm that keeps places for them.
 func TestPlacesOfEveryAlgorithm(t *testing.T) {
 	for _, kind := range engine.Algorithms() {
 		keeps := kind.Accepts("wait") && !kind.Row().Releases
-		if file := kind.Row().Lua; keeps != (due[file] != nil) {
-			t.Errorf("calls have places in a %s: %v; the map due has an entry for %s: %v", kind, keeps, file, due[file] != nil)
+		if file := kind.Row().Lua; keeps != (readers[file] != nil) {
+			t.Errorf("calls have places in a %s: %v; the map readers has an entry for %s: %v", kind, keeps, file, readers[file] != nil)
 		}
 		tag := kind.Row().Tag + "1m"
 		if kind == engine.Calendar {
