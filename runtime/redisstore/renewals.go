@@ -61,13 +61,6 @@ func (r *renewals) each(call *engine.Call, do func(p permit, c *engine.Claim)) {
 	}
 }
 
-func (r *renewals) add(p permit, h *renewal) {
-	if r.permits == nil {
-		r.permits = make(map[permit]*renewal)
-	}
-	r.permits[p] = h
-}
-
 // noteDecision notes the permits that a decided call holds or may hold. sentAt is when the call was sent.
 func (r *renewals) noteDecision(call *engine.Call, v engine.Verdict, err error, sentAt time.Duration) {
 	lost := err != nil && !untaken(err)
@@ -77,9 +70,9 @@ func (r *renewals) noteDecision(call *engine.Call, v engine.Verdict, err error, 
 	r.each(call, func(p permit, c *engine.Claim) {
 		switch {
 		case lost:
-			r.add(p, &renewal{claim: *c, since: clock(), backs: backsOfLost})
+			r.permits[p] = &renewal{claim: *c, since: clock(), backs: backsOfLost}
 		case v.Admitted && c.Kept && c.Charged > 0:
-			r.add(p, &renewal{claim: *c, since: sentAt})
+			r.permits[p] = &renewal{claim: *c, since: sentAt}
 		}
 	})
 }
@@ -91,7 +84,7 @@ func (r *renewals) startGiveBack(call *engine.Call) {
 		switch {
 		case c.Delta >= 0:
 		case h == nil:
-			r.add(p, &renewal{claim: *c, since: clock(), backs: 1})
+			r.permits[p] = &renewal{claim: *c, since: clock(), backs: 1}
 		case h.backs == 0:
 			h.since, h.backs = clock(), 1
 		}

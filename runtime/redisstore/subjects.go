@@ -15,19 +15,23 @@ import (
 
 // bySubject decides calls on the servers. If different subjects may be on different servers, the claims of one subject are a part of the call,
 // and the parts are decided one after the other.
-type bySubject struct{ *store }
+type bySubject struct {
+	parts.Split // changes and deletes what each subject has
+	of          *store
+}
 
 const crossSlot = "CROSSSLOT " // the beginning of a cluster's error if the subjects of a run are in different slots
 
 // Decide implements engine.Decider. All parts together have one timeout.
 func (b bySubject) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	if !b.subjects.IsWhole(call) {
-		return b.bySubject(&part{b.store, time.Now().Add(b.Timeout)}).Decide(ctx, call)
+	s := b.of
+	if !b.IsWhole(call) {
+		return s.bySubject(&part{s, time.Now().Add(s.Timeout)}).Decide(ctx, call)
 	}
-	split := b.Split.Load()
-	v, err := b.one.Decide(ctx, call)
+	split := s.Split.Load()
+	v, err := s.one.Decide(ctx, call)
 	if err != nil && !split && strings.HasPrefix(err.Error(), crossSlot) {
-		b.Split.Store(true) // the server is a cluster, although the client does not show it; nothing was charged
+		s.Split.Store(true) // the server is a cluster, although the client does not show it; nothing was charged
 		if call.Lease == 0 {
 			return b.Decide(ctx, call)
 		}
@@ -43,16 +47,6 @@ func (s *store) bySubject(one *part) parts.Split {
 		}
 		return "", one
 	}
-}
-
-// Adjust implements engine.Decider.
-func (b bySubject) Adjust(ctx context.Context, call *engine.Call) error {
-	return b.subjects.Adjust(ctx, call)
-}
-
-// Reset implements engine.Decider.
-func (b bySubject) Reset(ctx context.Context, call *engine.Call) (int, error) {
-	return b.subjects.Reset(ctx, call)
 }
 
 // part decides claims that are on one server.
@@ -76,37 +70,22 @@ func (p *part) Decide(ctx context.Context, call *engine.Call) (v engine.Verdict,
 var errPanicked = errors.New("the client panicked")
 
 // Adjust implements engine.Decider. If ctx ends, and after p.until, it goes on in the background, because a charge must not outlive its call.
+// All claims of the call change.
 func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
-	own := *call
-	own.Asked = false
-	own.Claims = nil
-	for _, c := range call.Claims {
-		if c.Delta != 0 {
-			own.Claims = append(own.Claims, c)
-		}
-	}
-	if len(own.Claims) == 0 {
+	call.Asked = false
+	p.renewals.startGiveBack(call)
+	err := p.do(ctx, &request{call: call, adjust: true, until: p.until})
+	switch {
+	case err == nil:
+		p.renewals.endGiveBack(call)
 		return nil
-	}
-	p.renewals.startGiveBack(&own)
-	err := p.do(ctx, &request{call: &own, adjust: true, until: p.until})
-	if err == nil {
-		p.renewals.endGiveBack(&own)
-	} else if untaken(err) {
-		if p.until.IsZero() || time.Now().Before(p.until) {
-			return err
-		}
-		p.adjustLater(clone(&own))
+	case untaken(err) && (p.until.IsZero() || time.Now().Before(p.until)):
+		return err
+	case untaken(err):
+		p.adjustLater(clone(call))
 	}
 	for i := range call.Claims {
-		c := &call.Claims[i]
-		if c.Delta == 0 {
-			continue
-		}
-		if c.Delta = 0; err == nil {
-			c.Delta, c.At = own.Claims[0].Delta, own.Claims[0].At
-		}
-		own.Claims = own.Claims[1:]
+		call.Claims[i].Delta = 0
 	}
 	return err
 }

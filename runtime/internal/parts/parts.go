@@ -119,16 +119,12 @@ func keep(ctx context.Context, parts []*part, n int64) error {
 
 func (p *part) keep(ctx context.Context, n int64) error {
 	p.call.Rollback = n == 0
-	more := false
 	for i := range p.call.Claims {
 		c := &p.call.Claims[i]
 		c.Delta = min(0, n-c.Charged)
-		more = more || c.Delta < 0
 	}
-	if !more {
-		return nil
-	}
-	err := p.Adjust(ctx, &p.call)
+	alone := Split(func(*engine.Claim) (string, engine.Decider) { return "", p.Decider })
+	err := alone.Adjust(ctx, &p.call)
 	for i := range p.call.Claims {
 		c := &p.call.Claims[i]
 		if n > 0 && c.Delta != 0 {
@@ -187,13 +183,16 @@ func (p *part) answer(call *engine.Call, v *engine.Verdict) {
 	}
 }
 
-// Adjust implements engine.Decider. An error of one part does not keep the others from being adjusted.
+func changes(c *engine.Claim) bool { return c.Delta != 0 }
+
+// Adjust implements engine.Decider. It passes on only the claims that change. An error of one part does not keep the others from being
+// adjusted.
 func (s Split) Adjust(ctx context.Context, call *engine.Call) error {
-	if whole := s.whole(call); whole != nil {
+	if whole := s.whole(call); whole != nil && !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool { return c.Delta == 0 }) {
 		return whole.Adjust(ctx, call)
 	}
 	var failed error
-	for _, p := range s.parts(call, func(c *engine.Claim) bool { return c.Delta != 0 }) {
+	for _, p := range s.parts(call, changes) {
 		failed = errors.Join(failed, p.Adjust(ctx, &p.call))
 		for i, at := range p.index {
 			call.Claims[at].Delta, call.Claims[at].At = p.call.Claims[i].Delta, p.call.Claims[i].At
