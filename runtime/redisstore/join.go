@@ -43,12 +43,11 @@ func join(requests []*request) []runCall {
 
 // joins reports whether the request is a plain call that takes one permit from each rule.
 func (r *request) joins() bool {
-	call := r.call
-	if r.adjust || r.solo || call.Peek || call.UpTo || call.Refused || call.Lease > 0 {
+	if r.adjust || r.solo || r.call.Lease > 0 || !r.call.IsPlain() {
 		return false
 	}
-	return !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool {
-		return !c.Rule.Kind.Accepts("up-to") || c.Cost != 1 || c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Block > 0 || c.Rule.Pausable
+	return !slices.ContainsFunc(r.call.Claims, func(c engine.Claim) bool {
+		return !c.Rule.Kind.Accepts("up-to") || c.Cost != 1 || c.Rule.Block > 0
 	})
 }
 

@@ -37,13 +37,8 @@ func (d *leases) Decide(ctx context.Context, call *engine.Call) (engine.Verdict,
 	if l == nil {
 		return d.next.Decide(ctx, call)
 	}
-	if v, ok := l.hand(call); ok {
-		return v, nil
-	}
-	if !l.fact.isRefused() {
-		if v, answered, err := l.takeAhead(ctx, call); answered {
-			return v, err
-		}
+	if v, answered, err := l.takeAhead(ctx, call); answered {
+		return v, err
 	}
 	v, err := d.next.Decide(ctx, call)
 	if err == nil && v.Admitted {
@@ -55,16 +50,12 @@ func (d *leases) Decide(ctx context.Context, call *engine.Call) (engine.Verdict,
 // leasable reports whether permits for a call may be taken ahead. The call must take the same number from each rule, all on one server.
 func (d *leases) leasable(call *engine.Call) bool {
 	first := &call.Claims[0]
-	if call.Peek || call.UpTo || call.Refused {
-		return false
-	}
 	for i := range call.Claims {
-		c := &call.Claims[i]
-		if c.Rule.Lease != first.Rule.Lease || c.Cost != first.Cost || c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Block > 0 || c.Rule.Pausable {
+		if c := &call.Claims[i]; c.Rule.Lease != first.Rule.Lease || c.Cost != first.Cost || c.Rule.Block > 0 {
 			return false
 		}
 	}
-	return d.subjects.IsWhole(call)
+	return call.IsPlain() && d.subjects.IsWhole(call)
 }
 
 // lease returns the lease for a call, or nil if no permits are taken ahead for it.
@@ -158,14 +149,8 @@ type lease struct {
 	usage, lastUsage int64 // permits that were used from since on, and in one length of the lease before since
 }
 
-// hand admits a call with permits that were taken ahead, if there are enough.
+// hand admits a call with permits that were taken ahead, if there are enough. The lease must be locked.
 func (l *lease) hand(call *engine.Call) (engine.Verdict, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.handLocked(call)
-}
-
-func (l *lease) handLocked(call *engine.Call) (engine.Verdict, bool) {
 	now, cost := clock(), call.Claims[0].Cost
 	if l.permits < cost || now >= l.until {
 		return engine.Verdict{}, false
@@ -223,18 +208,21 @@ func (l *lease) wanted(now time.Duration) int64 {
 	return min(max(l.usage, l.lastUsage), maxAhead)
 }
 
-// takeAhead takes permits ahead and admits a call with them, or waits for another caller who is doing so. It reports whether it has an
-// answer for the call. It has none if permits taken ahead would be of no use for other calls, or if others have used them up.
+// takeAhead admits a call with permits that were taken ahead. If there are too few, it takes new ones, or waits for another caller who is doing
+// so. It reports whether it has an answer for the call. It has none if the server has just refused such a call, if permits taken ahead would
+// be of no use for other calls, or if others have used them up.
 func (l *lease) takeAhead(ctx context.Context, call *engine.Call) (v engine.Verdict, answered bool, err error) {
 	l.mu.Lock()
-	if v, ok := l.handLocked(call); ok { // another caller has just taken permits
+	if v, ok := l.hand(call); ok || l.fact.isRefused() {
 		l.mu.Unlock()
-		return v, true, nil
+		return v, ok, nil
 	}
 	if taking := l.taking; taking != nil {
 		l.mu.Unlock()
 		select {
 		case <-taking:
+			l.mu.Lock()
+			defer l.mu.Unlock()
 			v, answered = l.hand(call)
 			return v, answered, nil
 		case <-ctx.Done():

@@ -106,23 +106,9 @@ func (m *refusals) hasChanged(call *engine.Call, changes int64) bool {
 	return false
 }
 
-// remembers reports whether refusals of such a call are remembered.
-func (m *refusals) remembers(call *engine.Call) bool {
-	if m.memory == 0 || call.Peek || call.UpTo || call.Refused {
-		return false
-	}
-	for i := range call.Claims {
-		c := &call.Claims[i]
-		if c.Wait > 0 || c.Mode != engine.Enforce || c.Rule.Kind.Row().OfOneCall || c.Rule.Pausable {
-			return false
-		}
-	}
-	return true
-}
-
 // remember stores a refusal, unless one that was sent later is known. sentAt must have been read before the call was sent.
 func (m *refusals) remember(call *engine.Call, v engine.Verdict, sentAt moment) {
-	if !m.remembers(call) {
+	if m.memory == 0 || !call.IsPlain() {
 		return
 	}
 	f := m.facts.add(call)
@@ -149,7 +135,7 @@ func (m *refusals) remember(call *engine.Call, v engine.Verdict, sentAt moment) 
 // recall answers a call from a remembered refusal. If the refusal has just ended, asked reports whether another caller has already asked the
 // server again, so that not all callers do.
 func (m *refusals) recall(call *engine.Call) (v engine.Verdict, known, asked bool) {
-	if call.Back != nil || !m.remembers(call) {
+	if call.Back != nil || !call.IsPlain() {
 		return v, false, false
 	}
 	f := m.facts.find(call)

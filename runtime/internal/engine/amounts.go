@@ -1,6 +1,9 @@
 package engine
 
-import "slices"
+import (
+	"slices"
+	"sort"
+)
 
 // amounts is a sliding window for large costs: it has one entry for each call, not one for each permit. Entries with a future time belong to
 // waiting calls, and already count.
@@ -86,8 +89,7 @@ func (a *amounts) commit(c *Claim, n, now, at int64) int64 {
 
 // search returns how many entries are before a time.
 func (a *amounts) search(at int64) int {
-	i, _ := slices.BinarySearchFunc(a.entries, at, func(e amount, at int64) int { return int(min(max(e.at-at, -1), 1)) })
-	return i
+	return sort.Search(len(a.entries), func(i int) bool { return a.entries[i].at >= at })
 }
 
 // drop removes the oldest entries, which have the given number of permits.

@@ -175,6 +175,20 @@ const (
 	SourcePause
 )
 
+// IsPlain reports whether the answer to a call can serve others: the call asks for permits now, from rules that treat all calls alike.
+func (call *Call) IsPlain() bool {
+	if call.Peek || call.UpTo || call.Refused {
+		return false
+	}
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		if c.Wait > 0 || c.Mode != Enforce || c.Rule.Kind.Row().OfOneCall || c.Rule.Pausable {
+			return false
+		}
+	}
+	return true
+}
+
 // AskAgain reports whether the call should be decided again at v.At: it may wait until then, but no place could be kept for it.
 func (call *Call) AskAgain(v Verdict) bool {
 	if v.Admitted || call.Refused {

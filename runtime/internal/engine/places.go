@@ -1,6 +1,9 @@
 package engine
 
-import "slices"
+import (
+	"slices"
+	"sort"
+)
 
 // interval is a run of free places: each begins where the one before ends, with no call's place between them. A free place was given up
 // while others were behind it. Its permits stay charged, because the places behind it were computed with that charge. A later call may use it.
@@ -53,13 +56,7 @@ type queue interface {
 
 // search returns the index of the first interval that ends at a time or later.
 func (list intervals) search(at int64) int {
-	i, _ := slices.BinarySearchFunc(list, at, func(i interval, at int64) int {
-		if i.at < at {
-			return -1
-		}
-		return 1
-	})
-	return i
+	return sort.Search(len(list), func(i int) bool { return list[i].at >= at })
 }
 
 // insert adds the interval of a place that became free, and joins it with its neighbours. No two intervals have the same time, because the

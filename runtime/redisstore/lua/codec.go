@@ -26,7 +26,7 @@ const (
 	flagGive     = 128
 )
 
-// The keys that a claim has besides its state. common.lua has the same numbers.
+// The keys that a claim has besides its state, in their order. common.lua has the same numbers.
 const (
 	hasFree  = 1
 	hasBlock = 2
@@ -44,7 +44,9 @@ func (r *Run) AddDecision(call *engine.Call, now int64) {
 	for i := range call.Claims {
 		until = max(until, now+call.Claims[i].Wait)
 	}
-	r.add(call, decisionFlags(call), func(c *engine.Claim) sent {
+	flags := bit(call.Peek, flagPeek) | bit(call.Report, flagReport) | bit(call.UpTo, flagUpTo) | bit(call.Refused, flagRefused) |
+		bit(call.Lease > 0, flagLease)
+	r.add(call, flags, func(c *engine.Claim) sent {
 		asked := *c
 		if call.UpTo {
 			asked.Cost = 1
@@ -53,33 +55,20 @@ func (r *Run) AddDecision(call *engine.Call, now int64) {
 	})
 }
 
-func decisionFlags(call *engine.Call) (flags byte) {
-	for _, f := range [...]struct {
-		set  bool
-		flag byte
-	}{{call.Peek, flagPeek}, {call.Report, flagReport}, {call.UpTo, flagUpTo}, {call.Refused, flagRefused}, {call.Lease > 0, flagLease}} {
-		if f.set {
-			flags |= f.flag
-		}
+// bit returns b if it is set, and otherwise 0.
+func bit(set bool, b byte) byte {
+	if set {
+		return b
 	}
-	return flags
+	return 0
 }
 
 // AddAdjustment adds an admitted call whose charges are to be changed by the Deltas of its claims, or another change.
 func (r *Run) AddAdjustment(call *engine.Call, now int64) {
-	flags, replaces := byte(flagAdjust), int64(0)
-	if call.Rollback {
-		flags |= flagRollback
-	}
-	if call.Change == engine.Gives {
-		flags |= flagGive
-	}
-	if call.Change == engine.Repauses {
-		replaces = 1
-	}
+	flags := flagAdjust | bit(call.Rollback, flagRollback) | bit(call.Change == engine.Gives, flagGive)
 	r.add(call, flags, func(c *engine.Claim) sent {
 		if call.Change >= engine.Pauses {
-			return sent{Terms: c.Terms(now, now), cost: c.Delta, wait: replaces}
+			return sent{Terms: c.Terms(now, now), cost: c.Delta, wait: int64(bit(call.Change == engine.Repauses, 1))}
 		}
 		return sent{Terms: c.Terms(now, now), cost: c.Delta, wait: c.At, free: !c.Dated && call.Change == engine.Charges}
 	})
@@ -89,19 +78,14 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 	claims, texts := append(make([]byte, 0, 1+64*len(call.Claims)), flags), []byte(nil)
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		t, has := terms(c), byte(0)
+		t, adjusts := terms(c), flags&flagAdjust != 0
+		has := bit(t.free, hasFree) | bit(c.Rule.Block > 0 && !adjusts, hasBlock) |
+			bit(c.Rule.Pausable && (!adjusts || call.Change >= engine.Pauses), hasPause)
 		r.Keys = append(r.Keys, key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
-		if t.free {
-			has |= hasFree
-			r.Keys = append(r.Keys, key.Free(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
-		}
-		if c.Rule.Block > 0 && flags&flagAdjust == 0 {
-			has |= hasBlock
-			r.Keys = append(r.Keys, key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
-		}
-		if c.Rule.Pausable && (flags&flagAdjust == 0 || call.Change >= engine.Pauses) {
-			has |= hasPause
-			r.Keys = append(r.Keys, key.Pause(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
+		for i, of := range [...]func(prefix, name, subject, tag string) string{key.Free, key.Block, key.Pause} {
+			if has&(1<<i) != 0 {
+				r.Keys = append(r.Keys, of(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
+			}
 		}
 		claims = append(claims, byte(c.Rule.Kind), byte(c.Mode), has)
 		claims = appendNumbers(claims, c.Limit, t.cost, t.A, t.B, t.wait)

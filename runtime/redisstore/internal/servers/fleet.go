@@ -20,9 +20,6 @@ func (s *Servers) Fleet(prefix string) *fleet.Fleet {
 		return f
 	}
 	f := fleet.New(server{s, prefix}, prefix, s.Counts)
-	if s.fleets == nil {
-		s.fleets = map[string]weak.Pointer[fleet.Fleet]{}
-	}
 	s.fleets[prefix] = weak.Make(f)
 	return f
 }

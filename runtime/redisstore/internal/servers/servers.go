@@ -44,7 +44,7 @@ func New(caller string, client redis.UniversalClient) *Servers {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		panic(caller + ": the client is nil")
 	}
-	s := &Servers{Client: client, Timeout: 250 * time.Millisecond, search: breaker.New(breaker.Pause)}
+	s := &Servers{Client: client, Timeout: 250 * time.Millisecond, search: breaker.New(breaker.Pause), fleets: map[string]weak.Pointer[fleet.Fleet]{}}
 	switch client.(type) {
 	case *redis.ClusterClient, *redis.Ring:
 		s.Split.Store(true)
