@@ -78,7 +78,7 @@ func (t *tool) hold(ctx context.Context, kind fleet.Kind, args []string, more fu
 	}
 	all := make([]edited, len(held))
 	for i, requests := range held {
-		all[i] = edited{Kind: kind, Rule: settingName(args[0])}
+		all[i] = edited{Kind: kind, Rule: fleet.SettingName(args[0])}
 		if all[i].Key, all[i].Before, err = t.heldBy(ctx, kind, requests); err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (t *tool) hold(ctx context.Context, kind fleet.Kind, args []string, more fu
 
 // heldKeys returns, for each key of KEY or -keys, its requests under the rules of the name RULE.
 func (t *tool) heldKeys(ctx context.Context, args []string) (all [][]ratelimit.Request, err error) {
-	rules, err := t.findAll(ctx, settingName(args[0]))
+	rules, err := t.findAll(ctx, fleet.SettingName(args[0]))
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (t *tool) heldKeys(ctx context.Context, args []string) (all [][]ratelimit.R
 			return nil, err
 		}
 		if len(some) == 0 {
-			some = []ratelimit.Request{{Rule: anyOf(nil, settingName(args[0])), Key: k}}
+			some = []ratelimit.Request{{Rule: anyOf(nil, fleet.SettingName(args[0])), Key: k}}
 		}
 		all = append(all, some)
 	}
@@ -206,7 +206,7 @@ func (t *tool) marked(ctx context.Context, kind fleet.Kind, q ratelimit.Request)
 func (t *tool) pausedBy(ctx context.Context, rule, state string, until time.Time) (*fleet.Change, error) {
 	changes, err := t.fleet.Changes(ctx)
 	parts, _ := key.Split(state)
-	c := fleet.PauseOf(changes, settingName(rule), parts.Subject, until)
+	c := fleet.PauseOf(changes, fleet.SettingName(rule), parts.Subject, until)
 	if c != nil {
 		c.Key = key.Shown(c.Key)
 	}

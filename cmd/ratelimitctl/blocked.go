@@ -44,14 +44,14 @@ func (t *tool) printBlocked(ctx context.Context, args []string) error {
 		return err
 	}
 	for _, b := range begun {
-		if len(args) == 0 || b.Rule == args[0] || settingName(b.Rule) == args[0] {
+		if len(args) == 0 || b.Rule == args[0] || fleet.SettingName(b.Rule) == args[0] {
 			shown.Blocked = append(shown.Blocked, b)
 		}
 	}
 	shown.More = more
 	modes := t.harmless(rules)
 	for i := range shown.Blocked {
-		shown.Blocked[i].Mode = modes[settingName(shown.Blocked[i].Rule)]
+		shown.Blocked[i].Mode = modes[fleet.SettingName(shown.Blocked[i].Rule)]
 	}
 	slices.SortStableFunc(shown.Blocked, func(a, b setting) int {
 		return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key))
@@ -65,10 +65,10 @@ func (t *tool) harmless(rules []ratelimit.UsedRule) map[string]string {
 	for _, r := range rules {
 		now, err := t.limiter.RuleFor(ratelimit.Request{Rule: r.Rule})
 		if err != nil || now.Mode == ratelimit.ModeEnforce {
-			refuse[settingName(r.Name)] = true
+			refuse[fleet.SettingName(r.Name)] = true
 			continue
 		}
-		modes[settingName(r.Name)] = now.Mode.String()
+		modes[fleet.SettingName(r.Name)] = now.Mode.String()
 	}
 	maps.DeleteFunc(modes, func(name, _ string) bool { return refuse[name] })
 	return modes

@@ -20,7 +20,9 @@ func (t *tool) printChanges(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(c fleet.Change) bool { return len(args) > 0 && settingName(c.Rule) != settingName(args[0]) })
+	all = slices.DeleteFunc(all, func(c fleet.Change) bool {
+		return len(args) > 0 && fleet.SettingName(c.Rule) != fleet.SettingName(args[0])
+	})
 	if t.n < 0 {
 		return misused("changes: -n: expected 1 or more")
 	}

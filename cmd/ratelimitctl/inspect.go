@@ -205,10 +205,10 @@ func (t *tool) readCount(ctx context.Context, s *inspected, rule ratelimit.Rule,
 // sources returns the settings in force for the key of a count.
 func (t *tool) sources(rule, state string) (all []setting) {
 	in := t.fleet.InForce()
-	if in == nil || in.Of(settingName(rule)) == nil {
+	if in == nil || in.Of(fleet.SettingName(rule)) == nil {
 		return nil
 	}
-	of := in.Of(settingName(rule))
+	of := in.Of(fleet.SettingName(rule))
 	found := []*fleet.Setting{of.All}
 	parts, _ := key.Split(state)
 	if own := of.OfKey(parts.Subject); own != nil {

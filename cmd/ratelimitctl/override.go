@@ -46,8 +46,8 @@ func (t *tool) setOverride(ctx context.Context, args []string) error {
 
 // overridden returns the rules of a name, and an override of each key of -key or -keys, or one of all keys.
 func (t *tool) overridden(ctx context.Context, name string) (rules []ratelimit.UsedRule, all []*fleet.Setting, err error) {
-	if name != settingName(name) {
-		return nil, nil, misused(fmt.Sprintf("an override is for all unnamed rules of a method: write %s", settingName(name)))
+	if name != fleet.SettingName(name) {
+		return nil, nil, misused(fmt.Sprintf("an override is for all unnamed rules of a method: write %s", fleet.SettingName(name)))
 	}
 	if rules, err = t.findAll(ctx, name); err != nil {
 		return nil, nil, err
@@ -188,10 +188,10 @@ func (t *tool) inForce(ctx context.Context, kind fleet.Kind, args []string) ([]*
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(s *fleet.Setting) bool {
-		return s.Kind != kind || len(args) > 0 && s.Rule != settingName(args[0])
+		return s.Kind != kind || len(args) > 0 && s.Rule != fleet.SettingName(args[0])
 	})
 	if len(all) == 0 && len(args) > 0 {
-		if _, err := t.named(ctx, args[0], func(rule string) bool { return settingName(rule) == settingName(args[0]) }); err != nil {
+		if _, err := t.named(ctx, args[0], func(rule string) bool { return fleet.SettingName(rule) == fleet.SettingName(args[0]) }); err != nil {
 			return nil, err
 		}
 	}

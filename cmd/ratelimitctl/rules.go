@@ -102,7 +102,7 @@ func (t *tool) showRule(r *ratelimit.UsedRule) (row shownRule, inForce string, e
 	var parts []string
 	for s := range t.fleet.InForce().All() {
 		switch {
-		case s.Rule != settingName(r.Name):
+		case s.Rule != fleet.SettingName(r.Name):
 		case s.Kind == fleet.Block:
 			row.Blocked++
 		case s.Kind == fleet.Pause:
@@ -155,12 +155,6 @@ func inWords(r ratelimit.Rule) string {
 	return limit + " " + traffic.PerWindow(r.Window())
 }
 
-// settingName returns the name by which settings name a rule. It is one for all unnamed rules of a method, such as pkg.Type.Method#2.
-func settingName(rule string) string {
-	name, _, _ := strings.Cut(rule, "#")
-	return name
-}
-
 // named returns the rules that same accepts. If there are none, the error names a rule that is spelled nearly so.
 func (t *tool) named(ctx context.Context, name string, same func(rule string) bool) ([]ratelimit.UsedRule, error) {
 	rules, err := t.usedRules(ctx)
@@ -186,7 +180,7 @@ func (t *tool) find(ctx context.Context, name string) ([]ratelimit.UsedRule, err
 
 // findAll returns the rules that settings of a name change. With -force there may be none.
 func (t *tool) findAll(ctx context.Context, name string) ([]ratelimit.UsedRule, error) {
-	rules, err := t.named(ctx, name, func(rule string) bool { return settingName(rule) == name })
+	rules, err := t.named(ctx, name, func(rule string) bool { return fleet.SettingName(rule) == name })
 	switch {
 	case err == nil:
 		return rules, nil

@@ -31,7 +31,7 @@ const (
 
 	perCommand  = 100            // names in one command
 	perBeat     = 90             // fields that one command of a beat asks for; the server may reply with a few more
-	perScan     = 500            // fields that one command of a tool asks for
+	perScan     = 512            // fields that one command of a tool asks for; the size of a server's table is a power of two, too
 	deadLife    = 24 * time.Hour // how long a setting that was cleared or has ended is kept
 	changesLife = 365 * 24 * time.Hour
 	seenLife    = 24 * time.Hour // how long rules are kept after the last process that declared them

@@ -68,9 +68,9 @@ func (e *entries) most(c *redis.Cmd) int {
 	case c.Name() != "hscan" || e.beats:
 		return 100
 	case strings.Contains(fmt.Sprint(c.Args()[1]), ":history:"):
-		return 1220
+		return 2080
 	}
-	return 520
+	return 540
 }
 
 // moved returns how many entries a command has moved.

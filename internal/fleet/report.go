@@ -42,7 +42,7 @@ const (
 	perHash  = 24 // slots in one hash
 	hashLife = HistoryLength + perHash*SlotLength
 	maxSums  = perHash * MaxReportRules * 4 // fields of a hash
-	perSums  = maxSums / 8                  // of these, those that one command asks for
+	perSums  = 2048                         // of these, those that one command asks for
 )
 
 // kinds are the words for the counts in the fields of the history: "354320017 refused login 1h" is a count of the slot 354320017. The field

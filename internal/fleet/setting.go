@@ -39,6 +39,12 @@ type Setting struct {
 	lost    bool // the store has lost it
 }
 
+// SettingName returns the name by which settings name a rule. It is one for all unnamed rules of a method, such as pkg.Type.Method#2.
+func SettingName(rule string) string {
+	name, _, _ := strings.Cut(rule, "#")
+	return name
+}
+
 // Values are what a setting sets. Durations are as in directives.
 type Values struct {
 	Limit  *int64    `json:"limit,omitempty"`

@@ -103,6 +103,25 @@ func Names(l *ratelimit.Limiter, prefix string, rules []ratelimit.UsedRule) map[
 	return names
 }
 
+// RuleOf returns which of the rules has counts with a name and a tag in keys, also if the tag is of a window that has been replaced since by an
+// override, or by its end. It returns "" if no rule has them.
+func RuleOf(counts Named, names map[Named]Known) string {
+	if known, ok := names[counts]; ok {
+		return known.Rule
+	}
+	rule, longest := "", -1
+	for id, known := range names {
+		key := strings.TrimPrefix(id.Window, known.Window) // the key template of an unnamed rule, which tells it from others of its method
+		if id.Rule != counts.Rule || !strings.HasSuffix(counts.Window, key) {
+			continue
+		}
+		if len(key) > longest || len(key) == longest && known.Rule < rule {
+			rule, longest = known.Rule, len(key)
+		}
+	}
+	return rule
+}
+
 // Sums are the sums of all reports.
 type Sums struct {
 	rules map[Named]*OfRule

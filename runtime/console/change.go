@@ -183,11 +183,11 @@ func (c *console) set(ctx context.Context, o order) (string, error) {
 	if o.length > 0 {
 		v.Until = time.Now().Add(o.length)
 	}
-	return "Set" + everywhere, o.of.Overrides().Set(ctx, o.rule.Name, v)
+	return "Set" + everywhere, o.of.Overrides().Set(ctx, fleet.SettingName(o.rule.Name), v)
 }
 
 func (c *console) clear(ctx context.Context, o order) (string, error) {
-	return "As declared again" + everywhere, o.of.Overrides().Clear(ctx, o.rule.Name, o.key)
+	return "As declared again" + everywhere, o.of.Overrides().Clear(ctx, fleet.SettingName(o.rule.Name), o.key)
 }
 
 // undo brings back what was in force before the last change.

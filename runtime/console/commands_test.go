@@ -65,7 +65,7 @@ func (s *sent) take() []string {
 	return names
 }
 
-// The first page of a new console takes at most 20 commands, also of a fleet of 2,000 processes that publish statistics.
+// The first page of a new console takes at most 20 commands, also of a fleet of 2,000 processes that publish statistics of 1,000 rules.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr
@@ -127,7 +127,7 @@ func fillFleet(t testing.TB, addr string, processes int) (rules []ratelimit.Rule
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
 	defer client.Close()
-	for i := range 990 {
+	for i := range fleet.MaxRules {
 		rules = append(rules, ratelimit.Rule{Name: fmt.Sprintf("a.rather.long.name.of.a.rule.%d", i), Key: "{tenant}", Limit: 100, Per: time.Hour})
 	}
 	l := ratelimit.New(redisstore.New(client, redisstore.WithTimeout(time.Minute)), ratelimit.WithPrefix("shop"))

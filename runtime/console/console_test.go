@@ -27,6 +27,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/console"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 var sms = ratelimit.Rule{Name: "sms", Key: "{phone}", Limit: 10, Per: time.Hour}
@@ -235,6 +236,50 @@ func TestRulesInAnotherWindow(t *testing.T) {
 	say(t, client, fleet.Report{Rules: []fleet.RuleCounts{{Name: "sms", Tag: "1m", Counts: fleet.Counts{Calls: 40, Refused: 10}}}})
 	requireText(t, h, "/rules", nil, "sms {phone} per minute declared per hour 10 10 enforce 40 25.0 %")
 	requireText(t, h, "/rule?name=sms", nil, "per minute declared per hour {phone} 10 10 enforce")
+}
+
+// Two unnamed rules of a method. An override of one is of both.
+var unnamed = wrap.RulesOf(wrap.NewRules("p.T.M",
+	ratelimit.Rule{Key: "{ip}", Limit: 10, Per: time.Hour}, ratelimit.Rule{Key: "{user}", Limit: 20, Per: time.Hour}))
+
+// The charts of a rule show what it counted in all its windows. Those of an unnamed rule do not show what another one of the method counted.
+func TestChartsOverWindows(t *testing.T) {
+	t.Parallel()
+	client := startRedis(t)
+	l, h := open(t, redisstore.New(client, redisstore.WithStats()))
+	if err := l.Check(unnamed...); err != nil {
+		t.Fatal(err)
+	}
+	slot := time.Now().Unix()/5 - 2
+	for field, n := range map[string]int{"sms 1h": 500, "sms 2m": 250, "all 1m": 5000, "p.T.M 1h:{ip}": 1000, "p.T.M 1h:{user}": 2000} {
+		key := fmt.Sprintf("shop.seen:{shop}:history:%d", slot/24)
+		if err := client.HSet(t.Context(), key, fmt.Sprintf("%d calls %s", slot, field), n).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, rule := range []string{"sms", "p.T.M"} {
+		if err := l.Overrides().Set(t.Context(), rule, ratelimit.Override{Per: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for rule, peak := range map[string]string{"sms": "150", "p.T.M": "200", "p.T.M%232": "400"} {
+		requireText(t, h, "/rule?name="+rule, nil, "peak "+peak+"/s")
+	}
+}
+
+// The page of a further unnamed rule shows the settings of its method, and changes them.
+func TestSettingsOfAnUnnamedRule(t *testing.T) {
+	t.Parallel()
+	l, h := open(t, memstore.New(), console.WithWrites(kim))
+	if err := l.Check(unnamed...); err != nil {
+		t.Fatal(err)
+	}
+	form := url.Values{"page": {"rule"}, "name": {"p.T.M#2"}, "do": {"set"}, "rule": {"p.T.M#2 1h {user}"}, "limit": {"7"}, "for": {"1h"}, "reason": {"r"}}
+	requireText(t, h, "/change", form, "Set, everywhere", "per hour {user} 20 7 enforce", "override p.T.M all keys limit 7")
+	requireText(t, h, "/rules", nil, "p.T.M#2 {user} per hour 20 7 enforce")
+	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "limit 7")
+	form.Set("do", "clear")
+	requireText(t, h, "/change", form, "As declared again, everywhere", "per hour {user} 20 as declared enforce")
 }
 
 // The list of changes says of how many rules a change is.

@@ -81,7 +81,7 @@ func (c *console) rows(lately *recent, wanted func(*ratelimit.UsedRule) bool) (r
 		row.InForce, _ = c.view.RuleFor(ratelimit.Request{Rule: row.Rule})
 		row.Rates = lately.Of(traffic.Named{Rule: row.Name, Window: row.InForce.Window()})
 		if in != nil {
-			if of := in.Of(row.Name); of != nil {
+			if of := in.Of(fleet.SettingName(row.Name)); of != nil {
 				row.Setting, row.ByKey = of.All, of.Len()
 			}
 		}
@@ -117,11 +117,18 @@ func (c *console) showRule(w http.ResponseWriter, r *http.Request, name string, 
 	if len(p.Rules) == 0 && p.RulesSeen.Err == nil {
 		w.WriteHeader(http.StatusNotFound)
 	}
-	settings = slices.DeleteFunc(settings, func(s *fleet.Setting) bool { return s.Rule != name })
+	settings = slices.DeleteFunc(settings, func(s *fleet.Setting) bool { return s.Rule != fleet.SettingName(name) })
 	p.Settings = part(settings, maxKeys, "rule", url.Values{"name": {name}, "from": r.URL.Query()["from"]})
 	slots, at := c.known.history.get(ctx)
 	p.ChartsSeen = at
-	p.Charts = charts(slots, func(n fleet.RuleCounts) bool { return p.names[traffic.Named{Rule: n.Name, Window: n.Tag}].Rule == name })
+	rules := map[traffic.Named]string{}
+	p.Charts = charts(slots, func(n fleet.RuleCounts) bool {
+		id := traffic.Named{Rule: n.Name, Window: n.Tag}
+		if _, found := rules[id]; !found {
+			rules[id] = traffic.RuleOf(id, p.names)
+		}
+		return rules[id] == name
+	})
 	ofRule := func(k *traffic.OfKey) bool { return k.Rule == name }
 	p.Heaviest = p.Keys(traffic.Columns["decisions"], 10, ofRule)
 	p.Refused = p.Keys(traffic.Columns["refused"], 10, ofRule)

@@ -131,8 +131,8 @@ func (c *console) use(l *ratelimit.Limiter, rule ratelimit.UsedRule, text string
 		return u
 	}
 	parts, _ := key.Split(state)
-	if in := c.fleet.InForce(); in != nil && in.Of(rule.Name) != nil {
-		of := in.Of(rule.Name)
+	if in := c.fleet.InForce(); in != nil && in.Of(fleet.SettingName(rule.Name)) != nil {
+		of := in.Of(fleet.SettingName(rule.Name))
 		u.Override = of.All
 		if k := of.OfKey(parts.Subject); k != nil {
 			u.Override, u.Block, u.Pause = cmp.Or(k.Override, of.All), k.Block, k.Pause
