@@ -53,10 +53,6 @@ type X interface {
 	//ratelimit:fallback noError
 	//          ^ no rule refuses calls of NoRule, so its fallback is never called
 	NoRule()
-	//ratelimit:rule limit=1 per=1m refund=error
-	//                                     ^ refund: NoError returns no error
-	//ratelimit:fallback noError
-	NoError()
 }
 
 func sendLater(ctx context.Context, a string) error { return nil }

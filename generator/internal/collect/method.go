@@ -161,7 +161,7 @@ func (c *methods) apply(m *model.Method, g annotations.Group) {
 		m.Fallback = c.fallback(m, g.Fallback)
 	}
 	for _, r := range g.Rules {
-		if arg, ok := r.Arg("refund"); ok && m.Error < 0 && r.Text("refund") == "error" {
+		if arg, ok := r.Arg("refund"); ok && isGuard && m.Error < 0 && r.Text("refund") == "error" {
 			c.found.Add(arg.Value.Pos, "refund: %s returns no error", m.Name)
 		}
 	}
