@@ -67,35 +67,27 @@ func (v Violation) String() string {
 
 // perWindow puts the text of Rule.Window into words: "per minute (leaky-bucket)" for "leaky:1m".
 func perWindow(window string) string {
-	members, notes := "", []string(nil)
+	words, name, note := "per ", window, ""
 	if rest, ok := strings.CutPrefix(window, "distinct:"); ok {
-		window, members = rest, "different ones "
+		words, name = "different ones per ", rest
 	}
-	if expr, ok := strings.CutPrefix(window, "cron:"); ok {
-		expr, zone, _ := strings.Cut(expr, ":")
-		if zone != "" {
-			notes = append(notes, zone)
-		}
-		name := "period of cron " + expr
+	if expr, ok := strings.CutPrefix(name, "cron:"); ok {
+		expr, note, _ = strings.Cut(expr, ":")
+		name = "period of cron " + expr
 		if unit := period.Calendar(expr); unit != "" {
 			name = "calendar " + unit
 		}
-		return members + "per " + name + inParentheses(notes)
-	}
-	if kind, rest := engine.AlgorithmOf(window); kind.Row().Words != "" {
+	} else if kind, rest := engine.AlgorithmOf(name); kind.Row().Words != "" {
 		return kind.Row().Words
-	} else if rest != window {
-		window, _, _ = strings.Cut(rest, ":")
-		notes = append(notes, kind.String())
+	} else if rest != name {
+		name, _, _ = strings.Cut(rest, ":")
+		note = kind.String()
 	}
-	return members + "per " + period.Word(window) + inParentheses(notes)
-}
-
-func inParentheses(notes []string) string {
-	if len(notes) == 0 {
-		return ""
+	words += period.Word(name)
+	if note != "" {
+		words += " (" + note + ")"
 	}
-	return " (" + strings.Join(notes, ", ") + ")"
+	return words
 }
 
 // Error returns the message, the delay, and the rules that refused.

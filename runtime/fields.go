@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"reflect"
 	"strconv"
-	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
@@ -20,13 +20,13 @@ func oneLine(s string) string { return printable.Text(s, maxLine) }
 
 func (e *TooManyRequestsError) fields() []slog.Attr {
 	return nonEmpty(slog.String("message", e.Message), slog.String("method", e.Method),
-		slog.String("retry_after", words(e.RetryAfter)), slog.Bool("never", e.Never), slog.Any("violations", e.Violations))
+		slog.Duration("retry_after", e.RetryAfter), slog.Bool("never", e.Never), slog.Any("violations", e.Violations))
 }
 
 func (v Violation) fields() []slog.Attr {
 	return append(nonEmpty(slog.String("rule", v.Rule), slog.String("window", v.Window), slog.String("key", v.Key)),
 		append([]slog.Attr{slog.Int64("limit", v.Limit), slog.Int64("remaining", v.Remaining)},
-			nonEmpty(slog.String("retry_after", words(v.RetryAfter)), slog.Bool("never", v.Never), slog.Int64("running", v.Running))...)...)
+			nonEmpty(slog.Duration("retry_after", v.RetryAfter), slog.Bool("never", v.Never), slog.Int64("running", v.Running))...)...)
 }
 
 func (e *NeverAdmissibleError) fields() []slog.Attr {
@@ -47,35 +47,19 @@ func (e *RuleError) fields() []slog.Attr {
 	return nonEmpty(slog.String("message", e.Error()), slog.String("rule", e.Rule), slog.String("argument", e.Argument))
 }
 
-func words(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return d.String()
-}
-
-// nonEmpty removes empty texts, false flags, zeros and empty lists. It makes each other text one line.
+// nonEmpty removes empty texts, false flags, zeros and empty lists. It makes each other text one line, and durations texts.
 func nonEmpty(attrs ...slog.Attr) []slog.Attr {
 	kept := attrs[:0]
 	for _, a := range attrs {
-		switch v := a.Value.Any().(type) {
-		case string:
-			if v == "" {
-				continue
-			}
-			a.Value = slog.StringValue(oneLine(v))
-		case bool:
-			if !v {
-				continue
-			}
-		case int64:
-			if v == 0 {
-				continue
-			}
-		case []Violation:
-			if len(v) == 0 {
-				continue
-			}
+		v := reflect.ValueOf(a.Value.Any())
+		if v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 {
+			continue
+		}
+		switch a.Value.Kind() {
+		case slog.KindString:
+			a.Value = slog.StringValue(oneLine(v.String()))
+		case slog.KindDuration:
+			a.Value = slog.StringValue(a.Value.Duration().String())
 		}
 		kept = append(kept, a)
 	}

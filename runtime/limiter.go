@@ -199,9 +199,8 @@ func (l *Limiter) Status() Status {
 
 func (l *Limiter) ruleStatus() []RuleStatus {
 	var all []RuleStatus
-	in := l.own.over(l.fleet)
 	for _, rule := range l.rules.all() {
-		now := l.ruleIn(in, rule)
+		now, _, _ := l.inForce(rule, "") // which is no subject
 		all = append(all, RuleStatus{rule.label, now.Limit, now.Computed})
 	}
 	slices.SortFunc(all, func(a, b RuleStatus) int {
@@ -216,16 +215,6 @@ func (r RuleStatus) least() int64 {
 		return math.MaxInt64
 	}
 	return r.Limit
-}
-
-// ruleIn returns what a rule is for keys without settings of their own. in may be nil.
-func (l *Limiter) ruleIn(in *fleet.InForce, rule *preparedRule) *preparedRule {
-	if of := rule.settingsIn(in); of != nil {
-		if override := l.holding(of.All); override != nil {
-			return l.applied(rule, nil, override)
-		}
-	}
-	return rule
 }
 
 // Ping returns nil if the limiter is ready to decide: its store answers and grants all permissions that decisions need, and the overrides

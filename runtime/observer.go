@@ -295,8 +295,8 @@ func (s *slogger) shown(key string) string {
 }
 
 func (s *slogger) fields(e *Event) []slog.Attr {
-	fields := nonEmpty(slog.String("method", e.Method), slog.String("retry_after", words(e.RetryAfter)), slog.Bool("never", e.Never),
-		slog.String("waited", words(e.Waited)))
+	fields := nonEmpty(slog.String("method", e.Method), slog.Duration("retry_after", e.RetryAfter), slog.Bool("never", e.Never),
+		slog.Duration("waited", e.Waited))
 	fields = append(fields, slog.String("source", e.Source.String()))
 	shown := 0
 	for i := range e.Rules {
@@ -326,7 +326,7 @@ func (s *slogger) fields(e *Event) []slog.Attr {
 func (o *Outcome) fields(key string) []slog.Attr {
 	fields := nonEmpty(slog.String("name", o.Rule), slog.String("window", o.Window), slog.String("key", key),
 		slog.String("mode", o.Mode.String()), slog.Int64("limit", o.Limit), slog.Int64("cost", o.Cost),
-		slog.String("retry_after", words(o.RetryAfter)))
+		slog.Duration("retry_after", o.RetryAfter))
 	if o.CostBefore > 0 {
 		fields = append(fields, slog.Int64("cost_before", o.CostBefore))
 	}

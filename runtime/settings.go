@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -40,12 +41,8 @@ func (l *Limiter) applying(rule *preparedRule, subject string, in *fleet.InForce
 
 // pauseLeft returns how long a setting still pauses a subject of a rule.
 func (l *Limiter) pauseLeft(rule *preparedRule, subject string) time.Duration {
-	if of := rule.settingsIn(l.own.over(l.fleet)); of != nil {
-		if k := of.OfKey(subject); k != nil {
-			return l.left(k.Pause)
-		}
-	}
-	return 0
+	_, _, left := l.inForce(cmp.Or(rule.base, rule), subject)
+	return left
 }
 
 // left returns how long a setting with an end still holds, or 0 for nil. It reads the clock once.
