@@ -53,12 +53,9 @@ func operate(args ...any) (any, error) {
 	if op == "%" && exceeds(l) {
 		return remainder(l, r)
 	}
-	a, err := whole(l)
-	if err != nil {
-		return nil, err
-	}
-	b, err := whole(r)
-	if err != nil {
+	a, wrong := whole(l)
+	b, alsoWrong := whole(r)
+	if err := cmp.Or(wrong, alsoWrong); err != nil {
 		return nil, err
 	}
 	n, err := compute(a, b)
@@ -241,12 +238,9 @@ func flattened(all []any, l reflect.Value) []any {
 // within reports whether the first argument is in a range, without making a list of the range.
 func within(args ...any) (any, error) {
 	v := number(args[0])
-	low, err := index(args[1])
-	if err != nil {
-		return nil, err
-	}
-	high, err := index(args[2])
-	if err != nil {
+	low, wrong := index(args[1])
+	high, alsoWrong := index(args[2])
+	if err := cmp.Or(wrong, alsoWrong); err != nil {
 		return nil, err
 	}
 	r := reflect.ValueOf(v)

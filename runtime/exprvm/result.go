@@ -41,35 +41,24 @@ func text(v any) (string, error) {
 	return "", fmt.Errorf("%T has no stable text form", v)
 }
 
-func boolean(v any) (bool, error) {
-	b, ok := plain(v).(bool)
-	switch {
-	case ok:
-		return b, nil
-	case plain(v) == nil:
-		return false, errNil
-	}
-	return false, fmt.Errorf("a bool is needed; this is %T", v)
-}
+func boolean(v any) (bool, error) { return needed[bool](v, "a bool") }
 
-func duration(v any) (time.Duration, error) {
-	d, ok := v.(time.Duration)
-	switch {
-	case ok:
-		return d, nil
-	case plain(v) == nil:
-		return 0, errNil
+func duration(v any) (time.Duration, error) { return needed[time.Duration](v, "a time.Duration") }
+
+// needed returns the plain form of v, which has to be a T.
+func needed[T any](v any, what string) (zero T, err error) {
+	switch p := plain(v).(type) {
+	case T:
+		return p, nil
+	case nil:
+		return zero, errNil
 	}
-	return 0, fmt.Errorf("a time.Duration is needed; this is %T", v)
+	return zero, fmt.Errorf("%s is needed; this is %T", what, v)
 }
 
 func integer(v any) (int64, error) {
-	r := reflect.ValueOf(plain(v))
-	switch {
-	case !r.IsValid():
-		return 0, errNil
-	case isInt(r):
+	if r := reflect.ValueOf(plain(v)); isInt(r) {
 		return whole(r)
 	}
-	return 0, fmt.Errorf("an integer is needed; this is %T", v)
+	return needed[int64](v, "an integer")
 }

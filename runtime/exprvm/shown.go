@@ -41,15 +41,9 @@ func hasAddress(r reflect.Value) bool {
 		return !r.IsNil()
 	case reflect.Interface:
 		return hasAddress(r.Elem())
-	case reflect.Slice, reflect.Array:
-		for i := range r.Len() {
-			if hasAddress(r.Index(i)) {
-				return true
-			}
-		}
-	case reflect.Map:
-		for each := r.MapRange(); each.Next(); {
-			if hasAddress(each.Key()) || hasAddress(each.Value()) {
+	case reflect.Slice, reflect.Array, reflect.Map:
+		for key, element := range r.Seq2() {
+			if hasAddress(key) || hasAddress(element) {
 				return true
 			}
 		}
