@@ -97,16 +97,13 @@ func delayOfError(err error) (delay time.Duration) {
 // delayOfStatus returns the delay in the google.rpc.RetryInfo of a gRPC error. The details of its status are found by the names of methods, and
 // decoded here, because the program need not link the type RetryInfo.
 func delayOfStatus(err error) time.Duration {
-	status := result(reflect.ValueOf(err).MethodByName("GRPCStatus"))
-	if !status.IsValid() {
-		return 0
+	details := reflect.ValueOf(err)
+	for _, name := range []string{"GRPCStatus", "Proto", "GetDetails"} {
+		if details = result(details.MethodByName(name)); !details.IsValid() {
+			return 0
+		}
 	}
-	message := result(status.MethodByName("Proto"))
-	if !message.IsValid() {
-		return 0
-	}
-	details := result(message.MethodByName("GetDetails"))
-	if !details.IsValid() || details.Kind() != reflect.Slice {
+	if details.Kind() != reflect.Slice {
 		return 0
 	}
 	for i := range details.Len() {

@@ -8,21 +8,15 @@ import (
 )
 
 // Part escapes the value of an expression before a colon in a template, so that different lists of values always give different texts.
-func Part(s string) string {
-	if !strings.ContainsAny(s, `:\`) {
-		return s
-	}
-	return partEscaper.Replace(s)
-}
-
-var partEscaper = strings.NewReplacer(`:`, `\:`, `\`, `\\`)
+func Part(s string) string { return PartBefore(s, ':') }
 
 // PartBefore is [Part] before another rune than a colon.
 func PartBefore(s string, next rune) string {
-	if !strings.ContainsRune(s, next) && !strings.Contains(s, `\`) {
+	s = strings.ReplaceAll(s, `\`, `\\`)
+	if next == '\\' {
 		return s
 	}
-	return strings.NewReplacer(`\`, `\\`, string(next), `\`+string(next)).Replace(s)
+	return strings.ReplaceAll(s, string(next), `\`+string(next))
 }
 
 // Printable makes a caller's text safe for a message: it escapes unprintable characters as in Go source, and cuts a text of more than 128
