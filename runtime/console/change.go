@@ -171,14 +171,10 @@ func (c *console) set(ctx context.Context, o order) (string, error) {
 		}
 		v.Factor = n
 	}
-	switch form.Get("mode") {
-	case "":
-	case "enforce":
-		mode := ratelimit.ModeEnforce
-		v.Mode = &mode
-	case "shadow":
-		mode := ratelimit.ModeShadow
-		v.Mode = &mode
+	for _, mode := range []ratelimit.Mode{ratelimit.ModeEnforce, ratelimit.ModeShadow} {
+		if form.Get("mode") == mode.String() {
+			v.Mode = &mode
+		}
 	}
 	if o.length > 0 {
 		v.Until = time.Now().Add(o.length)

@@ -24,6 +24,7 @@ type use struct {
 	Block    *fleet.Setting // set by hand; or nil
 	Pause    *fleet.Setting // set by hand; or nil
 	Left     time.Duration  // of the block
+	state    string         // the key of the count
 	Unknown  bool           // a block or a limit of 0 hides the count
 	Strip    *strip         // or nil
 	Err      error
@@ -125,12 +126,10 @@ func (c *console) use(l *ratelimit.Limiter, rule ratelimit.UsedRule, text string
 	if u.InForce, u.Err = l.RuleFor(request); u.Err != nil {
 		return u
 	}
-	state, err := l.StateKey(request)
-	if err != nil {
-		u.Err = err
+	if u.state, u.Err = l.StateKey(request); u.Err != nil {
 		return u
 	}
-	parts, _ := key.Split(state)
+	parts, _ := key.Split(u.state)
 	if in := c.fleet.InForce(); in != nil && in.Of(fleet.SettingName(rule.Name)) != nil {
 		of := in.Of(fleet.SettingName(rule.Name))
 		u.Override = of.All
@@ -153,15 +152,14 @@ func peek(ctx context.Context, l *ratelimit.Limiter, uses []use, text string) er
 	states := map[string]bool{}
 	for i := range uses {
 		u := &uses[i]
+		if u.Unknown || u.Err != nil || states[u.state] {
+			continue
+		}
+		states[u.state] = true
 		request := ratelimit.Request{Rule: u.Rule, Key: text}
 		if u.Distinct != "" {
 			request.Member = rand.Text() // a member that is not counted yet
 		}
-		state, err := l.StateKey(request)
-		if u.Unknown || err != nil || u.Err != nil || states[state] {
-			continue
-		}
-		states[state] = true
 		requests, of = append(requests, request), append(of, u)
 	}
 	if len(requests) == 0 {
