@@ -20,7 +20,7 @@ type X interface {
 	//                     ^ unknown name ip; did you mean clientIP(ctx)? the parameters are ctx, phone
 	Address(ctx context.Context, phone string) error
 	//ratelimit:rule key="{phone}" limit=1 per=1m
-	//                     ^ unknown name phone; the parameters have no names here: arg0 context.Context, arg1 string
+	//                     ^ unknown name phone; the parameters are arg0 context.Context, arg1 string
 	Nameless(context.Context, string) error
 	//ratelimit:rule key="{user.ID}:{ip}" limit=1 per=1m
 	//                     ^ unknown name user; the parameter is phone
@@ -54,10 +54,10 @@ type X interface {
 	//                                    ^ unknown name resp; the parameter is req
 	Early(req *http.Request) (resp *Response, err error)
 	//ratelimit:rule limit=9 per=1m settle="rsp.Usage.Total"
-	//                                      ^ unknown name rsp; did you mean resp? the method has no parameters, the results are resp, err
+	//                                      ^ unknown name rsp; did you mean resp? the results are resp, err
 	Alone() (resp *Response, err error)
 	//ratelimit:rule limit=9 per=1m settle="n"
-	//                                      ^ unknown name n; the parameters have no names here: arg0 string, the results are result0, result1
+	//                                      ^ unknown name n; the parameter is arg0 string, the results are result0 int, result1 error
 	Bare(string) (int, error)
 }
 

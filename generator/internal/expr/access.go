@@ -60,7 +60,7 @@ func (c *compiler) member(n *ast.MemberNode) *term {
 	if m, ok := aggregate(base.typ).(*types.Map); ok && (isText(m.Key()) || isAny(m.Key())) {
 		return c.ending(n, base, c.index(n, base))
 	}
-	return c.noMember(name, base.typ)
+	return c.errorf(name, "%s has no field or method %s%s", c.typeName(base.typ), name.Value, suggest(name.Value, c.members(base.typ)))
 }
 
 // selected lowers a field or a method of base.
@@ -105,11 +105,6 @@ func (c *compiler) tagged(t types.Type, name string) (types.Object, []int) {
 		}
 	}
 	return nil, nil
-}
-
-// noMember reports a field or a method that t does not have.
-func (c *compiler) noMember(name *ast.StringNode, t types.Type) *term {
-	return c.errorf(name, "%s has no field or method %s%s", c.typeName(t), name.Value, suggest(name.Value, c.members(t)))
 }
 
 // members returns the names of the fields and methods of t that the annotated package can access.
@@ -219,7 +214,7 @@ func (c *compiler) fits(n *ast.MemberNode, base, key *term) bool {
 	array, ok := aggregate(base.typ).(*types.Array)
 	i, fixed := key.con.(int)
 	switch {
-	case !takes('n', key.typ):
+	case !mayBe(isInt, key.typ):
 		c.errorf(start(n.Property), "an index must be an integer; this is %s", c.a(key.typ))
 	case fixed && ok && (int64(i) >= array.Len() || int64(i) < -array.Len()):
 		c.errorf(start(n.Property), "index %d is out of range of %s: it is %s", i, base.said(), c.a(array))
@@ -237,7 +232,7 @@ func (c *compiler) slice(n *ast.SliceNode) *term {
 			continue
 		}
 		t := c.valueOf(bound)
-		if ok = ok && t != nil; t != nil && !takes('n', t.typ) {
+		if ok = ok && t != nil; t != nil && !mayBe(isInt, t.typ) {
 			c.errorf(start(bound), "a bound must be an integer; this is %s", c.a(t.typ))
 			ok = false
 		}

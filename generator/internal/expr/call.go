@@ -52,8 +52,8 @@ func (c *compiler) callee(n ast.Node) *term {
 			c.named(n.Value, write)
 			return &term{node: n, typ: f.Signature(), declared: true, write: write}
 		case o == nil && c.lets[n.Value] == nil && !c.env.declares(n.Value):
-			near := slices.DeleteFunc(c.words(), func(name string) bool { return !c.callable(name) })
-			return c.errorf(n, "unknown function %s%s", n.Value, suggest(n.Value, append(near, slices.Sorted(maps.Keys(functions))...)))
+			near := slices.DeleteFunc(append(c.words(), slices.Sorted(maps.Keys(functions))...), func(name string) bool { return !c.callable(name) })
+			return c.errorf(n, "unknown function %s%s", n.Value, suggest(n.Value, near))
 		}
 	case *ast.MemberNode:
 		if p := c.importedAs(n.Node); p != nil {
@@ -82,13 +82,7 @@ func (c *compiler) ofPackage(n *ast.MemberNode, p *types.Package) *term {
 	f, ok := p.Scope().Lookup(name).(*types.Func)
 	switch {
 	case !ok || !f.Exported():
-		var functions []string
-		for _, name := range p.Scope().Names() {
-			if o, ok := p.Scope().Lookup(name).(*types.Func); ok && o.Exported() {
-				functions = append(functions, name)
-			}
-		}
-		return c.errorf(n.Property, "package %s has no function %s%s", p.Name(), name, suggest(name, functions))
+		return c.errorf(n.Property, "package %s has no function %s%s", p.Name(), name, suggest(name, p.Scope().Names()))
 	case f.Signature().TypeParams().Len() > 0:
 		return c.errorf(n.Property, "%s.%s is generic; call it in a function of the package", as, name)
 	}
@@ -100,15 +94,14 @@ func (c *compiler) ofPackage(n *ast.MemberNode, p *types.Package) *term {
 		for _, name := range c.imported[as] {
 			pairs = append(pairs, strconv.Quote(name)+": "+w.names.Import(p)+"."+name)
 		}
-		typ := "map[" + w.word("string") + "]" + w.word("any")
-		return primary(typ + "{" + List(len(typ), pairs) + "}")
+		return w.composite(namedValues, pairs)
 	})
 	return &term{node: n, typ: f.Signature(), declared: true, write: func(w *writer) operand {
 		return variable(w.names.Import(p) + "." + name)
 	}}
 }
 
-// callable reports whether a name of the method or of the package is that of a function.
+// callable reports whether a name is that of a function.
 func (c *compiler) callable(name string) bool {
 	var t types.Type
 	if i := c.env.find(name); i >= 0 {
@@ -116,7 +109,7 @@ func (c *compiler) callable(name string) bool {
 	} else if o := c.env.Package.Scope().Lookup(name); o != nil {
 		t = o.Type()
 	} else {
-		return ownFunctions[name].fn != ""
+		return ownFunctions[name].fn != "" || isFunction(name)
 	}
 	_, ok := t.Underlying().(*types.Signature)
 	return ok
@@ -189,22 +182,13 @@ func (c *compiler) result(n *ast.CallNode, name string, sig *types.Signature) ty
 
 // arguments converts the terms to the types of the parameters, and reports whether that is possible.
 func (c *compiler) arguments(n *ast.CallNode, name string, sig *types.Signature, terms []*term) bool {
-	params := sig.Params()
-	fixed := params.Len()
-	if sig.Variadic() {
-		fixed--
-	}
-	if given := len(terms); given < fixed || given > fixed && !sig.Variadic() {
-		c.errorf(n, "wrong number of arguments for %s: %d; it is a %s", name, given, c.typeName(sig))
+	if !takesAsMany(sig, len(terms)) {
+		c.errorf(n, "wrong number of arguments for %s: %d; it is a %s", name, len(terms), c.typeName(sig))
 		return false
 	}
 	ok := true
 	for i, t := range terms {
-		to := params.At(min(i, params.Len()-1)).Type()
-		if i >= fixed {
-			to = to.(*types.Slice).Elem()
-		}
-		terms[i] = c.assign(t, to, "argument "+strconv.Itoa(i+1)+" of "+name)
+		terms[i] = c.assign(t, parameter(sig, i), "argument "+strconv.Itoa(i+1)+" of "+name)
 		ok = ok && terms[i] != nil
 	}
 	return ok

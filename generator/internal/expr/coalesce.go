@@ -39,9 +39,7 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 	if met[len(met)-1].optional() {
 		return c.maybeNil(n, met[0].typ)
 	}
-	t := together(n, met)
-	t.choose = func(w *writer) string { return w.first(met) }
-	return t
+	return &term{node: n, typ: met[0].typ, plain: allPlain(met), choose: func(w *writer) string { return w.first(met) }}
 }
 
 // operands returns the operands of a chain of ??.

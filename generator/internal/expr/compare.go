@@ -64,7 +64,7 @@ func (c *compiler) equal(n *ast.BinaryNode, l, r *term) *term {
 		return c.equalNil(n, r)
 	}
 	l, r = l.carried().value(), r.carried().value()
-	if v, done := c.fold(n, l, r); done {
+	if v, done := c.fold(n, n.Operator, l, r); done {
 		return v
 	}
 	switch {

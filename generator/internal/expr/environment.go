@@ -40,22 +40,13 @@ func knows(t *term, value bool) bool {
 // word lowers nil, true or false. It is an error if the word is also the name of a parameter or of the receiver.
 func (c *compiler) word(n ast.Node, v any) *term {
 	if name := n.String(); c.env.holds(name) {
-		return c.errorf(n, "%s is expr's own word; %s", name, c.env.spelling(name))
+		return c.errorf(n, "%s is expr's own word; %s", name, spelling(name))
 	}
 	return literal(n, v)
 }
 
-// spelling returns advice on how to write a parameter or the receiver whose name is a keyword of expr.
-func (e *Env) spelling(name string) string {
-	role := "parameter"
-	switch i := e.find(name); {
-	case i == len(e.Params):
-		role = "receiver"
-	case i > len(e.Params):
-		role = "result"
-	}
-	return "the " + role + " " + name + " is " + envName + "." + name
-}
+// spelling returns advice on how to write a variable of the method whose name is a keyword of expr.
+func spelling(name string) string { return "your " + name + " is " + envName + "." + name }
 
 // absent returns the term for a parameter that the method does not have, or for a member of it: nil.
 func (c *compiler) absent(n ast.Node) *term {
@@ -72,16 +63,19 @@ func (c *compiler) unequal(n *ast.BinaryNode, l, r *term) *term {
 	default:
 		return c.mixed(n, l, r)
 	}
-	if t, done := c.fold(n, l, r); done {
+	if t, done := c.fold(n, n.Operator, l, r); done {
 		return t
 	}
 	return c.onMachine(n, truth)
 }
 
+// namedValues is the type of $env.
+var namedValues = types.NewMap(text, anything)
+
 // environment lowers $env alone, which is a map for the machine.
 func (c *compiler) environment(n ast.Node) *term {
 	c.nameEnv()
-	return c.onMachine(n, types.NewMap(text, anything))
+	return c.onMachine(n, namedValues)
 }
 
 func (c *compiler) nameEnv() {
@@ -93,8 +87,7 @@ func (c *compiler) nameEnv() {
 				pairs = append(pairs, strconv.Quote(p.Name)+": "+w.names.Variable(i))
 			}
 		}
-		typ := "map[" + w.word("string") + "]" + w.word("any")
-		return primary(typ + "{" + List(len(typ), pairs) + "}")
+		return w.composite(namedValues, pairs)
 	})
 }
 

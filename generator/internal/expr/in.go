@@ -2,7 +2,6 @@ package expr
 
 import (
 	"go/types"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -63,8 +62,10 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 		x, items[i] = l, r
 	}
 	return &term{node: n, typ: truth, write: func(w *writer) operand {
-		typ := "[]" + w.typ(x.typ)
-		list := w.callOf(typ, w.all(items...)...).text[len(typ)+1:]
-		return w.callOf(w.std("slices", "Contains"), primary(typ+"{"+strings.TrimSuffix(list, ")")+"}"), w.term(x))
+		var elements []string
+		for _, item := range items {
+			elements = append(elements, w.term(item).text)
+		}
+		return w.callOf(w.std("slices", "Contains"), w.composite(types.NewSlice(x.typ), elements), w.term(x))
 	}}
 }

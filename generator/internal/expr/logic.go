@@ -79,18 +79,11 @@ func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term
 	if slices.ContainsFunc(met, (*term).optional) {
 		return c.maybeNil(n, met[0].typ)
 	}
-	t := together(n, met)
-	t.choose = func(w *writer) string {
+	return &term{node: n, typ: met[0].typ, plain: allPlain(met), choose: func(w *writer) string {
 		return "if " + w.term(cond).text + " " + braced(w.returned(met[0])) + "\n" + w.returned(met[len(met)-1])
-	}
-	return t
+	}}
 }
 
-// together returns a term for the value of one of terms. The caller sets how it is chosen.
-func together(n ast.Node, terms []*term) *term {
-	t := &term{node: n, typ: terms[0].typ, final: terms[0].final, plain: true}
-	for _, each := range terms {
-		t.plain = t.plain && each.plain
-	}
-	return t
+func allPlain(terms []*term) bool {
+	return !slices.ContainsFunc(terms, func(t *term) bool { return !t.plain })
 }

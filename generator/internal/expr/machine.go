@@ -72,9 +72,9 @@ func (c *compiler) maybeNil(n ast.Node, t types.Type) *term {
 	return m
 }
 
-// optional reports whether t may be nil, even if its type has no nil. A part of a template must not be nil.
+// optional reports whether t may be nil, even if its type has no nil.
 func (t *term) optional() bool {
-	return len(t.gates) > 0 && t.bare == nil && !t.final
+	return len(t.gates) > 0 && t.bare == nil
 }
 
 // orNil returns the gates of t, and t itself if its type has a nil.
@@ -126,7 +126,7 @@ func (c *compiler) mapping(n *ast.MapNode) *term {
 		p := pair.(*ast.PairNode)
 		k, v := c.term(p.Key), c.term(p.Value)
 		values, ok = append(values, v), ok && k != nil && v != nil
-		if k != nil && !takes('s', k.typ) {
+		if k != nil && !mayBe(isText, k.typ) {
 			ok = c.errorf(start(p.Key), "the keys of a map are strings; this is %s", c.a(k.typ)) != nil
 		}
 	}

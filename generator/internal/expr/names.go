@@ -60,7 +60,11 @@ func (c *compiler) words() []string {
 		}
 	}
 	words = append(words, slices.Sorted(maps.Keys(c.lets))...)
-	words = append(words, namesOf(c.env.variables())...)
+	for _, v := range c.env.variables() {
+		if v.Name != "" {
+			words = append(words, v.Name)
+		}
+	}
 	for _, name := range c.env.Package.Scope().Names() {
 		if c.env.declares(name) {
 			words = append(words, name)
@@ -134,14 +138,9 @@ var meant = map[string]string{
 
 // hint returns the end of a message about an unknown name: a suggestion, and the names of the parameters, receiver and results.
 func (c *compiler) hint(name string) string {
-	hint := cmp.Or(c.suggestion(name), ";") + " " + c.parameters()
-	if c.env.Receiver.Name != "" {
-		hint += ", the receiver is " + c.env.Receiver.Name
-	}
-	if results := namesOf(c.env.Results); len(results) > 0 {
-		hint += ", " + listed("result", results)
-	}
-	return hint
+	lists := []string{c.listed("parameter", c.env.Params), c.listed("receiver", []Param{c.env.Receiver}), c.listed("result", c.env.Results)}
+	known := strings.Join(slices.DeleteFunc(lists, func(list string) bool { return list == "" }), ", ")
+	return cmp.Or(c.suggestion(name), ";") + " " + cmp.Or(known, "the method has no parameters")
 }
 
 // suggestion returns "; did you mean x?" if the user probably means a name that is known, or "".
@@ -158,44 +157,28 @@ func (c *compiler) suggestion(name string) string {
 	return suggest(name, c.words())
 }
 
-// parameters lists the names of the parameters, with their types if the method gives them no names.
-func (c *compiler) parameters() string {
-	params := namesOf(c.env.Params)
-	nameless := len(params) > 0 && len(params) == len(c.env.Params) // a blank parameter may have no name
-	for i, p := range params {
-		nameless = nameless && p == "arg"+strconv.Itoa(i)
+// listed lists the names of at most 8 variables, with the types of those that have no name in Go.
+func (c *compiler) listed(noun string, variables []Param) string {
+	const most = 8
+	var names []string
+	for i, v := range variables {
+		switch v.Name {
+		case "":
+		case "arg" + strconv.Itoa(i), "result" + strconv.Itoa(i):
+			names = append(names, v.Name+" "+c.typeName(v.Type))
+		default:
+			names = append(names, v.Name)
+		}
 	}
 	switch {
-	case nameless:
-		for i, p := range c.env.Params {
-			params[i] += " " + c.typeName(p.Type)
-		}
-		return "the parameters have no names here: " + strings.Join(params, ", ")
-	case len(params) == 0:
-		return "the method has no parameters"
-	}
-	return listed("parameter", params)
-}
-
-// listed lists at most 8 names of things that noun names.
-func listed(noun string, names []string) string {
-	const most = 8
-	if len(names) == 1 {
+	case len(names) == 0:
+		return ""
+	case len(names) == 1:
 		return "the " + noun + " is " + names[0]
-	}
-	if len(names) > most {
+	case len(names) > most:
 		names = append(names[:most], "...")
 	}
 	return "the " + noun + "s are " + strings.Join(names, ", ")
-}
-
-func namesOf(params []Param) (names []string) {
-	for _, p := range params {
-		if p.Name != "" {
-			names = append(names, p.Name)
-		}
-	}
-	return names
 }
 
 // variable returns the term for a variable of the method or of the package.
@@ -244,7 +227,7 @@ func (c *compiler) packageConstant(n *ast.IdentifierNode, o *types.Const) *term 
 	case is(t.typ, types.IsInteger):
 		if i, exact := constant.Int64Val(constant.ToInt(v)); exact {
 			t.con = int(i)
-			if t.lit && is(o.Type(), types.IsUntyped) && isInt(t.typ) && !represents(whole, i) {
+			if t.lit && !represents(whole, i) {
 				t.typ = types.Typ[types.Int64] // an int may have 32 bits
 			}
 		}
@@ -261,10 +244,7 @@ func (c *compiler) packageConstant(n *ast.IdentifierNode, o *types.Const) *term 
 
 // let checks an expression that binds a name to a value. The machine runs it.
 func (c *compiler) let(n *ast.VariableDeclaratorNode, each func(ast.Node) *term) *term {
-	if _, ok := c.lets[n.Name]; ok {
-		return c.errorf(n, "%s is declared already", n.Name)
-	}
-	if c.env.declares(n.Name) || n.Name == envName {
+	if c.lets[n.Name] != nil || c.env.declares(n.Name) || n.Name == envName {
 		return c.errorf(n, "%s has a meaning already", n.Name)
 	}
 	value := c.term(n.Value)

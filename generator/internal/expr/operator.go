@@ -13,7 +13,7 @@ func (c *compiler) unary(n *ast.UnaryNode) *term {
 	if t == nil {
 		return nil
 	}
-	return c.apply(n, n.Operator, operators[n.Operator], t)
+	return c.apply(n, n.Operator, t)
 }
 
 // binary lowers a binary operator.
@@ -38,17 +38,7 @@ func (c *compiler) binary(n *ast.BinaryNode) *term {
 	case n.Operator == "==" || n.Operator == "!=":
 		return c.equal(n, l, r)
 	}
-	return c.apply(n, n.Operator, operators[n.Operator], l.value(), r.value())
-}
-
-// operators describes operators as functions of their operands.
-var operators = map[string]function{
-	"contains": {"ss", "b", "Contains"}, "startsWith": {"ss", "b", "HasPrefix"}, "endsWith": {"ss", "b", "HasSuffix"},
-	"matches": {"ss", "b", ""}, "..": {"nn", "I", ""}, "**": {"qq", "f", ""}, "^": {"qq", "f", ""},
-	"<": {"qq ss cc", "b", ""}, "<=": {"qq ss cc", "b", ""}, ">": {"qq ss cc", "b", ""}, ">=": {"qq ss cc", "b", ""},
-	"!": {"t", "b", ""}, "not": {"t", "b", ""},
-	"+": {"ss ii rr dd cd dc q", "snf1121", ""}, "-": {"ii rr dd cd cc n q", "nf11a11", ""}, "*": {"ii rr dd di id", "nf112", ""},
-	"/": {"rr", "f", ""}, "%": {"ii", "n", ""},
+	return c.apply(n, n.Operator, l.value(), r.value())
 }
 
 // signs maps comparisons to those of Go.
@@ -97,19 +87,18 @@ func arithmeticKind(terms ...*term) types.BasicKind {
 	return types.Int
 }
 
-// integers lowers an operator on integers. An overflow is a KeyError.
-func (c *compiler) integers(n ast.Node, operator string, l, r *term) *term {
-	if operator == "%" && r.con == 0 {
+// integers lowers an operator on integers by a function of package checked. An overflow is a KeyError.
+func (c *compiler) integers(n ast.Node, fn string, l, r *term) *term {
+	if fn == "Remainder" && r.con == 0 {
 		return c.errorf(start(r.node), "division by zero")
 	}
-	if operator == "%" && wide(l.typ) {
+	if fn == "Remainder" && wide(l.typ) {
 		return c.onMachine(n, whole) // the machine takes values that are too large for an int64
 	}
 	kind := arithmeticKind(l, r)
 	l, r = l.integer(kind), r.integer(kind)
-	if operator == "%" && r.con != nil {
+	if fn == "Remainder" && r.con != nil {
 		return infix(n, types.Typ[kind], token.REM, l, r)
 	}
-	fn := map[string]string{"+": "Add", "-": "Subtract", "*": "Multiply", "%": "Remainder"}[operator]
 	return checked(n, types.Typ[kind], fn, l, r)
 }

@@ -109,7 +109,7 @@ func (c *compiler) shadowed(i int) (hint string) {
 		called := at+1 < len(all) && all[at+1].Is(lexer.Bracket, "(") && (at == 0 || !all[at-1].Is(lexer.Operator, "::"))
 		switch {
 		case word.Kind == lexer.Operator && c.env.holds(word.Value):
-			hint = "; " + c.env.spelling(word.Value)
+			hint = "; " + spelling(word.Value)
 		case word.Kind == lexer.Operator && c.env.declares(word.Value):
 			hint = "; here " + word.Value + " is an operator, not a name of the method or the package"
 		case word.Kind == lexer.Identifier && isFunction(word.Value) && called && c.env.declares(word.Value):

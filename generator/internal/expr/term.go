@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/types"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,7 +36,6 @@ type term struct {
 	gone  bool // it is nil, because the method has no such parameter
 	sure  bool // the parameters that the method has decide its value, or that it is not nil
 
-	final bool // it is the value of the whole expression, and must not be nil
 	plain bool // it has no bytes to escape
 
 	number bool // it is the text of an integer or of a bool
@@ -184,7 +184,7 @@ func spelled(v any) string {
 
 // fold computes n on the machine if its operands are constants. If they are not, or if Go has no such constant as the result, done
 // is false.
-func (c *compiler) fold(n ast.Node, operands ...*term) (t *term, done bool) {
+func (c *compiler) fold(n ast.Node, name string, operands ...*term) (t *term, done bool) {
 	var names []string
 	var values []any
 	for i, o := range operands {
@@ -193,14 +193,9 @@ func (c *compiler) fold(n ast.Node, operands ...*term) (t *term, done bool) {
 		}
 		names, values = append(names, "v"+strconv.Itoa(i)), append(values, o.con)
 	}
-	var source string
-	switch n := n.(type) {
-	case *ast.UnaryNode:
-		source = n.Operator + " v0"
-	case *ast.BinaryNode:
-		source = "v0 " + n.Operator + " v1"
-	case *ast.BuiltinNode:
-		source = "::" + n.Name + "(" + strings.Join(names, ", ") + ")"
+	source := "::" + name + "(" + strings.Join(names, ", ") + ")"
+	if !isFunction(name) { // the operator is before the only operand, or between two
+		source = strings.Join(slices.Insert(slices.Clone(names), len(names)-1, name), " ")
 	}
 	program := exprvm.New(source, names...)
 	if len(operands) == 0 || program.Err() != nil {

@@ -30,7 +30,10 @@ func (c *compiler) want(n ast.Node, want Want) *term {
 			return c.coalesce(n, alternative, each)
 		}
 	}
-	return c.finally(c.term(n), want)
+	if t := c.finally(c.term(n), want); t != nil {
+		return t.plainly() // a nil is a KeyError
+	}
+	return nil
 }
 
 // finally converts t to the wanted type.
@@ -63,7 +66,7 @@ func (c *compiler) finally(t *term, want Want) *term {
 		return c.errorf(start(t.node), "an integer is needed here; this is %s", c.a(t.typ))
 	}
 	v := *t
-	v.final, v.plain, v.sure = true, true, sure
+	v.plain, v.sure = true, sure
 	if want == Int && v.lit {
 		v.typ = types.Typ[types.Int64]
 	}
@@ -102,7 +105,7 @@ func (c *compiler) text(t *term) *term {
 		return c.errorf(start(t.node), "%s has no stable text form%s", c.a(source), textHint(t))
 	}
 	v := *t
-	v.final, v.sure = true, sure
+	v.sure = sure
 	s, constant := v.con.(string)
 	v.plain = constant && !strings.ContainsAny(s, `:\`) || t.plain
 	return &v
@@ -110,17 +113,14 @@ func (c *compiler) text(t *term) *term {
 
 // textHint says what to write instead of a value without a text form.
 func textHint(t *term) string {
-	of := t.typ
-	if elem := pointee(of); elem != nil {
-		of = elem
-	}
 	such := func(part string) string {
-		if part == "" || !isPath(t.node) {
+		if part == "" || !path.MatchString(t.node.String()) {
 			return ""
 		}
 		return ", such as " + t.node.String() + part
 	}
-	switch u := of.Underlying().(type) {
+	part := textPart(t.typ)
+	switch of := aggregate(t.typ).(type) {
 	case *types.Basic:
 		if is(of, types.IsFloat) {
 			return "; write int(...) around it"
@@ -129,22 +129,14 @@ func textHint(t *term) string {
 			return `; ?? "" after it gives what it points to`
 		}
 	case *types.Struct:
-		if field := textField(of); field != "" {
-			return "; write a field of it" + such(field)
+		if part != "" {
+			return "; write a field of it" + such(part)
 		}
-	case *types.Slice:
+	case *types.Slice, *types.Array, *types.Map:
 		if isBytes(t.typ) {
 			return "; write string(...) around it"
 		}
-		return "; write one value of it" + such(element("[0]", u.Elem()))
-	case *types.Array:
-		return "; write one value of it" + such(element("[0]", u.Elem()))
-	case *types.Map:
-		index := `["name"]`
-		if isInt(u.Key()) {
-			index = "[0]"
-		}
-		return "; write one value of it" + such(element(index, u.Elem()))
+		return "; write one value of it" + such(part)
 	}
 	return ""
 }
@@ -152,35 +144,30 @@ func textHint(t *term) string {
 // hasText reports whether values of a type have a text form without a method.
 func hasText(t types.Type) bool { return isText(t) || isBool(t) || isInt(t) }
 
-// element returns an index, and the field of the element if only that has a text form. It returns "" if neither has one.
-func element(index string, of types.Type) string {
-	if field := textField(of); field != "" || hasText(of) || isAny(of) {
-		return index + field
-	}
-	return ""
-}
-
-// textField returns the first field of a struct that has a text form, as in .Name, or "".
-func textField(t types.Type) string {
-	if s, ok := aggregate(t).(*types.Struct); ok {
-		for f := range s.Fields() {
+// textPart returns the first part of a struct, a list or a map that has a text form, such as .Name or [0].Name, or "".
+func textPart(t types.Type) string {
+	index := "[0]"
+	switch of := aggregate(t).(type) {
+	case *types.Struct:
+		for f := range of.Fields() {
 			if hasText(f.Type()) && f.Exported() {
 				return "." + f.Name()
 			}
 		}
+		return ""
+	case *types.Map:
+		if !isInt(of.Key()) {
+			index = `["name"]`
+		}
+	}
+	elem := itemOf(t)
+	if _, ok := aggregate(elem).(*types.Struct); ok && textPart(elem) != "" {
+		return index + textPart(elem)
+	}
+	if hasText(elem) || isAny(elem) {
+		return index
 	}
 	return ""
-}
-
-// isPath reports whether n is a name or a member of a name.
-func isPath(n ast.Node) bool {
-	switch n := n.(type) {
-	case *ast.IdentifierNode:
-		return true
-	case *ast.MemberNode:
-		return isPath(n.Node)
-	}
-	return false
 }
 
 // callMethod calls a method without arguments, which gives a text, or a context. Where t may be absent so may be the result.

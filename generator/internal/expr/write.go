@@ -94,7 +94,7 @@ func (w *writer) all(terms ...*term) []operand {
 func braced(stmts string) string { return "{\n" + stmts + "\n}" }
 
 // path matches a variable, or a field of one. It costs nothing to write it twice.
-var path = regexp.MustCompile(`^[\pL_][\pL_\pN.]*$`)
+var path = regexp.MustCompile(`^[$\pL_][\pL_\pN.]*$`)
 
 // notNil returns a value, called o, that panics if it is nil: wrap.NotNil(doc).
 func (w *writer) notNil(o operand) operand {
@@ -132,6 +132,12 @@ func (w *writer) typ(t types.Type) string {
 // conversion returns o converted to type to.
 func (w *writer) conversion(to types.Type, o operand) operand {
 	return primary(w.typ(to) + "(" + o.text + ")")
+}
+
+// composite returns a literal of a slice or a map.
+func (w *writer) composite(t types.Type, elements []string) operand {
+	typ := w.typ(t)
+	return primary(typ + "{" + List(len(typ), elements) + "}")
 }
 
 // callOf returns a call of a function.
