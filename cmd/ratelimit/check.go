@@ -1,10 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
+	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator"
@@ -34,7 +33,7 @@ func (c *command) stale(files []generator.File) (messages []annotations.Message)
 		name := c.relative(s.Name)
 		messages = append(messages, annotations.Message{File: name, Code: "stale", Text: text + "; run: " + c.remedy()})
 		if s.Found != nil && s.Source != nil && !c.json {
-			fmt.Fprint(c.stdout, udiff.Unified(name, name, string(s.Found), string(s.Source)))
+			_, _ = c.stdout.Write(diff.Diff(name, s.Found, name, s.Source))
 		}
 	}
 	return append(messages, c.told(err)...)

@@ -3,6 +3,9 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -149,5 +152,37 @@ func TestLineEnds(t *testing.T) {
 	expect(t, 0, dir)
 	if read(t, dir, "x_ratelimit.go") != crlf {
 		t.Error("the file was written again")
+	}
+}
+
+// The hunks that -check prints say where their lines are in both files, also after a hunk with several edits.
+func TestDiffOfAStaleFile(t *testing.T) {
+	dir := module(t, "x.go", source)
+	expect(t, 0, dir)
+	now := strings.SplitAfter(read(t, dir, "x_ratelimit.go"), "\n")
+	found := slices.Clone(now)
+	for _, i := range []int{8, 12, len(now) - 3} {
+		found[i] = "// " + strconv.Itoa(i) + "\n" + now[i]
+	}
+	write(t, dir, "x_ratelimit.go", strings.Join(found, ""))
+	found = strings.SplitAfter(strings.Join(found, ""), "\n")
+	stdout, _ := expect(t, 1, dir, "-check")
+	hunks := regexp.MustCompile(`(?m)^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@\n((?:[ +-].*\n)+)`).FindAllStringSubmatch(stdout, -1)
+	if len(hunks) < 2 {
+		t.Fatalf("got %s", stdout)
+	}
+	for _, h := range hunks {
+		for sign, file := range map[string][]string{"-": found, "+": now} {
+			at, _ := strconv.Atoi(h[map[string]int{"-": 1, "+": 2}[sign]])
+			for line := range strings.Lines(h[3]) {
+				if line[:1] != " " && line[:1] != sign {
+					continue
+				}
+				if line[1:] != file[at-1] {
+					t.Errorf("line %s%d is %q, the diff says %q:\n%s", sign, at, file[at-1], line[1:], h[0])
+				}
+				at++
+			}
+		}
 	}
 }
