@@ -196,7 +196,7 @@ func (t *tool) marked(ctx context.Context, kind fleet.Kind, q ratelimit.Request)
 	if errors.Is(err, redis.Nil) {
 		err = nil
 	}
-	if until = time.UnixMicro(lua.BlockedUntil(text)); !until.After(t.fleet.Now()) {
+	if until = time.UnixMicro(lua.BlockedUntil(text)).UTC(); !until.After(t.fleet.Now()) {
 		until = time.Time{}
 	}
 	return until, err

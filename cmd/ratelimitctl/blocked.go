@@ -128,7 +128,7 @@ func (t *tool) begunAt(ctx context.Context, p *patient, names map[traffic.Named]
 	}
 	slices.Sort(keys)
 	p.each(ctx, slices.Compact(keys), func(pipe redis.Pipeliner, k string) { pipe.Get(ctx, k) }, func(k string, answer redis.Cmder) {
-		until := time.UnixMicro(lua.BlockedUntil(answer.(*redis.StringCmd).Val()))
+		until := time.UnixMicro(lua.BlockedUntil(answer.(*redis.StringCmd).Val())).UTC()
 		parts, ok := key.Split(k)
 		if !ok || !parts.IsBlock || !until.After(t.fleet.Now()) {
 			return

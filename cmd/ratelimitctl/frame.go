@@ -46,7 +46,7 @@ type frame struct {
 
 // newFrame adds up the reports.
 func newFrame(of frameOf) *frame {
-	f := &frame{At: of.now, Prefix: of.prefix, Processes: len(of.processes)}
+	f := &frame{At: of.now.UTC(), Prefix: of.prefix, Processes: len(of.processes)}
 	for i := range of.processes {
 		p := &of.processes[i]
 		if p.Stats {
@@ -70,7 +70,7 @@ func newFrame(of frameOf) *frame {
 // staleBy returns the frame, or an empty one for nil, with the reason why there is no newer one.
 func (f *frame) staleBy(err error, now time.Time) *frame {
 	if f == nil {
-		return &frame{At: now, Stale: err.Error()}
+		return &frame{At: now.UTC(), Stale: err.Error()}
 	}
 	stale := *f
 	stale.Stale, stale.old = err.Error(), now.Sub(f.At)
@@ -79,7 +79,7 @@ func (f *frame) staleBy(err error, now time.Time) *frame {
 
 // text returns the frame as text. Unless most is 0, its lines are cut to that width.
 func (f *frame) text(most int) string {
-	head := fmt.Sprintf("%s  prefix %s  %s", f.At.Format("15:04:05 MST"), f.Prefix, period.Count(int64(f.Processes), "process"))
+	head := fmt.Sprintf("%s  prefix %s  %s", f.At.Local().Format("15:04:05 MST"), f.Prefix, period.Count(int64(f.Processes), "process"))
 	lines := [][]string{{head}}
 	if f.Stale != "" {
 		lines = append(lines, []string{fmt.Sprintf("STALE for %.0fs: %s", f.old.Seconds(), f.Stale)})

@@ -71,7 +71,7 @@ func (t *tool) inspect(ctx context.Context, args []string) error {
 		lines = append(lines, []string{
 			s.Rule, s.words, s.Mode, s.use(), s.left(), s.ResetIn, s.RetryAfter,
 		})
-		for _, note := range s.notes() {
+		for _, note := range s.notes(t.fleet.Now()) {
 			notes = append(notes, s.Rule+", "+s.words+": "+note)
 		}
 	}
@@ -239,7 +239,7 @@ func (s *inspected) left() string {
 }
 
 // notes says why the limit is what it is, and what else the count has.
-func (s *inspected) notes() (all []string) {
+func (s *inspected) notes(now time.Time) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	key, is, refuses := cmp.Or(s.Key, "everybody"), "is", "refuses"
 	if s.Mode != ratelimit.ModeEnforce.String() {
@@ -272,7 +272,7 @@ func (s *inspected) notes() (all []string) {
 		add("nothing is counted for %s: it was not seen lately", key)
 	}
 	if len(s.Last) > 0 {
-		add("last permits %s", s.lastInWords())
+		add("last permits at %s", s.lastInWords(now))
 	}
 	if len(s.Waiting) > 0 {
 		add("calls wait for %s", placesInWords(s.Waiting))
@@ -294,16 +294,19 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-func (s *inspected) lastInWords() string {
+// lastInWords lists the last permits. Only those of today lack the day.
+func (s *inspected) lastInWords(now time.Time) string {
+	const day = "2006-01-02 "
 	var texts []string
 	for _, p := range s.Last {
-		text := p.At.Local().Format("15:04:05.000")
+		text := p.At.Local().Format(day + "15:04:05.000")
+		text = strings.TrimPrefix(text, now.Local().Format(day))
 		if p.Permits > 1 {
 			text += fmt.Sprintf(" (%d)", p.Permits)
 		}
 		texts = append(texts, text)
 	}
-	return "at " + strings.Join(texts, ", ") + s.Last[0].At.Local().Format(" MST")
+	return strings.Join(texts, ", ") + s.Last[0].At.Local().Format(" MST")
 }
 
 // placesInWords says how many permits the places have, and when they are due.

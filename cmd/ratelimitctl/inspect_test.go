@@ -392,6 +392,15 @@ func TestInspectShowsTheLastPermits(t *testing.T) {
 	}
 }
 
+// Only permits of another day than today are shown with their day.
+func TestLastPermitsOfYesterday(t *testing.T) {
+	now := time.Date(2026, 11, 24, 0, 0, 2, 0, time.Local)
+	s := inspected{Last: []permits{{now.Add(-3 * time.Second).UTC(), 1}, {now.Add(-time.Second).UTC(), 2}}}
+	if got, want := s.lastInWords(now), "2026-11-23 23:59:59.000, 00:00:01.000 (2)"+now.Format(" MST"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // With the secret of the programs, keys are given as text.
 func TestSecret(t *testing.T) {
 	server := redistest.Start(t)

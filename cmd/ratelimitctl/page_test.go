@@ -143,8 +143,7 @@ var varying = []struct {
 	pattern *regexp.Regexp
 	by      string
 }{
-	{regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?(Z| [A-Z]+)`), "DATE"},
-	{regexp.MustCompile(`\b\d\d:\d\d:\d\d(\.\d+)?( UTC)?\b`), "TIME"},
+	{regexp.MustCompile(`\b(\d{4}-\d\d-\d\d[ T])?\d\d:\d\d:\d\d(\.\d+)?(Z| [A-Z]+)?\b`), "TIME"}, // at midnight, times of yesterday have a day
 	{regexp.MustCompile(regexp.QuoteMeta(hostname()) + ` +\d+ `), "HOST  PID "},
 	{regexp.MustCompile(`\d+s ago`), "AGO"},
 	{regexp.MustCompile(`-?\d+ keys? and -?[0-9.]+ .B`), "GROWTH"},
