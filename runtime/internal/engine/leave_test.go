@@ -47,3 +47,15 @@ func TestWaitersThatAllGiveUpLeaveNothing(t *testing.T) {
 		}
 	})
 }
+
+// A bucket that becomes unused when a call gives up keeps no free place.
+func TestUnusedBucketHasNoFreePlaces(t *testing.T) {
+	rule := Rule{Kind: LeakyBucket, Per: second}
+	used := unused
+	used.full, used.last, used.limit = 60, 100, 3
+	cell := Cell{State: &used, Free: intervals{{at: 5, permits: 1, limit: 3}}}
+	cell.giveBack(&Claim{Rule: &rule, Limit: 3, Burst: 1, Cost: 1, At: 100}, 1, 50, true)
+	if used != unused || len(cell.Free) > 0 {
+		t.Errorf("left are %+v and the free places %v", used, cell.Free)
+	}
+}

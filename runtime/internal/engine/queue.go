@@ -109,8 +109,9 @@ func (b *bucket) touch(c *Claim, x, y interval) bool {
 	return x.limit == y.limit && x.limit == own.Limit && (full < x.at || full == x.at && parts <= x.parts)
 }
 
+// isLatest is true of any interval of a bucket that has become unused: its time is over.
 func (b *bucket) isLatest(_ *Claim, i interval, _ int64) bool {
-	return i.limit == int64(b.limit) && (i.at > b.full || i.at == b.full && i.parts >= int64(b.parts))
+	return *b == unused || i.limit == int64(b.limit) && (i.at > b.full || i.at == b.full && i.parts >= int64(b.parts))
 }
 
 func (b *bucket) pop(c *Claim, n, now int64) {

@@ -237,7 +237,8 @@ function bucket.touch(c, i, j)
   return i.limit == j.limit and i.limit == c.limit and (x < i.at or x == i.at and y <= i.parts)
 end
 
-function bucket.is_latest(c, i) return i.limit == c.limit and (i.at > c.x or i.at == c.x and i.parts >= c.y) end
+-- Returns true for any interval of a bucket that has become unused: its time is over.
+function bucket.is_latest(c, i) return c.x < 0 or i.limit == c.limit and (i.at > c.x or i.at == c.x and i.parts >= c.y) end
 
 function bucket.reach(c, n, from) return (gain(c, from - 1, 0, n - needed(c, n))) end
 
