@@ -43,7 +43,7 @@ func TestSlotMigration(t *testing.T) {
 			if hide {
 				client = hidden{client}
 			}
-			limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix(name), quiet())
+			limiter := ratelimit.New(redisstore.New(client, redisstore.WithTimeout(time.Minute)), ratelimit.WithPrefix(name), quiet())
 			blocking := ratelimit.Rule{Name: "blocking", Limit: 20, Per: 100 * time.Millisecond, Block: 50 * time.Millisecond}
 			var b Book
 			over := make(chan struct{})
