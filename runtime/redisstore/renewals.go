@@ -46,18 +46,12 @@ func permitOf(prefix string, c *engine.Claim) permit {
 
 // each calls do with each claim of a rule whose permits a call releases.
 func (r *renewals) each(call *engine.Call, do func(p permit, c *engine.Claim)) {
-	locked := false
 	for i := range call.Claims {
-		c := &call.Claims[i]
-		if !c.Rule.Kind.Row().Releases {
-			continue
-		}
-		if !locked {
+		if c := &call.Claims[i]; c.Rule.Kind.Row().Releases {
 			r.mu.Lock()
-			defer r.mu.Unlock()
-			locked = true
+			do(permitOf(call.Prefix, c), c)
+			r.mu.Unlock()
 		}
-		do(permitOf(call.Prefix, c), c)
 	}
 }
 

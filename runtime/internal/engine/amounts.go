@@ -149,9 +149,6 @@ func (a *amounts) give(c *Claim, n, now int64) {
 	a.dropEmpty()
 }
 
-// Lease charges the permits at the end of the lease.
-func (a *amounts) Lease(c *Claim, n, now, stop int64) int64 { return a.commit(c, n, now, stop) }
-
 func (a *amounts) Expiry(r *Rule) int64 {
 	if n := len(a.entries); n > 0 {
 		return a.entries[n-1].at + r.Per

@@ -5,24 +5,6 @@ package engine
 // more permits than the limit, and no span of a bucket has more than the burst and what the bucket gains in that span. A fixed or calendar
 // window is charged at the start of the lease, and the lease ends no later than the window.
 
-// leasable is a State that supports leases.
-type leasable interface {
-	// Lease charges n permits that are handed out between now and stop. It returns the time at which they are recorded.
-	Lease(c *Claim, n, now, stop int64) int64
-}
-
-func (s *slidingWindow) Lease(c *Claim, n, now, stop int64) int64 { return s.commit(c, n, now, stop) }
-
-func (b *bucket) Lease(c *Claim, n, now, stop int64) int64 {
-	b.add(c, n, now, stop)
-	return stop
-}
-
-func (w *windows) Lease(c *Claim, n, now, _ int64) int64 {
-	w.Commit(c, n, now, now)
-	return now
-}
-
 // lease takes permits ahead for a call that is admitted: up to Ahead, and up to half of what each rule has left, but at least the call's cost.
 // The verdict says how many, and when the lease ends.
 func (call *Call) lease(cells []*Cell, v *Verdict) {
@@ -36,8 +18,14 @@ func (call *Call) lease(cells []*Cell, v *Verdict) {
 	}
 	v.Taken = max(v.Taken, call.Claims[0].Cost)
 	for i := range call.Claims {
-		c := &call.Claims[i]
-		c.Charged, c.Dated = v.Taken, true
-		c.At = cells[i].State.(leasable).Lease(c, v.Taken, v.Now, v.At)
+		c, s, now, at := &call.Claims[i], cells[i].State, v.Now, v.At
+		switch s.(type) {
+		case *windows:
+			at = now
+		case *bucket:
+			now = at // it gains nothing of these permits before
+		}
+		c.Charged, c.At, c.Dated = v.Taken, at, true
+		s.Commit(c, v.Taken, now, at) // may record another time
 	}
 }

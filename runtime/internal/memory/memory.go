@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,7 +24,7 @@ type Store struct {
 	*table
 	Failure func() error // why settings cannot be read and written now; or nil
 	space   *space
-	fleets  fleets
+	fleets  sync.Map // of *fleet.Fleet: what the limiters of each prefix know in common
 }
 
 // space separates the counts of stores that share a table. Its address is its identity, so its size must not be zero.
