@@ -71,7 +71,7 @@ func TestGrammarInDoc(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "verb      = \"" + strings.Join(verbNames, "\" | \"") + "\"\n"
+	want := "verb      = \"" + strings.Join(VerbNames, "\" | \"") + "\"\n"
 	if !strings.Contains(string(doc), want) {
 		t.Errorf("doc.go lacks %s", want)
 	}

@@ -91,18 +91,18 @@ func meant(line string) (found, fix string) {
 	name := strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(m[2]))
 	edits := distance([]rune(strings.ReplaceAll(name, " ", "")), []rune(tool))
 	colon, tight := strings.Contains(parting, ":"), parting == ":"
-	exact := isOneOf(strings.ToLower(verb), verbNames)
+	exact := isOneOf(strings.ToLower(verb), VerbNames)
 	arguments := beginsArguments(parting, rest)
 	ends := colon && (tight || exact) && strings.TrimSpace(rest) == "" ||
 		tight && endsWith(strings.ToLower(verb), rest) || colon && lead == "" && name == tool && verb == "fallback" && endsWith(verb, rest)
 	switch {
 	case name == tool && (lead == "" || strings.ContainsAny(lead, "@+")) && isOneOf(verb, argumentNames) && strings.HasPrefix(rest, "="):
 		verb = "rule" // the verb is missing, and most directives are rules
-	case !arguments && !ends, edits == 0 && !colon && !exact, edits > 0 && !(tight && isOneOf(verb, verbNames)),
+	case !arguments && !ends, edits == 0 && !colon && !exact, edits > 0 && !(tight && isOneOf(verb, VerbNames)),
 		edits > 2, edits == 2 && (!arguments || strings.HasPrefix(name, tool)):
 		return "", ""
 	default:
-		verb = Nearest(verb, verbNames)
+		verb = Nearest(verb, VerbNames)
 	}
 	if verb == "" {
 		return "", ""

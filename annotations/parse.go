@@ -201,7 +201,7 @@ func (p *parser) unexpected(a Arg, verb *Verb) {
 		p.add(a.Name.Pos, "unexpected %q; write mode=shadow", word)
 	case isOneOf(word, argumentNames):
 		p.add(a.Name.Pos, "%s is not an argument of %s, which takes %s", word, verb.Name, list(valid, "and"))
-	case isOneOf(word, verbNames):
+	case isOneOf(word, VerbNames):
 		p.add(a.Name.Pos, "unexpected %q; it is a directive of its own, //%s:%[1]s", word, tool)
 	case a.Value.IsZero() && verb.takenBy(word) != "":
 		p.add(a.Name.Pos, "unexpected %q; expected %s=%[1]s", word, verb.takenBy(word))

@@ -46,11 +46,11 @@ func (p *parser) verb(v Text, behind string) bool {
 	case known:
 		p.add(v.At(len(v.Value)), "unexpected %q after the verb %s; expected a space", behind, v.Value)
 	case v.Value == "":
-		p.add(v.Pos-1, "missing verb after the colon; expected %s", list(verbNames, "or"))
+		p.add(v.Pos-1, "missing verb after the colon; expected %s", list(VerbNames, "or"))
 	case strings.HasPrefix(behind, "=") && isOneOf(v.Value, argumentNames):
-		p.add(v.Pos, "missing verb before the argument %s; expected %s", v.Value, list(verbNames, "or"))
+		p.add(v.Pos, "missing verb before the argument %s; expected %s", v.Value, list(VerbNames, "or"))
 	default:
-		p.unknown("verb", v, verbNames)
+		p.unknown("verb", v, VerbNames)
 	}
 	return false
 }

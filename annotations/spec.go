@@ -218,8 +218,8 @@ func (a *Argument) want() string {
 // metrics.
 const punctuation = "._-/"
 
-// verbNames are the names of all verbs.
-var verbNames = each(Verbs, func(v Verb) string { return v.Name })
+// VerbNames are the names of all verbs.
+var VerbNames = each(Verbs, func(v Verb) string { return v.Name })
 
 // argumentNames are the names of the arguments of all verbs.
 var argumentNames = slices.Concat(each(Verbs, func(v Verb) []string { return v.names() })...)

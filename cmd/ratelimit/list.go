@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -32,10 +31,7 @@ func (c *command) rows(rules []generator.Rule, now time.Time) []listed.Row {
 func (c *command) printRules(rows []listed.Row) error {
 	switch {
 	case c.json:
-		e := json.NewEncoder(c.stdout)
-		e.SetIndent("", "\t")
-		e.SetEscapeHTML(false)
-		return e.Encode(rows)
+		return encode(c.stdout, rows, "\t")
 	case c.markdown:
 		return c.printMarkdown(rows)
 	default:

@@ -104,9 +104,7 @@ func setting(r generator.Rule, name string) string {
 // text returns the line as it is written to the file.
 func (l locked) text() string {
 	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(l) // strings always encode
+	_ = encode(&b, l, "") // strings always encode
 	return b.String()
 }
 

@@ -68,7 +68,7 @@ func main() {
 		os.Exit(status)
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(200) // the command ends before its garbage matters
+		debug.SetGCPercent(800) // the command ends before its garbage matters
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(360 << 20) // it matters if hundreds of files have directives
@@ -189,11 +189,17 @@ func (c *command) print(messages []annotations.Message) {
 		}
 		return
 	}
-	e := json.NewEncoder(c.stderr)
-	e.SetEscapeHTML(false)
 	for _, m := range messages {
-		_ = e.Encode(m) // an error cannot be reported, as for Fprintln above
+		_ = encode(c.stderr, m, "") // an error cannot be reported, as for Fprintln above
 	}
+}
+
+// encode writes a value as JSON, without escapes for HTML.
+func encode(w io.Writer, value any, indent string) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", indent)
+	e.SetEscapeHTML(false)
+	return e.Encode(value)
 }
 
 // parse reads the command line. If it has printed help, it returns flag.ErrHelp.
@@ -255,11 +261,7 @@ func (c *command) helpVerb(verb string) error {
 		fmt.Fprint(c.stdout, annotations.Grammar(v))
 		return flag.ErrHelp
 	}
-	var verbs []string
-	for _, v := range annotations.Verbs {
-		verbs = append(verbs, v.Name)
-	}
-	return usageErrorf("unknown verb %q; expected %s", verb, strings.Join(verbs, ", "))
+	return usageErrorf("unknown verb %q; expected %s", verb, strings.Join(annotations.VerbNames, ", "))
 }
 
 // warn sets the flag -warn.

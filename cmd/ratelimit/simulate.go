@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -120,16 +119,11 @@ func (s *simulation) parse(args []string) error {
 	if err := s.parseFlags(flags, simulateUsage, args); err != nil {
 		return err
 	}
-	sources := 0
-	for _, given := range []bool{len(s.rules) > 0, s.file != "", flags.NArg() > 0} {
-		if given {
-			sources++
-		}
-	}
+	byRule, byFile, byPackages := len(s.rules) > 0, s.file != "", flags.NArg() > 0
 	switch {
-	case sources > 1:
+	case byRule && byFile, byRule && byPackages, byFile && byPackages:
 		return usageErrorf("rules come from -rule, from -rules or from packages; found more than one of these")
-	case s.method != "" && len(s.rules) > 0:
+	case s.method != "" && byRule:
 		return usageErrorf("-method chooses among the rules of packages or of -rules, not of -rule")
 	case s.span.Keys < 1:
 		return usageErrorf("-keys is %d; expected at least 1", s.span.Keys)
@@ -184,10 +178,7 @@ func (s *simulation) report(results []*simulate.Result) error {
 		}
 	}
 	if s.json {
-		e := json.NewEncoder(s.stdout)
-		e.SetIndent("", "\t")
-		e.SetEscapeHTML(false)
-		return e.Encode(results)
+		return encode(s.stdout, results, "\t")
 	}
 	for i, r := range results {
 		if i > 0 {

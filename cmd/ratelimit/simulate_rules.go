@@ -17,20 +17,14 @@ import (
 )
 
 // ruleSets returns the set of rules to simulate, and a second set if there are rules to compare with.
-func (s *simulation) ruleSets(ctx context.Context) ([][]simulate.Rule, error) {
+func (s *simulation) ruleSets(ctx context.Context) (sets [][]simulate.Rule, err error) {
 	texts := s.rules
 	if len(texts) == 0 {
-		var err error
 		if texts, err = s.listedRules(ctx); err != nil {
 			return nil, err
 		}
 	}
-	sets := [][]string{texts}
-	if len(s.compared) > 0 {
-		sets = append(sets, s.compared)
-	}
-	var parsed [][]simulate.Rule
-	for _, texts := range sets {
+	for _, texts := range [][]string{texts, s.compared} {
 		var rules []simulate.Rule
 		for _, text := range texts {
 			rule, err := simulated(text)
@@ -42,9 +36,11 @@ func (s *simulation) ruleSets(ctx context.Context) ([][]simulate.Rule, error) {
 			}
 			rules = append(rules, rule)
 		}
-		parsed = append(parsed, rules)
+		if rules != nil {
+			sets = append(sets, rules)
+		}
 	}
-	return parsed, nil
+	return sets, nil
 }
 
 // simulated reads a rule. It returns an error if the limit is an expression, whose values are not in the load.

@@ -157,7 +157,7 @@ var carrierShippingRules = wrap.NewRules("shop.Carrier.Shipping",
 	},
 )
 
-// Shipping limits [Carrier.Shipping].
+// Shipping calls [Carrier.Shipping].
 //
 // Limits: those that all methods share.
 func (c *LimitedCarrier) Shipping(ctx context.Context, product string) (cents int64, err error) {

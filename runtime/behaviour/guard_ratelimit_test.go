@@ -48,7 +48,7 @@ var shopSellRules = wrap.NewRules("runtime/behaviour_test.shop.sell",
 // the error is nil, defer done at once, with pointers to the named results.
 func (g *shopGuard) sell(ctx context.Context, user string) (done func(usage **usage, err *error), err error) {
 	wrap.NeedGuard("runtime/behaviour_test.shop", g != nil && g.limiter != nil)
-	done = func(**usage, *error) {}
+	done = func(**usage, *error) {} // for a refused call
 	taken, err := wrap.Begin(ctx, g.limiter, shopSellRules,
 		wrap.Charge{Key: user, Cost: 50},
 		wrap.Charge{Key: user, Cost: 40},
@@ -61,7 +61,7 @@ func (g *shopGuard) sell(ctx context.Context, user string) (done func(usage **us
 	return func(usagePtr **usage, errPtr *error) {
 		defer taken.Release(ctx)
 		if cause := recover(); cause != nil {
-			panic(cause)
+			panic(cause) // which has set no results
 		}
 		usage, err := *usagePtr, *errPtr
 		ok := err == nil

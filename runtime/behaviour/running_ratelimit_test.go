@@ -54,7 +54,7 @@ var askerAskRules = wrap.NewRules("runtime/behaviour_test.asker.ask",
 	},
 )
 
-// ask limits asker.ask.
+// ask calls asker.ask.
 //
 // Limits: 1 at the same time. Refused calls go to answerAtOnce.
 func (a *limitedAsker) ask(ctx context.Context) (string, error) {

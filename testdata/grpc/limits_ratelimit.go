@@ -52,11 +52,9 @@ func (c *LimitedCatalogServer) RateLimits() []ratelimit.Rule {
 
 var catalogServerRule = ratelimit.Rule{Name: "shop.CatalogServer", Limit: 3, Per: time.Hour}
 
-var catalogServerGetRules = wrap.NewRules("shop.CatalogServer.Get",
-	catalogServerRule,
-)
+var catalogServerGetRules = wrap.NewRules("shop.CatalogServer.Get", catalogServerRule)
 
-// Get limits [CatalogServer.Get].
+// Get calls [CatalogServer.Get].
 //
 // Limits: those that all methods share.
 func (c *LimitedCatalogServer) Get(ctx context.Context, arg1 *catalogpb.GetRequest) (*catalogpb.Item, error) {
@@ -66,11 +64,9 @@ func (c *LimitedCatalogServer) Get(ctx context.Context, arg1 *catalogpb.GetReque
 	return c.next.Get(ctx, arg1)
 }
 
-var catalogServerListRules = wrap.NewRules("shop.CatalogServer.List",
-	catalogServerRule,
-)
+var catalogServerListRules = wrap.NewRules("shop.CatalogServer.List", catalogServerRule)
 
-// List limits [CatalogServer.List].
+// List calls [CatalogServer.List].
 //
 // Limits: those that all methods share.
 func (c *LimitedCatalogServer) List(
@@ -123,11 +119,9 @@ func (c *LimitedCatalogClient) RateLimits() []ratelimit.Rule {
 
 var catalogClientRule = ratelimit.Rule{Name: "shop.CatalogClient", Limit: 2, Per: time.Hour}
 
-var catalogClientGetRules = wrap.NewRules("shop.CatalogClient.Get",
-	catalogClientRule,
-)
+var catalogClientGetRules = wrap.NewRules("shop.CatalogClient.Get", catalogClientRule)
 
-// Get limits [CatalogClient.Get].
+// Get calls [CatalogClient.Get].
 //
 // Limits: those that all methods share.
 func (c *LimitedCatalogClient) Get(
@@ -141,11 +135,9 @@ func (c *LimitedCatalogClient) Get(
 	return c.next.Get(ctx, in, opts...)
 }
 
-var catalogClientListRules = wrap.NewRules("shop.CatalogClient.List",
-	catalogClientRule,
-)
+var catalogClientListRules = wrap.NewRules("shop.CatalogClient.List", catalogClientRule)
 
-// List limits [CatalogClient.List].
+// List calls [CatalogClient.List].
 //
 // Limits: those that all methods share.
 func (c *LimitedCatalogClient) List(
@@ -195,7 +187,7 @@ var listerListRules = wrap.NewRules("shop.Lister.List",
 	ratelimit.Rule{Name: "items", Limit: 100, Per: time.Hour},
 ).WithCost("items")
 
-// List limits [Lister.List].
+// List calls [Lister.List].
 //
 // Limits: 100 per hour (a call costs 10).
 func (l *LimitedLister) List(

@@ -56,7 +56,7 @@ func (g *DeskGuard) Ask(
 	team, question string,
 ) (done func(answer **Answer, err *error), err error) {
 	wrap.NeedGuard("examples/guard/after.Desk", g != nil && g.limiter != nil)
-	done = func(**Answer, *error) {}
+	done = func(**Answer, *error) {} // for a refused call
 	taken, err := wrap.Begin(ctx, g.limiter, deskAskRules,
 		wrap.Charge{Key: team, Cost: int64(utf8.RuneCountInString(question))},
 		wrap.Charge{Key: team, Cost: 1},
@@ -74,7 +74,7 @@ func (g *DeskGuard) Ask(
 	return func(answerPtr **Answer, errPtr *error) {
 		defer taken.Release(ctx)
 		if cause := recover(); cause != nil {
-			panic(cause)
+			panic(cause) // which has set no results
 		}
 		answer, err := *answerPtr, *errPtr
 		ok := err == nil

@@ -94,11 +94,7 @@ func methodDoc(w *model.Wrapper, m *model.Method) string {
 	said := limits(w, m)
 	doc := m.Doc
 	if doc == "" && said != "" {
-		verb := "limits"
-		if len(m.Rules) == 0 {
-			verb = "calls"
-		}
-		doc = wrapped(m.Name + " " + verb + " " + methodLink(w, m) + ".")
+		doc = wrapped(m.Name + " calls " + methodLink(w, m) + ".")
 	}
 	return joined(doc, wrapped(said))
 }

@@ -25,7 +25,7 @@ func (w *wrapper) guard() []*jen.Statement {
 		first := []string{f.needsGuard(w)}
 		if looksBack(m) {
 			f.done, f.failed = f.Take("done"), f.errorName()
-			first = append(first, f.done+" = func("+strings.Join(f.pointerTypes(false), ", ")+") {}")
+			first = append(first, f.done+" = func("+strings.Join(f.pointerTypes(false), ", ")+") {} // for a refused call")
 		}
 		body := append(statements(first...), f.body()...)
 		decls = append(append(decls, w.vars(m)...), comment(guardDoc(w.Wrapper, m)).Add(w.method(m.Name)).Add(f.guardSignature()).Block(body...))
@@ -115,7 +115,7 @@ func (w *writer) beginGuarded() {
 //
 //	func(respPtr **Response, _ *error) {
 //		if cause := recover(); cause != nil {
-//			panic(cause)
+//			panic(cause) // which has set no results
 //		}
 //		resp := *respPtr
 //		taken.Settle(ctx, int64(resp.Total))
@@ -134,7 +134,7 @@ func (w *writer) lookBack(taken string) string {
 		release[0] = strings.TrimPrefix(release[0], "defer ") // nothing follows
 	} else {
 		cause := w.Take("cause")
-		first = slices.Insert(first, 0, "if "+cause+" := recover(); "+cause+" != nil {\npanic("+cause+")\n}")
+		first = slices.Insert(first, 0, "if "+cause+" := recover(); "+cause+" != nil {\npanic("+cause+") // which has set no results\n}")
 	}
 	params := w.pointerTypes(false)
 	for i := range params {

@@ -40,7 +40,7 @@ func call(fn string, args ...string) string {
 //
 //	wrap.Take(ctx, s.limiter, senderSendRules,
 func headed(fn, head string, args ...string) string {
-	if one := call(fn, append([]string{head}, args...)...); !strings.Contains(one, "\n") {
+	if one := call(fn, append([]string{head}, args...)...); !strings.Contains(one, "\n") || !isShort(fn+"("+head+",") {
 		return one
 	}
 	return fn + "(" + head + ",\n" + strings.Join(args, ",\n") + ",\n)"

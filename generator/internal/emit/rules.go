@@ -68,19 +68,15 @@ func (w *wrapper) vars(methods ...*model.Method) (vars []*jen.Statement) {
 //		shopRule,
 //	)
 func (w *wrapper) rulesVar(m *model.Method) *jen.Statement {
-	args := []string{quote(m.Scope)}
+	var rules []string
 	for _, r := range m.Rules {
 		rule := w.sharedAs[ofType{w.Wrapper, r.Declared}]
 		if rule == "" {
 			rule = w.rule(r.Declared, m.Scope)
 		}
-		args = append(args, rule)
+		rules = append(rules, rule)
 	}
-	begin := w.wrap("NewRules") + "("
-	if !isShort(w.rulesOf[m] + begin + args[0]) {
-		begin += "\n"
-	}
-	return jen.Var().Id(w.rulesOf[m]).Op("=").Id(begin + strings.Join(args, ",\n") + ",\n)" + withCost(m))
+	return jen.Id(headed("var "+w.rulesOf[m]+" = "+w.wrap("NewRules"), quote(m.Scope), rules...) + withCost(m))
 }
 
 // withCost notes the rules of m that have cost=, if there are any, by the names that errors show:

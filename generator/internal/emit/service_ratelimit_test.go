@@ -84,7 +84,7 @@ var serviceParamRules = wrap.NewRules("generator/internal/emit_test.Service.Para
 	},
 )
 
-// Param limits [Service.Param].
+// Param calls [Service.Param].
 //
 // Limits: 10000000 per second per {phone}.
 func (s *LimitedService) Param(ctx context.Context, phone string) error {
@@ -103,7 +103,7 @@ var serviceAddressRules = wrap.NewRules("generator/internal/emit_test.Service.Ad
 	},
 )
 
-// Address limits [Service.Address].
+// Address calls [Service.Address].
 //
 // Limits: 10000000 per second per client IP.
 func (s *LimitedService) Address(ctx context.Context) error {
@@ -126,7 +126,7 @@ var serviceTenantUserRules = wrap.NewRules("generator/internal/emit_test.Service
 	},
 )
 
-// TenantUser limits [Service.TenantUser].
+// TenantUser calls [Service.TenantUser].
 //
 // Limits: 10000000 per second per {tenant} and user ID.
 func (s *LimitedService) TenantUser(ctx context.Context, tenant string) error {
@@ -149,7 +149,7 @@ var serviceFieldRules = wrap.NewRules("generator/internal/emit_test.Service.Fiel
 	},
 )
 
-// Field limits [Service.Field].
+// Field calls [Service.Field].
 //
 // Limits: 10000000 per second per {user.ID}.
 func (s *LimitedService) Field(ctx context.Context, user *User) error {
@@ -172,7 +172,7 @@ var serviceFieldOfFieldRules = wrap.NewRules("generator/internal/emit_test.Servi
 	},
 )
 
-// FieldOfField limits [Service.FieldOfField].
+// FieldOfField calls [Service.FieldOfField].
 //
 // Limits: 10000000 per second per {user.Org.Name}.
 func (s *LimitedService) FieldOfField(ctx context.Context, user *User) error {
@@ -195,7 +195,7 @@ var serviceGetterRules = wrap.NewRules("generator/internal/emit_test.Service.Get
 	},
 )
 
-// Getter limits [Service.Getter].
+// Getter calls [Service.Getter].
 //
 // Limits: 10000000 per second per {user.GetEmail()}.
 func (s *LimitedService) Getter(ctx context.Context, user *User) error {
@@ -220,7 +220,7 @@ var serviceLowerRules = wrap.NewRules("generator/internal/emit_test.Service.Lowe
 	},
 )
 
-// Lower limits [Service.Lower].
+// Lower calls [Service.Lower].
 //
 // Limits: 10000000 per second per {lower(trim(user.Email))}.
 func (s *LimitedService) Lower(ctx context.Context, user *User) error {
@@ -245,7 +245,7 @@ var serviceHeaderRules = wrap.NewRules("generator/internal/emit_test.Service.Hea
 	},
 )
 
-// Header limits [Service.Header].
+// Header calls [Service.Header].
 //
 // Limits: 10000000 per second per {r.Header.Get('X-Api-Key')}.
 func (s *LimitedService) Header(ctx context.Context, r *http.Request) error {
@@ -270,7 +270,7 @@ var serviceOptionalRules = wrap.NewRules("generator/internal/emit_test.Service.O
 	},
 )
 
-// Optional limits [Service.Optional].
+// Optional calls [Service.Optional].
 //
 // Limits: 10000000 per second per {user?.Org?.Name ?? clientIP(ctx)}.
 func (s *LimitedService) Optional(ctx context.Context, user *User) error {
@@ -298,7 +298,7 @@ var serviceSumRules = wrap.NewRules("generator/internal/emit_test.Service.Sum",
 	},
 )
 
-// Sum limits [Service.Sum].
+// Sum calls [Service.Sum].
 //
 // Limits: 10000000 per second per {user.Org.Name + '/' + branch}.
 func (s *LimitedService) Sum(ctx context.Context, user *User, branch string) error {
@@ -323,7 +323,7 @@ var servicePartsRules = wrap.NewRules("generator/internal/emit_test.Service.Part
 	},
 )
 
-// Parts limits [Service.Parts].
+// Parts calls [Service.Parts].
 //
 // Limits: 10000000 per second per {method} and {user.Org.Name} and {user.ID}.
 func (s *LimitedService) Parts(ctx context.Context, user *User) error {
@@ -352,7 +352,7 @@ var serviceChargeRules = wrap.NewRules("generator/internal/emit_test.Service.Cha
 	},
 ).WithCost("generator/internal/emit_test.Service.Charge")
 
-// Charge limits [Service.Charge].
+// Charge calls [Service.Charge].
 //
 // Limits: 10000000 per second per {user.Email}, if user.Org != nil && user.ID > 10 (a call costs
 // {len(items) * 2}).

@@ -74,19 +74,12 @@ func hasHint(text []byte) bool {
 	}
 	for {
 		_, behind, ok := bytes.Cut(text, []byte(":"))
-		if !ok || slices.ContainsFunc(verbs, func(verb []byte) bool { return bytes.HasPrefix(behind, verb) }) {
+		if !ok || slices.ContainsFunc(annotations.VerbNames, func(verb string) bool { return bytes.HasPrefix(behind, []byte(verb)) }) {
 			return ok
 		}
 		text = behind
 	}
 }
-
-var verbs = func() (names [][]byte) {
-	for _, v := range annotations.Verbs {
-		names = append(names, []byte(v.Name))
-	}
-	return names
-}()
 
 // walk searches root and the folders below it, as the go command does for root/... . It leaves out empty folders.
 func walk(root string) (found []*folder, err error) {

@@ -3,6 +3,7 @@ package bypass
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
@@ -42,31 +43,23 @@ func (d *decorator) holds(t types.Type) bool {
 	if d.isLimited(t) {
 		return true
 	}
-	if named, ok := t.(*types.Named); ok {
-		for arg := range named.TypeArgs().Types() { // atomic.Pointer[Sender]
-			if d.holds(arg) {
-				return true
-			}
-		}
+	var parts []types.Type
+	if named, ok := t.(*types.Named); ok { // atomic.Pointer[Sender]
+		parts = slices.Collect(named.TypeArgs().Types())
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Signature:
 		for result := range u.Results().Variables() {
-			if d.holds(result.Type()) {
-				return true
-			}
+			parts = append(parts, result.Type())
 		}
 	case *types.Struct:
-		if name := source.TypeName(t); name != nil && name.Pkg() != d.home {
-			return false
-		}
-		for f := range u.Fields() {
-			if d.holds(f.Type()) {
-				return true
+		if name := source.TypeName(t); name == nil || name.Pkg() == d.home {
+			for f := range u.Fields() {
+				parts = append(parts, f.Type())
 			}
 		}
 	case interface{ Elem() types.Type }: // pointers, slices, arrays, maps, channels
-		return d.holds(u.Elem())
+		parts = append(parts, u.Elem())
 	}
-	return false
+	return slices.ContainsFunc(parts, d.holds)
 }

@@ -75,7 +75,7 @@ var healthServerCheckRules = wrap.NewRules("internal/health.HealthServer.Check",
 	healthServerRule2,
 )
 
-// Check limits [HealthServer.Check].
+// Check calls [HealthServer.Check].
 //
 // Limits: those that all methods share.
 func (h *LimitedHealthServer) Check(
@@ -111,7 +111,7 @@ var healthServerListRules = wrap.NewRules("internal/health.HealthServer.List",
 	healthServerRule2,
 )
 
-// List limits [HealthServer.List].
+// List calls [HealthServer.List].
 //
 // Limits: those that all methods share.
 func (h *LimitedHealthServer) List(
@@ -147,7 +147,7 @@ var healthServerWatchRules = wrap.NewRules("internal/health.HealthServer.Watch",
 	healthServerRule2,
 )
 
-// Watch limits [HealthServer.Watch].
+// Watch calls [HealthServer.Watch].
 //
 // Limits: those that all methods share.
 func (h *LimitedHealthServer) Watch(
