@@ -1,11 +1,11 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -39,6 +39,7 @@ type callState struct {
 	waits       bool          // a rule may delay the call
 	paused      bool          // a setting pauses one of its subjects
 	reports     bool          // the caller wants the quotas
+	keeps       bool          // the caller may give the permits back
 	releases    bool          // a rule's permits are released when calls end
 	mustRelease bool          // it has taken such permits, and the program does not know yet
 	never       bool          // a rule of limit 0 refuses the call
@@ -56,9 +57,13 @@ type callState struct {
 
 var calls = sync.Pool{New: func() any { return new(call) }}
 
-func (l *Limiter) newCall(method string) *call {
+// newCall returns a call with room for a number of rules.
+func (l *Limiter) newCall(method string, rules int) *call {
 	c := calls.Get().(*call)
 	c.callState = callState{limiter: l, method: method}
+	if cap(c.rulings) < rules {
+		c.rulings, c.Claims, c.owners = make([]ruling, rules), make([]engine.Claim, rules), make([]int, rules)
+	}
 	c.Call = engine.Call{Prefix: l.prefix, Claims: c.Claims[:0]}
 	c.rulings, c.owners = c.rulings[:0], c.owners[:0]
 	return c
@@ -109,6 +114,9 @@ func (c *call) run(ctx context.Context) error {
 
 // decide decides the call. A call without rules is admitted.
 func (c *call) decide(ctx context.Context) error {
+	if err := c.makeClaims(); err != nil {
+		return err
+	}
 	switch {
 	case ctx.Err() != nil:
 		return contextError(ctx, c.method)
@@ -182,14 +190,14 @@ func (c *call) fire(ctx context.Context) {
 	}
 }
 
-// add adds the claim of the next rule to the call.
+// add adds the next rule to what the call asks.
 func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	c.owners = append(c.owners, -1)
 	if charge.Cost == 0 {
 		return nil
 	}
-	if !c.Peek {
-		c.limiter.use(rule)
+	if err := c.limiter.use(rule, c.Peek); err != nil {
+		return err
 	}
 	if len(charge.Key) > maxText { // before the key is hashed and escaped
 		return c.keyError(rule, rule.Key, fmt.Sprintf("the key has %d bytes; expected at most %d", len(charge.Key), maxText))
@@ -197,7 +205,7 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	subject := c.limiter.subject(&rule.Rule, charge.Key)
 	rule, blockLeft, pauseLeft := c.limiter.inForce(rule, subject)
 	n := len(c.rulings)
-	c.rulings = slices.Grow(c.rulings, 1)[:n+1]
+	c.rulings = c.rulings[:n+1]
 	r := &c.rulings[n]
 	*r = ruling{}
 	r.rule, r.index, r.cost, r.limit, r.wait, r.claimIndex = rule, c.next, charge.Cost, rule.limitFor(charge.Limit), c.waitOf(rule), noClaim
@@ -206,63 +214,30 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	if err := c.check(r, charge); err != nil {
 		return err
 	}
-	last := len(c.Claims)
-	c.Claims = slices.Grow(c.Claims, 1)[:last+1]
-	claim := &c.Claims[last]
-	*claim = rule.claim
-	claim.Subject = subject
-	r.fill(claim, 0)
-	if rule.row.Releases {
-		c.releases, claim.ID = true, rand.Uint64()
-	}
 	if rule.Distinct != "" {
-		claim.Member = key.Member(c.limiter.hidden(&rule.Rule, charge.Member))
+		r.member = key.Member(c.limiter.hidden(&rule.Rule, charge.Member))
 	}
-	joined, err := c.enter(r, claim)
-	if joined || !r.hasClaim() {
-		c.Claims = c.Claims[:last]
-	}
-	if joined {
-		c.rulings = c.rulings[:n]
-	}
-	return err
+	return c.join(r)
 }
 
-// enter decides whether a store has to be asked for r, the last ruling, whose claim is the last one. If so it sets r.claimIndex. If an
-// earlier ruling has the same count, and the sum of both costs fits, that one gets the sum, and r has joined it. The caller drops a ruling
-// that has joined another, and a claim that no store decides.
-func (c *call) enter(r *ruling, claim *engine.Claim) (joined bool, err error) {
+// join makes r, the last ruling, that of the next rule. If an earlier ruling has the same count, that one gets the sum of both costs instead.
+func (c *call) join(r *ruling) error {
 	owner := c.same(r)
 	c.owners[c.next] = owner
 	same := &c.rulings[owner]
-	if same != r {
-		if done, err := c.join(same, r, claim); done || err != nil {
-			return true, err
-		}
+	if same == r {
+		return nil
 	}
-	rule := r.rule
-	switch most, what := claim.Most(); {
-	case r.blockLeft > 0:
-		c.isBlocked = true
-	case claim.Cost <= most || rule.Mode == ModeTrigger || c.UpTo && most > 0:
-		r.claimIndex = len(c.Claims) - 1
-		c.Report = c.Report || c.UpTo && rule.Mode == ModeShadow
-	case rule.Mode == ModeEnforce && r.limit > 0:
-		return false, &NeverAdmissibleError{
-			Method: c.method, Rule: rule.label, Key: key.Shown(r.subject), Cost: claim.Cost, Limit: most, what: what,
-		}
-	case r.limit > 0: // in shadow mode
-		r.claimIndex, r.neverFits = len(c.Claims)-1, true
-		claim.Cost, claim.Wait, c.Report = 1, engine.Never, true
+	c.rulings = c.rulings[:len(c.rulings)-1]
+	switch {
+	case same.limit != r.limit || same.rule != r.rule && same.rule.Rule != r.rule.Rule:
+		return r.rule.wrong("name", "found two different rules of one name, window and key in one call; give them different names")
+	case same.member != r.member:
+		return c.keyError(r.rule, r.rule.Distinct, "found two members for one count; expected one member for each call")
+	case r.member == "":
+		same.cost += min(r.cost, math.MaxInt64-same.cost)
 	}
-	c.never = c.never || r.never() && rule.Mode == ModeEnforce
-	if same == r || !r.hasClaim() {
-		return false, nil
-	}
-	same.cost, same.neverFits = r.cost, r.neverFits // r was checked with the sum
-	whole := c.claim(same)
-	whole.Cost, whole.Wait = claim.Cost, claim.Wait
-	return true, nil
+	return nil
 }
 
 // same returns the index of the first ruling of a rule that has the same count as r, the last one.
@@ -277,23 +252,40 @@ func (c *call) same(r *ruling) int {
 	return last
 }
 
-// join gives r and its claim the sum of the costs of r and of same, an earlier ruling of the same count. done means that no store has to be
-// asked for the sum.
-func (c *call) join(same, r *ruling, claim *engine.Claim) (done bool, err error) {
-	if same.limit != r.limit || same.rule != r.rule && same.rule.Rule != r.rule.Rule {
-		return false, r.rule.wrong("name", "found two different rules of one name, window and key in one call; give them different names")
-	}
-	if same.hasClaim() && c.claim(same).Member != claim.Member {
-		return false, c.keyError(r.rule, r.rule.Distinct, "found two members for one count; expected one member for each call")
-	}
-	if claim.Member == "" {
-		r.cost += min(same.cost, math.MaxInt64-r.cost)
+// makeClaims makes the claims of the rules that a store has to decide: not those whose limit is 0, or whose subject is blocked.
+func (c *call) makeClaims() error {
+	for i := range c.rulings {
+		r := &c.rulings[i]
+		rule := r.rule
+		if r.blockLeft > 0 || r.limit == 0 && rule.Mode != ModeTrigger {
+			c.isBlocked = c.isBlocked || r.blockLeft > 0
+			c.never = c.never || r.never() && rule.Mode == ModeEnforce
+			continue
+		}
+		r.claimIndex = len(c.Claims)
+		c.Claims = c.Claims[:r.claimIndex+1]
+		claim := c.claim(r)
+		*claim = rule.claim
+		claim.Subject, claim.Member, claim.Kept = r.subject, r.member, c.keeps
+		if rule.row.Releases {
+			c.releases, claim.ID = true, rand.Uint64()
+		}
 		r.fill(claim, 0)
+		if claim.Cost == 1 || rule.Mode == ModeTrigger || c.UpTo { // one permit always fits
+			c.Report = c.Report || c.UpTo && rule.Mode == ModeShadow
+			continue
+		}
+		switch most, what := claim.Most(); {
+		case claim.Cost <= most:
+		case rule.Mode == ModeEnforce:
+			return &NeverAdmissibleError{
+				Method: c.method, Rule: rule.label, Key: key.Shown(r.subject), Cost: claim.Cost, Limit: most, what: what,
+			}
+		default: // in shadow mode
+			r.neverFits, claim.Cost, claim.Wait, c.Report = true, 1, engine.Never, true
+		}
 	}
-	if !same.hasClaim() {
-		same.cost = r.cost
-	}
-	return !same.hasClaim() || claim.Member != "", nil
+	return nil
 }
 
 func (c *call) waitOf(rule *preparedRule) time.Duration {
@@ -313,9 +305,6 @@ const maxText = 64 << 10
 // check returns an error if the rule cannot decide this charge.
 func (c *call) check(r *ruling, charge *bridge.Charge) error {
 	rule := r.rule
-	if err := c.limiter.supports(rule, r.wait.Microseconds()); err != nil {
-		return err
-	}
 	switch {
 	case charge.Cost < 0:
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 0 or more", charge.Cost))
@@ -332,8 +321,8 @@ func (c *call) check(r *ruling, charge *bridge.Charge) error {
 		return c.keyError(rule, rule.Key, "the key is empty")
 	case charge.Member == "" && rule.Distinct != "":
 		return c.keyError(rule, rule.Distinct, "the member is empty")
-	case c.patient && c.wait > 0 && rule.Mode == ModeEnforce:
-		return rule.checkCanWait()
+	case r.wait > 0:
+		return cmp.Or(rule.checkCanWait(), c.limiter.supports(rule, r.wait.Microseconds()))
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func (r *methodRules) Register(limiter any) {
 
 // Open implements bridge.Rules.
 func (r *methodRules) Open(limiter any) bridge.Call {
-	c := limiter.(*Limiter).newCall(r.method)
+	c := limiter.(*Limiter).newCall(r.method, len(r.rules))
 	c.rules = r.rules
 	return c
 }
@@ -122,9 +122,7 @@ func (c *call) Take(ctx context.Context, keeps bool) (bridge.Taken, error) {
 	if c.next != len(c.rules) { // a rule without a charge would not limit the call
 		c.err = &KeyError{Method: c.method, Reason: fmt.Sprintf("found %d keys for %d rules", c.next, len(c.rules))}
 	}
-	for i := range c.Claims {
-		c.Claims[i].Kept = keeps // until they are released
-	}
+	c.keeps = keeps
 	if err := c.run(ctx); err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ const maxRules = 255
 const longestWait = maxPer
 
 func (l *Limiter) decide(ctx context.Context, requests []Request, wait time.Duration, peek bool) (d Decision, err error) {
-	c := l.newCall("")
+	c := l.newCall("", min(len(requests), maxRules))
 	defer c.free()
 	c.wait, c.patient, c.Peek = wait, true, peek
 	c.err = c.addAll(requests)
@@ -124,21 +124,20 @@ func (c *call) checkUpTo(rule *preparedRule, r, first *Request) error {
 // matters. It does not count a block that has outlived its count. Costs do not matter. Do not refund or settle a charge from before a
 // Reset: a Calendar window and a SlidingCounter cannot tell it from later charges. The errors are those of Allow.
 func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
-	c := l.newCall("")
-	defer c.free()
+	call := &engine.Call{Prefix: l.prefix}
 	for i := range requests {
 		_, claim, err := l.claimOf(&requests[i])
 		if err != nil {
 			return 0, err
 		}
-		c.Claims = append(c.Claims, claim)
+		call.Claims = append(call.Claims, claim)
 	}
 	if len(requests) == 0 {
 		return 0, noRequests()
 	}
 	found := 0
-	err := l.changeStates(ctx, "reset", &c.Call, func() (err error) {
-		found, err = l.decider.Reset(ctx, &c.Call)
+	err := l.changeStates(ctx, "reset", call, func() (err error) {
+		found, err = l.decider.Reset(ctx, call)
 		return err
 	})
 	return found, err

@@ -13,6 +13,7 @@ type ruling struct {
 	rule       *preparedRule
 	index      int // among the rules of the method, or among the requests
 	subject    string
+	member     string // in the form of keys, if the rule has Distinct
 	cost       int64
 	limit      int64
 	wait       time.Duration // how long the rule may delay the call

@@ -55,12 +55,17 @@ func (l *Limiter) uses(rule *preparedRule) bool {
 	return rule.usedBy[l.rules.number%usedSlots].Load() == l.rules.number
 }
 
-// use notes that a rule is used by a call.
-func (l *Limiter) use(rule *preparedRule) {
-	if !l.uses(rule) {
+// use notes that a rule is used by a call, unless that is a Peek. It returns an error if the store cannot decide the rule.
+func (l *Limiter) use(rule *preparedRule, peek bool) error {
+	if l.uses(rule) {
+		return nil
+	}
+	err := l.supports(rule, 0)
+	if err == nil && !peek {
 		rule.usedBy[l.rules.number%usedSlots].Store(l.rules.number)
 		l.note(rule)
 	}
+	return err
 }
 
 // note notes that a rule is used, or will be.

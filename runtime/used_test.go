@@ -164,10 +164,10 @@ func BenchmarkUse(b *testing.B) {
 	for i, name := range []string{"first", "second"} {
 		b.Run(name, func(b *testing.B) {
 			limiters := []*Limiter{New(store), New(store)}
-			limiters[0].use(rule)
+			_ = limiters[0].use(rule, false)
 			b.ReportAllocs()
 			for b.Loop() {
-				limiters[i].use(rule)
+				_ = limiters[i].use(rule, false)
 			}
 		})
 	}
@@ -184,7 +184,7 @@ func TestLimitersShareARule(t *testing.T) {
 		limiters = append(limiters, New(memory.New(nil, 100, 1<<20)))
 	}
 	for _, l := range limiters {
-		l.use(rule)
+		_ = l.use(rule, false)
 	}
 	for i, l := range limiters {
 		if rule.usedBy[l.rules.number%usedSlots].Load() != l.rules.number {
