@@ -192,8 +192,8 @@ func (c *call) fire(ctx context.Context) {
 
 // add adds the next rule to what the call asks.
 func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
-	c.owners = append(c.owners, -1)
 	if charge.Cost == 0 {
+		c.owners = append(c.owners, -1)
 		return nil
 	}
 	if err := c.limiter.use(rule, c.Peek); err != nil {
@@ -222,13 +222,19 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 
 // join makes r, the last ruling, that of the next rule. If an earlier ruling has the same count, that one gets the sum of both costs instead.
 func (c *call) join(r *ruling) error {
-	owner := c.same(r)
-	c.owners[c.next] = owner
-	same := &c.rulings[owner]
-	if same == r {
-		return nil
+	last := len(c.rulings) - 1
+	for i := range c.rulings[:last] {
+		if same := &c.rulings[i]; same.count() == r.count() && same.rule.Scope == r.rule.Scope {
+			c.rulings, c.owners = c.rulings[:last], append(c.owners, i)
+			return c.addCost(same, r)
+		}
 	}
-	c.rulings = c.rulings[:len(c.rulings)-1]
+	c.owners = append(c.owners, last)
+	return nil
+}
+
+// addCost adds the cost of r to same, an earlier ruling of the same count.
+func (c *call) addCost(same, r *ruling) error {
 	switch {
 	case same.limit != r.limit || same.rule != r.rule && same.rule.Rule != r.rule.Rule:
 		return r.rule.wrong("name", "found two different rules of one name, window and key in one call; give them different names")
@@ -238,18 +244,6 @@ func (c *call) join(r *ruling) error {
 		same.cost += min(r.cost, math.MaxInt64-same.cost)
 	}
 	return nil
-}
-
-// same returns the index of the first ruling of a rule that has the same count as r, the last one.
-func (c *call) same(r *ruling) int {
-	last := len(c.rulings) - 1
-	for i := range c.rulings[:last] {
-		other := &c.rulings[i]
-		if other.subject == r.subject && other.rule.Name == r.rule.Name && other.rule.tag == r.rule.tag && other.rule.Scope == r.rule.Scope {
-			return i
-		}
-	}
-	return last
 }
 
 // makeClaims makes the claims of the rules that a store has to decide: not those whose limit is 0, or whose subject is blocked.

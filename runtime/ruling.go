@@ -40,7 +40,10 @@ func (r *ruling) fill(claim *engine.Claim, waited time.Duration) {
 	if r.neverFits {
 		return
 	}
-	claim.Cost, claim.Wait = r.cost, r.rule.delay(max(0, r.wait-waited), r.limit)
+	claim.Cost, claim.Wait = r.cost, 0
+	if r.wait > waited {
+		claim.Wait = r.rule.delay(r.wait-waited, r.limit)
+	}
 	if r.rule.Mode == ModeTrigger { // it counts beyond its limit
 		claim.Cost = min(r.cost, 2*maxLimit)
 	}
