@@ -172,25 +172,26 @@ func pauseProcesses(t *testing.T, during func(limiter *ratelimit.Limiter, holder
 	return holders, stored, resumed
 }
 
-// requireHeld expects that no call left that had asked after the pause was stored, and that the calls of each process went in their order. It
-// returns when the calls were admitted that the pause held.
+// requireHeld expects that no call left that had asked after the pause was stored, and that the calls of each process went in their order: those
+// that asked last before the pause was stored, and those that asked again after it. It returns when the calls were admitted that the pause held.
 func requireHeld(t *testing.T, holders []*holder, stored, resumed int64) (after []int64) {
 	t.Helper()
 	for p, h := range holders {
-		var last int64
+		last := map[bool]int64{}
 		for n := range heldCalls {
 			c := h.calls[n]
+			held := c.asked > stored
 			switch {
 			case !c.admitted:
 				continue
-			case c.asked > stored && (c.gone < resumed || c.at < resumed):
+			case held && (c.gone < resumed || c.at < resumed):
 				t.Errorf("process %d: call %d left %v before the end of the pause", p, n, micros(resumed-min(c.gone, c.at)))
-			case c.at < last:
-				t.Errorf("process %d: call %d is admitted %v before an earlier one", p, n, micros(last-c.at))
-			case c.asked > stored:
+			case c.at < last[held]:
+				t.Errorf("process %d: call %d is admitted %v before an earlier one", p, n, micros(last[held]-c.at))
+			case held:
 				after = append(after, c.at)
 			}
-			last = c.at
+			last[held] = c.at
 		}
 	}
 	if len(after) == 0 {
