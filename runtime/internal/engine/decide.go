@@ -86,17 +86,16 @@ func (call *Call) commit(cells []*Cell, v *Verdict) {
 	}
 	for i := range call.Claims {
 		c, cell := &call.Claims[i], cells[i]
-		n, at := c.Cost, v.Now // rules in shadow or trigger mode count now, even if the call waits
-		if call.UpTo {
-			n = v.Taken
-		}
-		if c.Mode == Enforce {
-			at = v.At
-		}
 		if c.Refused {
 			continue
 		}
-		room := int64(0)
+		n, at, room := c.Cost, v.At, int64(0)
+		if call.UpTo {
+			n = v.Taken
+		}
+		if c.Mode != Enforce {
+			at = v.Now // such a rule counts now, even if the call waits
+		}
 		if c.Mode == Trigger {
 			room = cell.State.Room(c, v.Now)
 		}

@@ -163,8 +163,7 @@ func AlgorithmOf(window string) (k Kind, rest string) {
 			return k, window[len(tag):]
 		}
 	}
-	window = strings.TrimPrefix(window, table[Amounts].Tag)
-	return SlidingWindow, window
+	return SlidingWindow, strings.TrimPrefix(window, table[Amounts].Tag)
 }
 
 // Terms are the arguments of the Lua functions for a claim, besides its cost and limit. The file of each algorithm says what they mean.

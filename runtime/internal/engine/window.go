@@ -103,13 +103,8 @@ func (w *windows) Reserves(c *Claim, now, at int64) bool {
 	if i, found := w.find(c.Rule, now, at); found {
 		return w.list[i].used+c.Cost <= c.Limit
 	}
-	open := 0
-	for _, x := range w.list {
-		if x.stop > now {
-			open++
-		}
-	}
-	return open <= maxAhead
+	present := slices.IndexFunc(w.list, func(x window) bool { return x.stop > now })
+	return present < 0 || len(w.list)-present <= maxAhead
 }
 
 func (w *windows) Commit(c *Claim, n, now, at int64) bool {
