@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -39,16 +38,17 @@ func (t *tool) printBlocked(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	begun, more, err := t.begunBlocks(ctx, t.names(rules))
+	names := t.names(rules)
+	begun, err := eachServer(ctx, t, func(ctx context.Context, p *patient) (blockedKeys, error) { return t.begunAt(ctx, p, names) })
 	if err != nil {
 		return err
 	}
-	for _, b := range begun {
-		if len(args) == 0 || b.Rule == args[0] || fleet.SettingName(b.Rule) == args[0] {
-			shown.Blocked = append(shown.Blocked, b)
-		}
+	for _, at := range begun {
+		some := slices.DeleteFunc(at.Blocked, func(b setting) bool {
+			return len(args) > 0 && b.Rule != args[0] && fleet.SettingName(b.Rule) != args[0]
+		})
+		shown.Blocked, shown.More = append(shown.Blocked, some...), cmp.Or(shown.More, at.More)
 	}
-	shown.More = more
 	modes := t.harmless(rules)
 	for i := range shown.Blocked {
 		shown.Blocked[i].Mode = modes[fleet.SettingName(shown.Blocked[i].Rule)]
@@ -101,30 +101,17 @@ func (b *blockedKeys) lines(none string) [][]string {
 	return append(lines, notes...)
 }
 
-// begunBlocks returns the keys that are blocked by rules with block=, and says why there may be more of them.
-func (t *tool) begunBlocks(ctx context.Context, names map[traffic.Named]traffic.Known) (found []setting, more string, err error) {
-	var mu sync.Mutex
-	err = t.eachServer(ctx, func(ctx context.Context, p *patient) error {
-		some, missing, err := t.begunAt(ctx, p, names)
-		mu.Lock()
-		defer mu.Unlock()
-		found, more = append(found, some...), cmp.Or(more, missing)
-		return err
-	})
-	return found, more, err
-}
-
-// begunAt is begunBlocks for one server.
-func (t *tool) begunAt(ctx context.Context, p *patient, names map[traffic.Named]traffic.Known) (found []setting, missing string, err error) {
+// begunAt returns the keys of one server that are blocked by rules with block=, and says why there may be more of them.
+func (t *tool) begunAt(ctx context.Context, p *patient, names map[traffic.Named]traffic.Known) (begun blockedKeys, err error) {
 	prefix := key.Escape(t.prefix)
 	keys, whole, err := p.scan(ctx, key.Blocks(pattern(prefix)), maxShownBlocks)
 	switch {
 	case err != nil && isDenied(err):
-		return nil, "keys that the block= of a rule refuses are not listed: this user may not run SCAN", nil
+		return blockedKeys{More: "keys that the block= of a rule refuses are not listed: this user may not run SCAN"}, nil
 	case err != nil:
-		return nil, "", err
+		return begun, err
 	case !whole:
-		missing = fmt.Sprintf("there may be more keys that the block= of a rule refuses: at most %d of a server are listed, and about %d of its keys are searched", maxShownBlocks, maxScans*scanned)
+		begun.More = fmt.Sprintf("there may be more keys that the block= of a rule refuses: at most %d of a server are listed, and about %d of its keys are searched", maxShownBlocks, maxScans*scanned)
 	}
 	slices.Sort(keys)
 	p.each(ctx, slices.Compact(keys), func(pipe redis.Pipeliner, k string) { pipe.Get(ctx, k) }, func(k string, answer redis.Cmder) {
@@ -134,12 +121,10 @@ func (t *tool) begunAt(ctx context.Context, p *patient, names map[traffic.Named]
 			return
 		}
 		name := strings.TrimPrefix(parts.Owner, prefix+":")
-		if known, ok := names[traffic.Named{Rule: name, Window: parts.Tag}]; ok {
-			name = known.Rule
-		}
-		found = append(found, setting{Kind: fleet.Block, Rule: name, Key: key.Shown(parts.Subject), Begun: true, Values: fleet.Values{Until: until}})
+		name = cmp.Or(traffic.RuleOf(traffic.Named{Rule: name, Window: parts.Tag}, names), name)
+		begun.Blocked = append(begun.Blocked, setting{Kind: fleet.Block, Rule: name, Key: key.Shown(parts.Subject), Begun: true, Values: fleet.Values{Until: until}})
 	})
-	return found, missing, nil
+	return begun, nil
 }
 
 // maxShownBlocks bounds how many keys of one server are shown that rules with block= refuse.

@@ -27,30 +27,20 @@ func (t *tool) printChanges(ctx context.Context, args []string) error {
 		return misused("changes: -n: expected 1 or more")
 	}
 	all = all[:min(int64(len(all)), cmp.Or(t.n, shownChanges))]
-	lines := [][]string{{"AT", "BY", "WHAT", "RULE", "KEY", "BEFORE → AFTER", "REASON"}}
 	for i := range all {
-		c := &all[i]
-		c.Key = key.Shown(c.Key)
-		lines = append(lines, []string{local(c.At), c.By, c.What, rulesInWords(c), keysInWords(c), changeInWords(c), c.Reason})
+		all[i].Key = key.Shown(all[i].Key)
 	}
-	if len(all) == 0 {
-		lines = [][]string{{"nothing was changed"}}
-	}
-	return t.print(append([]fleet.Change{}, all...), lines...)
+	return printTable(t, all, "nothing was changed", "AT, BY, WHAT, RULE, KEY, BEFORE → AFTER, REASON", func(c *fleet.Change) []string {
+		return []string{local(c.At), c.By, c.What, several(c.Rules, "rule", c.Rule), several(c.Keys, "key", c.Key), changeInWords(c), c.Reason}
+	})
 }
 
-func rulesInWords(c *fleet.Change) string {
-	if c.Rules > 1 {
-		return period.Count(int64(c.Rules), "rule")
+// several says how many there are, or names the only one.
+func several(n int, what, one string) string {
+	if n > 1 {
+		return period.Count(int64(n), what)
 	}
-	return c.Rule
-}
-
-func keysInWords(c *fleet.Change) string {
-	if c.Keys > 1 {
-		return period.Count(int64(c.Keys), "key")
-	}
-	return c.Key
+	return one
 }
 
 // changeInWords says what was set before and after a change, if it is one of a single setting, or what a give gave.
@@ -58,11 +48,5 @@ func changeInWords(c *fleet.Change) string {
 	if c.Before == nil && c.After == nil {
 		return c.Given()
 	}
-	values := func(s *fleet.Setting) *fleet.Values {
-		if s == nil {
-			return nil
-		}
-		return &s.Values
-	}
-	return fmt.Sprintf("%s → %s", valuesInWords(c.Kind, values(c.Before)), valuesInWords(c.Kind, values(c.After)))
+	return fmt.Sprintf("%s → %s", valuesInWords(c.Kind, valuesOf(c.Before)), valuesInWords(c.Kind, valuesOf(c.After)))
 }

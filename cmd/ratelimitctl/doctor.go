@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -95,15 +94,9 @@ func (t *tool) doctor(ctx context.Context, _ []string) error {
 }
 
 // examineEach examines the single server, or each master of a cluster.
-func (t *tool) examineEach(ctx context.Context) (servers []finding, err error) {
-	var mu sync.Mutex
-	err = t.eachServer(ctx, func(ctx context.Context, p *patient) error {
-		found := p.examine(ctx)
-		mu.Lock()
-		defer mu.Unlock()
-		servers = append(servers, found...)
-		return nil
-	})
+func (t *tool) examineEach(ctx context.Context) ([]finding, error) {
+	found, err := eachServer(ctx, t, func(ctx context.Context, p *patient) ([]finding, error) { return p.examine(ctx), nil })
+	servers := slices.Concat(found...)
 	slices.SortStableFunc(servers, func(a, b finding) int { return strings.Compare(a.Server, b.Server) })
 	return servers, err
 }

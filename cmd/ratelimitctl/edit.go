@@ -52,16 +52,17 @@ func (t *tool) changeOverrides(ctx context.Context, what string, all []*fleet.Se
 	}
 	var rows []edited
 	for _, s := range all { // as they were written
-		e := edited{Kind: s.Kind, Rule: s.Rule, Key: key.Shown(s.Key)}
-		if old := before[s.Name()]; old != nil {
-			e.Before = &old.Values
-		}
-		if !s.Cleared {
-			e.After = &s.Values
-		}
-		rows = append(rows, e)
+		rows = append(rows, edited{s.Kind, s.Rule, key.Shown(s.Key), valuesOf(before[s.Name()]), valuesOf(s)})
 	}
 	return t.printEdited(ctx, rows)
+}
+
+// valuesOf returns what a setting sets, or nil if nothing is set.
+func valuesOf(s *fleet.Setting) *fleet.Values {
+	if s == nil || s.Cleared {
+		return nil
+	}
+	return &s.Values
 }
 
 // printEdited prints what was and what is, where that is in force, and notes.

@@ -60,25 +60,21 @@ func (t *tool) inspect(ctx context.Context, args []string) error {
 	if err := t.fleet.Follow(ctx); err != nil {
 		return err
 	}
-	shown, lines := []inspected{}, [][]string{{"RULE", "LIMIT", "MODE", "USED", "REMAINING", "RESET IN", "RETRY AFTER"}}
-	var notes []string
+	var rows []inspected
+	var notes [][]string
 	for i, q := range all {
 		s, err := t.inspectOne(ctx, &rules[i], q)
 		if err != nil {
 			return err
 		}
-		shown = append(shown, s)
-		lines = append(lines, []string{
-			s.Rule, s.words, s.Mode, s.use(), s.left(), s.ResetIn, s.RetryAfter,
-		})
+		rows = append(rows, s)
 		for _, note := range s.notes(t.fleet.Now()) {
-			notes = append(notes, s.Rule+", "+s.words+": "+note)
+			notes = append(notes, []string{s.Rule + ", " + s.words + ": " + note})
 		}
 	}
-	for _, note := range notes {
-		lines = append(lines, []string{note})
-	}
-	return t.print(shown, t.withKept(lines)...)
+	return printTable(t, rows, "", "RULE, LIMIT, MODE, USED, REMAINING, RESET IN, RETRY AFTER", func(s *inspected) []string {
+		return []string{s.Rule, s.words, s.Mode, s.use(), s.left(), s.ResetIn, s.RetryAfter}
+	}, t.withKept(notes)...)
 }
 
 // inspectedBy returns the rules of the name RULE, or with -all those that have keys, and a request for KEY under each of them.

@@ -168,16 +168,13 @@ func (t *tool) listOverrides(ctx context.Context, args []string) error {
 	if settings == nil {
 		return err
 	}
-	lines, all := [][]string{{"RULE", "KEY", "CHANGE", "UNTIL", "SET BY", "SET AT", "REASON"}}, []setting{}
-	for _, set := range settings {
-		s := shownSetting(set)
-		all = append(all, s)
-		lines = append(lines, []string{s.Rule, cmp.Or(s.Key, "all"), arguments(&s.Values), cmp.Or(local(s.Until), "for ever"), s.By, local(s.At), s.Reason})
+	var rows []setting
+	for _, s := range settings {
+		rows = append(rows, shownSetting(s))
 	}
-	if len(all) == 0 {
-		lines = [][]string{{t.nothing("no override is in force")}}
-	}
-	return cmp.Or(t.print(all, t.withKept(lines)...), err)
+	return cmp.Or(printTable(t, rows, t.nothing("no override is in force"), "RULE, KEY, CHANGE, UNTIL, SET BY, SET AT, REASON", func(s *setting) []string {
+		return []string{s.Rule, cmp.Or(s.Key, "all"), arguments(&s.Values), cmp.Or(local(s.Until), "for ever"), s.By, local(s.At), s.Reason}
+	}, t.withKept(nil)...), err)
 }
 
 // inForce returns the settings of a kind that have not ended, of the rule in args or of all. If some cannot be read, it returns the others and

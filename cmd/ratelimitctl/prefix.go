@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -41,36 +40,41 @@ func (t *tool) checkPrefix(ctx context.Context) error {
 
 // prefixes returns the prefixes on the server, as far as a bounded search finds them.
 func (t *tool) prefixes(ctx context.Context) ([]string, error) {
-	found := map[string]bool{}
-	var mu sync.Mutex
-	err := t.eachServer(ctx, func(ctx context.Context, p *patient) error {
+	found, err := eachServer(ctx, t, func(ctx context.Context, p *patient) (found []string, err error) {
 		for _, pattern := range fleet.Patterns {
 			keys, _, err := p.scan(ctx, pattern, maxSample)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			mu.Lock()
 			for _, k := range keys {
 				if prefix, ok := fleet.PrefixOf(k); ok {
-					found[shown(prefix)] = true
+					found = append(found, shown(prefix))
 				}
 			}
-			mu.Unlock()
 		}
-		return nil
+		return found, nil
 	})
-	return slices.Sorted(maps.Keys(found)), err
+	all := slices.Concat(found...)
+	slices.Sort(all)
+	return slices.Compact(all), err
 }
 
-// eachServer calls look for the server, or for each master of a cluster, perhaps at the same time.
-func (t *tool) eachServer(ctx context.Context, look func(context.Context, *patient) error) error {
+// eachServer returns what look finds on the server, or on each master of a cluster, perhaps at the same time.
+func eachServer[T any](ctx context.Context, t *tool, look func(context.Context, *patient) (T, error)) (found []T, err error) {
 	cluster, ok := t.client.(*redis.ClusterClient)
 	if !ok {
-		return look(ctx, &patient{UniversalClient: t.client, tool: t})
+		one, err := look(ctx, &patient{UniversalClient: t.client, tool: t})
+		return []T{one}, err
 	}
-	return cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
-		return look(ctx, &patient{UniversalClient: master, tool: t, name: master.Options().Addr})
+	var mu sync.Mutex
+	err = cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
+		one, err := look(ctx, &patient{UniversalClient: master, tool: t, name: master.Options().Addr})
+		mu.Lock()
+		defer mu.Unlock()
+		found = append(found, one)
+		return err
 	})
+	return found, err
 }
 
 // warnOfLoss says on the standard error if the store lost settings that processes still apply.

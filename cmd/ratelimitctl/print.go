@@ -27,6 +27,18 @@ func (t *tool) print(v any, lines ...[]string) error {
 	return err
 }
 
+// printTable prints rows as JSON, or as lines of cells under a heading, or none if there are no rows. Notes are lines below.
+func printTable[T any](t *tool, rows []T, none, heading string, cells func(*T) []string, notes ...[]string) error {
+	lines := [][]string{strings.Split(heading, ", ")}
+	if len(rows) == 0 {
+		lines = [][]string{{none}}
+	}
+	for i := range rows {
+		lines = append(lines, cells(&rows[i]))
+	}
+	return t.print(append([]T{}, rows...), append(lines, notes...)...)
+}
+
 func (t *tool) printJSON(v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -33,19 +33,17 @@ func (t *tool) printProcesses(ctx context.Context, _ []string) error {
 	for _, p := range behind {
 		late[p.ID] = true
 	}
-	lines, shown := [][]string{{"HOST", "PID", "PROGRAM", "BUILD", "SINCE", "LAST WORD", "SETTINGS", "CLOCK", "WRONG"}}, []shownProcess{}
+	var rows []shownProcess
 	for _, p := range all {
 		row := shownProcess{Process: p, Late: late[p.ID]}
 		if p.Ahead.Abs() >= maxSkew {
 			row.Ahead = p.Ahead.Round(time.Millisecond).String()
 		}
-		shown = append(shown, row)
-		lines = append(lines, []string{p.Host, fmt.Sprint(p.PID), p.Program, p.Build, local(p.Start), ago(t.fleet.Now().Sub(p.At)), row.settings(), row.clock(), row.wrong()})
+		rows = append(rows, row)
 	}
-	if len(all) == 0 {
-		lines = [][]string{{nobodyReports}}
-	}
-	return t.print(shown, lines...)
+	return printTable(t, rows, nobodyReports, "HOST, PID, PROGRAM, BUILD, SINCE, LAST WORD, SETTINGS, CLOCK, WRONG", func(p *shownProcess) []string {
+		return []string{p.Host, fmt.Sprint(p.PID), p.Program, p.Build, local(p.Start), ago(t.fleet.Now().Sub(p.At)), p.settings(), p.clock(), p.wrong()}
+	})
 }
 
 func ago(d time.Duration) string { return fmt.Sprintf("%.0fs ago", max(0, d.Seconds())) }

@@ -60,6 +60,8 @@ type shownRule struct {
 	Blocked int           `json:"blockedKeys,omitempty"`
 	Paused  int           `json:"pausedKeys,omitempty"`
 	Seen    time.Time     `json:"seen,omitzero"`
+
+	declared, inForce string // in words
 }
 
 func (t *tool) printRules(ctx context.Context, _ []string) error {
@@ -70,34 +72,28 @@ func (t *tool) printRules(ctx context.Context, _ []string) error {
 	if err := t.fleet.Follow(ctx); err != nil {
 		return err
 	}
-	lines, all := [][]string{{"RULE", "DECLARED", "IN FORCE", "KEY", "MODE", "SEEN"}}, []shownRule{}
+	var rows []shownRule
 	for _, r := range rules {
-		row, inForce, err := t.showRule(&r)
+		row, err := t.showRule(&r)
 		if err != nil {
 			return err
 		}
-		all = append(all, row)
-		mode, seen := row.Mode, "not yet"
-		if row.InForce != nil {
-			mode = row.InForce.Mode
-		}
-		if !r.Seen.IsZero() {
-			seen = local(r.Seen)
-		}
-		lines = append(lines, []string{r.Name, declared(&r), inForce, r.Key, mode, seen})
+		rows = append(rows, row)
 	}
-	return t.print(all, lines...)
+	return printTable(t, rows, "no program has declared a rule within a day", "RULE, DECLARED, IN FORCE, KEY, MODE, SEEN", func(r *shownRule) []string {
+		return []string{r.Rule, r.declared, r.inForce, r.Key, cmp.Or(r.InForce, &r.directive).Mode, cmp.Or(local(r.Seen), "not yet")}
+	})
 }
 
-// showRule returns a rule as JSON, and in words what is in force.
-func (t *tool) showRule(r *ratelimit.UsedRule) (row shownRule, inForce string, err error) {
-	row = shownRule{Rule: r.Name, Key: r.Key, directive: directiveOf(r.Rule), Seen: r.Seen}
+// showRule returns a rule as JSON, and in words.
+func (t *tool) showRule(r *ratelimit.UsedRule) (row shownRule, err error) {
+	row = shownRule{Rule: r.Name, Key: r.Key, directive: directiveOf(r.Rule), Seen: r.Seen, declared: declared(r)}
 	if len(r.Limits) > 1 {
 		row.Limits = r.Limits
 	}
 	now, err := t.limiter.RuleFor(ratelimit.Request{Rule: r.Rule})
 	if err != nil {
-		return row, "", err
+		return row, err
 	}
 	var parts []string
 	for s := range t.fleet.InForce().All() {
@@ -118,16 +114,16 @@ func (t *tool) showRule(r *ratelimit.UsedRule) (row shownRule, inForce string, e
 			}
 		}
 	}
-	if row.Keys > 0 {
-		parts = append(parts, period.Count(int64(row.Keys), "key")+" overridden")
+	add := func(keys int, what string) {
+		if keys > 0 {
+			parts = append(parts, period.Count(int64(keys), "key")+what)
+		}
 	}
-	if row.Blocked > 0 {
-		parts = append(parts, period.Count(int64(row.Blocked), "key")+" blocked")
-	}
-	if row.Paused > 0 {
-		parts = append(parts, period.Count(int64(row.Paused), "key")+" paused")
-	}
-	return row, strings.Join(parts, "; "), nil
+	add(row.Keys, " overridden")
+	add(row.Blocked, " blocked")
+	add(row.Paused, " paused")
+	row.inForce = strings.Join(parts, "; ")
+	return row, nil
 }
 
 // declared says what programs declare. During a rollout that may be several limits.
