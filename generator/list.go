@@ -6,13 +6,13 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/internal/listed"
+	"github.com/ratelimit-go/ratelimit/internal/rulelist"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // Rule is a rule of a method. The name of its file is absolute.
 type Rule struct {
-	listed.Row
+	rulelist.Row
 	rule ratelimit.Rule
 }
 
@@ -39,9 +39,9 @@ func rulesOf(fset *token.FileSet, p *model.Package) []Rule {
 	return rules
 }
 
-func rowOf(fset *token.FileSet, m *model.Method, r *model.Rule) listed.Row {
+func rowOf(fset *token.FileSet, m *model.Method, r *model.Rule) rulelist.Row {
 	at := fset.PositionFor(r.Pos, false)
-	row := listed.Row{
+	row := rulelist.Row{
 		File: at.Filename, Line: at.Line, Method: m.Scope, Rule: r.Declared.Name, Key: r.Declared.Key,
 		Window: window(r.Declared), Algorithm: r.Declared.Algorithm.String(), Settings: settings(r),
 	}

@@ -10,15 +10,15 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator"
-	"github.com/ratelimit-go/ratelimit/internal/listed"
+	"github.com/ratelimit-go/ratelimit/internal/rulelist"
 )
 
 // shownEnds is the number of ends of calendar windows that a row shows.
 const shownEnds = 3
 
 // rows returns the rules as they are printed, with the next ends of their calendar windows after now.
-func (c *command) rows(rules []generator.Rule, now time.Time) []listed.Row {
-	rows := []listed.Row{} // not nil, which JSON writes as null
+func (c *command) rows(rules []generator.Rule, now time.Time) []rulelist.Row {
+	rows := []rulelist.Row{} // not nil, which JSON writes as null
 	for _, r := range rules {
 		row := r.Row
 		row.File, row.Boundaries = c.relative(row.File), r.Ends(now, shownEnds)
@@ -28,7 +28,7 @@ func (c *command) rows(rules []generator.Rule, now time.Time) []listed.Row {
 }
 
 // printRules prints all rules.
-func (c *command) printRules(rows []listed.Row) error {
+func (c *command) printRules(rows []rulelist.Row) error {
 	switch {
 	case c.json:
 		return encode(c.stdout, rows, "\t")
@@ -39,7 +39,7 @@ func (c *command) printRules(rows []listed.Row) error {
 	}
 }
 
-func (c *command) printTable(rows []listed.Row) error {
+func (c *command) printTable(rows []rulelist.Row) error {
 	t := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, strings.ToUpper(strings.Join(columns, "\t")))
 	for _, r := range rows {
@@ -48,7 +48,7 @@ func (c *command) printTable(rows []listed.Row) error {
 	return t.Flush()
 }
 
-func (c *command) printMarkdown(rows []listed.Row) error {
+func (c *command) printMarkdown(rows []rulelist.Row) error {
 	var b strings.Builder
 	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
 	line(columns)
@@ -70,11 +70,11 @@ var markdown = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", 
 var columns = []string{"where", "method", "rule", "key", "limit", "window", "algorithm", "settings", "next"}
 
 // cells returns the columns of a row, each on one line.
-func cells(r listed.Row) []string {
+func cells(r rulelist.Row) []string {
 	var settings []string
 	for _, arg := range annotations.LookUp("rule").Args {
 		if value, ok := r.Settings[arg.Name]; ok {
-			settings = append(settings, listed.Argument(arg.Name, value))
+			settings = append(settings, rulelist.Argument(arg.Name, value))
 		}
 	}
 	cells := []string{

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/generator"
-	"github.com/ratelimit-go/ratelimit/internal/listed"
+	"github.com/ratelimit-go/ratelimit/internal/rulelist"
 )
 
 const listedSource = `package x
@@ -85,7 +85,7 @@ func TestListOddCells(t *testing.T) {
 }
 
 // rowWith returns the row of a method with one rule.
-func rowWith(t *testing.T, rule string) listed.Row {
+func rowWith(t *testing.T, rule string) rulelist.Row {
 	t.Helper()
 	src := "package x\n\nimport (\"context\"; \"io\")\n\ntype X interface {\n\t//ratelimit:rule " + rule +
 		"\n\tM(ctx context.Context, a string) (rows io.Closer, err error)\n}\n"
@@ -134,7 +134,7 @@ func TestListJSON(t *testing.T) {
 	if want := read(t, "testdata", "list.json"); got != want {
 		t.Errorf("printed\n%sexpected\n%s", got, want)
 	}
-	var rows []listed.Row
+	var rows []rulelist.Row
 	if err := json.Unmarshal([]byte(got), &rows); err != nil || len(rows) != 6 {
 		t.Errorf("read back as %d rows, %v", len(rows), err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator"
-	"github.com/ratelimit-go/ratelimit/internal/listed"
+	"github.com/ratelimit-go/ratelimit/internal/rulelist"
 	"github.com/ratelimit-go/ratelimit/internal/simulate"
 )
 
@@ -90,7 +90,7 @@ func (s *simulation) listedRules(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if len(s.named) > 0 {
-		rows = slices.DeleteFunc(rows, func(r listed.Row) bool { return !slices.Contains(s.named, r.Rule) })
+		rows = slices.DeleteFunc(rows, func(r rulelist.Row) bool { return !slices.Contains(s.named, r.Rule) })
 	}
 	method, err := s.choose(rows)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *simulation) listedRules(ctx context.Context) ([]string, error) {
 	return texts, nil
 }
 
-func (s *simulation) rows(ctx context.Context) ([]listed.Row, error) {
+func (s *simulation) rows(ctx context.Context) ([]rulelist.Row, error) {
 	if s.file != "" {
 		return readRows(s.file)
 	}
@@ -117,13 +117,13 @@ func (s *simulation) rows(ctx context.Context) ([]listed.Row, error) {
 }
 
 // readRows reads the output of ratelimit -list -json.
-func readRows(name string) ([]listed.Row, error) {
+func readRows(name string) ([]rulelist.Row, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	rows, err := listed.Decode(f)
+	rows, err := rulelist.Decode(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: expected the output of ratelimit -list -json: %w", name, err)
 	}
@@ -131,7 +131,7 @@ func readRows(name string) ([]listed.Row, error) {
 }
 
 // choose returns the method whose rules to simulate.
-func (s *simulation) choose(rows []listed.Row) (string, error) {
+func (s *simulation) choose(rows []rulelist.Row) (string, error) {
 	var methods, meant []string
 	for _, r := range rows {
 		if !slices.Contains(methods, r.Method) {

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/ratelimit-go/ratelimit/internal/listed"
+	"github.com/ratelimit-go/ratelimit/internal/rulelist"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
@@ -18,7 +18,7 @@ func readListed(path string) ([]ratelimit.UsedRule, error) {
 	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
 		return nil, misused(fmt.Sprintf("-rules: %s: %v", path, wrong.Err))
 	}
-	rows, err := listed.Decode(bytes.NewReader(text))
+	rows, err := rulelist.Decode(bytes.NewReader(text))
 	if err != nil {
 		return nil, misused(fmt.Sprintf("-rules: %s: %v; expected the output of ratelimit -list -json", path, err))
 	}

@@ -1,5 +1,5 @@
-// Package listed defines the output of "ratelimit -list -json", for the program that writes it and those that read it.
-package listed
+// Package rulelist defines the output of "ratelimit -list -json", for the program that writes it and those that read it.
+package rulelist
 
 import (
 	"encoding/json"
