@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -25,6 +27,62 @@ func TestBreaker(t *testing.T) {
 			if !tried {
 				return // calls are not tried for a while
 			}
+		}
+	})
+}
+
+// While the server fails, one call tries again after each pause, and no other call does until it ends. Once it has reached the server, all may.
+func TestOneTryAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Pause)
+		ask := func(err error) (tried bool) {
+			_ = b.Try(func() error { tried = true; return err })
+			return tried
+		}
+		for range maxFailures {
+			ask(io.EOF)
+		}
+		for _, err := range []error{io.EOF, io.EOF, reply("LOADING")} {
+			time.Sleep(Pause - 1)
+			if ask(nil) {
+				t.Error("a call tries before the pause is over")
+			}
+			time.Sleep(time.Nanosecond)
+			tried := false
+			_ = b.Try(func() error {
+				tried = true
+				time.Sleep(2 * Pause)
+				if ask(nil) {
+					t.Error("two calls try at the same time")
+				}
+				return err
+			})
+			if !tried {
+				t.Error("no call tries after the pause")
+			}
+		}
+		if !ask(io.EOF) || !ask(nil) || b.Fails() {
+			t.Error("calls do not try although the server was reached")
+		}
+	})
+}
+
+// A try that panics is a failure, and ends.
+func TestPanicIsAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, tries := New(Pause), 0
+		for range maxFailures + 2 {
+			func() {
+				defer func() { _ = recover() }()
+				_ = b.Try(func() error { tries++; panic("hook") })
+			}()
+		}
+		if tries != maxFailures {
+			t.Errorf("%d tries in a row, want %d", tries, maxFailures)
+		}
+		time.Sleep(Pause)
+		if err := b.Try(func() error { return nil }); err != nil || b.Fails() {
+			t.Error("after a panic no call tries again:", err)
 		}
 	})
 }
