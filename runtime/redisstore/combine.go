@@ -48,18 +48,17 @@ type batch struct {
 // or when the request's time ends. A caller whose deadline is sooner leaves the sending to a goroutine: then do also returns when ctx ends.
 // The charge of a request whose caller has gone is given back later.
 func (n *node) do(ctx context.Context, r *request) error {
-	now, until := time.Now(), r.until
-	if until.IsZero() {
-		until = now.Add(n.store.Timeout)
+	first := r.until.IsZero()
+	if first {
+		r.until = time.Now().Add(n.store.Timeout)
 	}
 	deadline, ok := ctx.Deadline()
-	b, own := n.place(ctx, r, now, !ok || deadline.After(until))
+	b, own := n.place(ctx, r, !ok || deadline.After(r.until))
 	if own {
-		b.until = until
 		n.sendBatch(b)
 		return n.finish(ctx, b, r)
 	}
-	if !r.until.IsZero() {
+	if !first { // the time of the batch may end later
 		late, cancel := context.WithDeadlineCause(ctx, r.until, n.store.lateError())
 		defer cancel()
 		ctx = late
@@ -72,11 +71,11 @@ func (n *node) do(ctx context.Context, r *request) error {
 }
 
 // place puts a request into a batch. If the caller can stay and nobody waits, that is a batch of its own, for which it has the right to send.
-func (n *node) place(ctx context.Context, r *request, now time.Time, canStay bool) (b *batch, own bool) {
+func (n *node) place(ctx context.Context, r *request, canStay bool) (b *batch, own bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if back := r.call.Back; back != nil {
-		n.enqueue(ctx, &request{call: back, adjust: true}, now)
+		n.enqueue(ctx, &request{call: back, adjust: true})
 		r.call.Back = nil
 	}
 	most := maxSending
@@ -86,9 +85,9 @@ func (n *node) place(ctx context.Context, r *request, now time.Time, canStay boo
 	free := n.sending < most && len(n.waiting) == 0
 	if free && canStay {
 		n.sending++
-		return &batch{ctx: ctx, requests: []*request{r}}, true
+		return &batch{ctx: ctx, until: r.until, requests: []*request{r}}, true
 	}
-	b = n.enqueue(ctx, r, now)
+	b = n.enqueue(ctx, r)
 	if free || !r.call.Asked {
 		n.start()
 	}
@@ -96,14 +95,14 @@ func (n *node) place(ctx context.Context, r *request, now time.Time, canStay boo
 }
 
 // enqueue adds a request to the last batch, or to a new one if the last has no room for it. The queue must be locked.
-func (n *node) enqueue(ctx context.Context, r *request, now time.Time) *batch {
+func (n *node) enqueue(ctx context.Context, r *request) *batch {
 	permits := r.permits()
 	var b *batch
 	if last := len(n.waiting) - 1; last >= 0 {
 		b = n.waiting[last]
 	}
 	if b == nil || len(b.requests) == maxCalls || b.permits > 0 && b.permits+permits > maxPermits {
-		b = &batch{ctx: ctx, until: now.Add(n.store.Timeout), done: make(chan struct{})}
+		b = &batch{ctx: ctx, until: time.Now().Add(n.store.Timeout), done: make(chan struct{})}
 		n.waiting = append(n.waiting, b)
 	}
 	b.requests = append(b.requests, r)
@@ -216,7 +215,7 @@ func (n *node) undo(r *request) {
 func (n *node) adjust(call *engine.Call) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.enqueue(context.Background(), &request{call: call, adjust: true}, time.Now())
+	n.enqueue(context.Background(), &request{call: call, adjust: true})
 	n.start()
 }
 

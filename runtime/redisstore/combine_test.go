@@ -216,7 +216,7 @@ func TestBatchesAreBounded(t *testing.T) {
 				call.Claims[0].Delta = rapid.SampledFrom([]int64{-5, 5}).Draw(t, "delta")
 			}
 			all = append(all, r)
-			n.enqueue(context.Background(), r, time.Now())
+			n.enqueue(context.Background(), r)
 		}
 		var got []*request
 		last, permits := 0, int64(0)

@@ -17,7 +17,7 @@ type request struct {
 	call   *engine.Call
 	adjust bool
 	solo   bool      // not joined with equal requests
-	until  time.Time // when the time of the whole decision ends; zero if this is its first request
+	until  time.Time // when the time of the whole decision ends; zero before its first request is sent
 
 	verdict engine.Verdict
 	err     error
@@ -35,15 +35,11 @@ func (s *store) lateError() error {
 
 // do sends a request, several times if necessary. All of that has one timeout.
 func (s *store) do(ctx context.Context, r *request) error {
-	began := clock()
 	n, err := s.node(ctx, r.call.Claims[0].Subject)
 	if err != nil {
 		return err
 	}
 	for asks := 1; ; asks++ {
-		if asks > 1 && r.until.IsZero() {
-			r.until = time.Now().Add(s.Timeout - (clock() - began))
-		}
 		err := n.do(ctx, r)
 		windows, other := errors.AsType[lua.WindowsAt](err)
 		switch {
