@@ -21,15 +21,14 @@ import (
 // route says how runs are sent to their server.
 type route struct {
 	client       redis.UniversalClient
-	by           *redis.Client // see once.Cmd
 	verb, script string
 }
 
 func (n *node) route() route {
 	if n.functions.Load() {
-		return route{n.client, n.own, "fcall", lua.Function}
+		return route{n.client, "fcall", lua.Function}
 	}
-	return route{n.client, n.own, "evalsha", lua.SHA}
+	return route{n.client, "evalsha", lua.SHA}
 }
 
 // sendRuns sends the runs before a deadline, and stores their replies in them.
@@ -102,7 +101,7 @@ func (n *node) unsent(ctx context.Context, err error) error {
 // sendAll sends the runs. It sends a run again only if the server says that it has not begun to execute it.
 func (n *node) sendAll(ctx context.Context, runs []*run) {
 	for to := n.route(); len(runs) > 0; {
-		n.exchange(ctx, &to, runs)
+		n.exchange(ctx, to, runs)
 		if slices.ContainsFunc(runs, func(r *run) bool { return r.err != nil && to.unsettled(r.err) }) {
 			time.Sleep(retryAfter)
 		}
@@ -117,13 +116,13 @@ func (n *node) sendAll(ctx context.Context, runs []*run) {
 }
 
 // exchange sends the runs once, together.
-func (n *node) exchange(ctx context.Context, to *route, runs []*run) {
+func (n *node) exchange(ctx context.Context, to route, runs []*run) {
 	commands := make([]redis.Cmder, len(runs))
 	for i, r := range runs {
 		args := make([]any, 0, 3+len(r.Keys)+len(r.Args))
 		args = append(args, to.verb, to.script, len(r.Keys))
 		cmd := once.New(ctx, append(append(args, r.Keys...), r.Args...)...)
-		cmd.By = to.by
+		cmd.By = n.own
 		commands[i] = cmd
 	}
 	if err := n.process(ctx, to.client, commands); err != nil {
@@ -172,7 +171,7 @@ const retryAfter = 10 * time.Millisecond
 
 // unsettled reports whether a run failed because its keys are moving from one server to another, or because the servers do not yet agree
 // where they are. A cluster's client itself follows a few replies of MOVED or ASK, so it only returns one after several.
-func (to *route) unsettled(err error) bool {
+func (to route) unsettled(err error) bool {
 	_, single := to.client.(*redis.Client)
 	has := func(prefix string) bool { return strings.HasPrefix(err.Error(), prefix) }
 	return has("TRYAGAIN ") || !single && (has("MOVED ") || has("ASK "))
