@@ -47,11 +47,12 @@ func (r *Run) AddDecision(call *engine.Call, now int64) {
 	flags := bit(call.Peek, flagPeek) | bit(call.Report, flagReport) | bit(call.UpTo, flagUpTo) | bit(call.Refused, flagRefused) |
 		bit(call.Lease > 0, flagLease)
 	r.add(call, flags, func(c *engine.Claim) sent {
-		asked := *c
 		if call.UpTo {
-			asked.Cost = 1
+			one := *c
+			one.Cost = 1
+			c = &one
 		}
-		return sent{Terms: asked.Terms(now, until), cost: asked.Cost, wait: c.Wait, free: c.Mode == engine.Enforce && until > now}
+		return sent{Terms: c.Terms(now, until), cost: c.Cost, wait: c.Wait, free: c.Mode == engine.Enforce && until > now}
 	})
 }
 
@@ -76,6 +77,7 @@ func (r *Run) AddAdjustment(call *engine.Call, now int64) {
 
 func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent) {
 	claims, texts := append(make([]byte, 0, 1+64*len(call.Claims)), flags), []byte(nil)
+	r.Keys = slices.Grow(r.Keys, len(call.Claims))
 	for i := range call.Claims {
 		c := &call.Claims[i]
 		t, adjusts := terms(c), flags&flagAdjust != 0
