@@ -32,7 +32,7 @@ local known, size = {}, 0
 -- Adds the claim that begins at text[from] to a call, and returns where the next claim begins.
 local function add_claim(claims, text, from)
   local kind, mode, has, limit, cost, p, q, wait, words, behind = parse('<BBBddddds', text, from)
-  local is = use(KINDS[kind])
+  local is = use(FILE_OF_KIND)
   local c = {
     kind = kind, mode = mode, has = has, number = #claims + 1, limit = limit, cost = cost, a = p, b = q, wait = wait,
     text = words, is = is, check = is.check, load = is.load, commit = is.commit,

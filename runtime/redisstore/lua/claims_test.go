@@ -66,7 +66,7 @@ func TestPlainCallsMakeLittle(t *testing.T) {
 	const list = `local made = {}
 for name, module in pairs(used) do table.insert(made, name .. (module.make_others and '' or ', all of it')) end
 return made`
-	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.FixedWindow, engine.Calendar, engine.TokenBucket, engine.Prepaid} {
+	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.FixedWindow, engine.Calendar, engine.TokenBucket, engine.Prepaid, engine.SlidingCounter} {
 		for i := range 5 {
 			call, run := oneClaim(kind), new(Run)
 			call.Claims[0].Rule.Schedule, call.Claims[0].Limit, call.Claims[0].Burst = hourly, 1000, 1000

@@ -94,12 +94,15 @@ func join(clock string) string {
 	return text.String()
 }
 
-// kinds returns the names of the kinds of rules as constants, and KINDS, the list of their files.
+// kinds returns the names of the kinds of rules as constants, and FILE_OF_KIND, an expression that finds the file of the kind in the variable
+// kind. A table of the files would be made for each claim.
 func kinds() constants {
-	known := constants{"KINDS": fmt.Sprintf("({ '%s' })", strings.Join(filesOfKinds(), "', '"))}
+	known, files := constants{}, []string(nil)
 	for _, kind := range engine.Kinds() {
 		known[strings.ToUpper(strings.ReplaceAll(kind.String(), "-", "_"))] = strconv.Itoa(int(kind))
+		files = append(files, fmt.Sprintf("kind == %d and '%s'", kind, kind.Row().Lua))
 	}
+	known["FILE_OF_KIND"] = strings.Join(files, " or ")
 	return known
 }
 

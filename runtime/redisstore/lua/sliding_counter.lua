@@ -5,9 +5,9 @@
 --
 -- A ring of more than BLOCK slices has the layout SUMS: before the ring stand the sums of its blocks, which have BLOCK slices each, and the
 -- last one the rest. So a decision reads at most three blocks and the sums.
-local states = use('states')
-local sliding_counter = { reserves = states.at_once }
-local byte, char, floor, ceil, max, min = string.byte, string.char, math.floor, math.ceil, math.max, math.min
+local sliding_counter = {
+  has_text = false, counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
+}
 
 local SUMS = 2
 local BLOCK = 100
@@ -18,11 +18,46 @@ local NUMBERS = 25 -- bytes before the sums
 -- of the last of them, and the layout.
 function sliding_counter.prepare(c)
   c.slots = c.b + 1
-  c.blocks = c.slots > BLOCK and ceil(c.slots / BLOCK) or 0
+  c.blocks = c.slots > BLOCK and math.ceil(c.slots / BLOCK) or 0
   c.head = NUMBERS + 8 * c.blocks
-  c.head_end = states.integer(c.head - 1)
+  c.head_end = string.format('%d', c.head - 1)
   c.layout = c.blocks > 0 and SUMS or LAYOUT
 end
+
+-- Usually the newest slice is the present one, and the claim fits. Then the numbers before the ring are all that a call needs.
+function sliding_counter.check(c, now)
+  local head, present = call('GETRANGE', c.key, '0', c.head_end), math.floor(now / c.a)
+  if #head == c.head then
+    local layout, newest, total, count = parse('<Bddd', head)
+    local sound = layout == c.layout and total % 1 == 0 and count % 1 == 0 and 0 <= count and count <= total
+    if sound and newest == present and total + c.cost <= c.limit then
+      c.state, c.sums = nil, string.sub(head, NUMBERS + 1)
+      c.present, c.newest, c.total, c.count = present, present, total, count
+      return now
+    end
+  end
+  complete(sliding_counter).load_any(c, now, head)
+  return sliding_counter.earliest(c, c.cost, now, now)
+end
+
+function sliding_counter.write(c)
+  call('SETRANGE', c.key, '0', pack('<Bddd', c.layout, c.present, c.total, c.count) .. c.sums)
+end
+
+function sliding_counter.commit(c, n, now)
+  if c.newest ~= c.present or c.state then complete(sliding_counter).move(c) end
+  n = math.min(n, MOST_USED - c.total)
+  c.total, c.count = c.total + n, c.count + n
+  sliding_counter.write(c)
+end
+
+-- What follows is made when a call first uses it.
+
+local states = use('states')
+local byte, char, floor, ceil, max, min = string.byte, string.char, math.floor, math.ceil, math.max, math.min
+local write = sliding_counter.write
+
+sliding_counter.reserves = states.at_once
 
 -- Returns some bytes of the state. A state of an earlier layout is kept in the claim: see load_numbers.
 local function part(c, first, last)
@@ -84,8 +119,7 @@ local function with_sums(c, state)
 end
 
 -- Returns the first three numbers, or nothing. It keeps a state of an earlier layout in the claim, since the next change writes all of it.
-local function load_numbers(c, now)
-  local head = call('GETRANGE', c.key, '0', c.head_end)
+local function load_numbers(c, now, head)
   c.state = nil
   if byte(head) ~= c.layout then
     local state = call('GET', c.key)
@@ -104,18 +138,13 @@ end
 
 -- Loads the state as it is now: the number of the present slice, the permits that count now, and those of the newest slice. If the clock
 -- was set back, the newest slice stays the present one. If no slice of the ring counts, newest is nil.
-local function load(c, now)
-  local newest, total, count = load_numbers(c, now)
+function sliding_counter.load_any(c, now, head)
+  local newest, total, count = load_numbers(c, now, head)
   c.present = max(floor(now / c.a), newest or 0)
   c.newest, c.total, c.count = nil, 0, 0
   if not newest or c.present - newest > c.b then return end
   if c.present > newest then total = subtract(c, newest - c.b, c.present - c.slots, total) end
   c.newest, c.total, c.count = newest, total, count
-end
-
-function sliding_counter.check(c, now)
-  load(c, now)
-  return sliding_counter.earliest(c, c.cost, now, now)
 end
 
 function sliding_counter.earliest(c, n, now, from)
@@ -162,7 +191,7 @@ local function clear_sums(c)
 end
 
 -- Makes the present slice the newest one. If no state counts, it first makes an empty one. It first converts a state of an earlier layout.
-local function move(c)
+function sliding_counter.move(c)
   local moves = c.newest and c.newest < c.present
   if moves and c.blocks > 0 then clear_sums(c) end
   if not c.newest then
@@ -179,21 +208,10 @@ local function move(c)
   states.expire(c.key, (c.present + c.slots) * c.a)
 end
 
-local function write(c)
-  call('SETRANGE', c.key, '0', pack('<Bddd', c.layout, c.present, c.total, c.count) .. c.sums)
-end
-
-function sliding_counter.commit(c, n, now)
-  move(c)
-  n = min(n, MOST_USED - c.total)
-  c.total, c.count = c.total + n, c.count + n
-  write(c)
-end
-
 function sliding_counter.give_back(c, n, now, at)
   local slice = floor(at / c.a)
   if c.total == 0 or slice < c.present - c.b or slice > c.present then return end
-  move(c)
+  sliding_counter.move(c)
   if slice == c.present then
     n = min(n, c.count) -- after a reset there may be fewer
     c.count = c.count - n
@@ -212,7 +230,7 @@ end
 -- Changes a block of slices at a time.
 function sliding_counter.give(c, n)
   if c.total == 0 then return end
-  move(c)
+  sliding_counter.move(c)
   local given, to = min(n, c.count), c.present - 1
   c.count, c.total, n = c.count - given, c.total - given, n - given
   while n > 0 and to >= c.present - c.b do
