@@ -90,7 +90,7 @@ func (l *Limiter) keySettings(ctx context.Context, kind fleet.Kind, cleared bool
 		case r.Key == "" && r.Rule.Key != "":
 			return nil, &KeyError{Rule: r.Rule.Name, Expr: r.Rule.Key, Reason: "the key is empty"}
 		}
-		settings[i] = &fleet.Setting{Kind: kind, Rule: r.Rule.settingName(), Key: l.subject(&r.Rule, r.Key), Cleared: cleared}
+		settings[i] = &fleet.Setting{Kind: kind, Rule: fleet.SettingName(r.Rule.Name), Key: l.subject(&r.Rule, r.Key), Cleared: cleared}
 		settings[i].By = printable.Text(by, fleet.MaxSaid)
 	}
 	return settings, nil
@@ -98,13 +98,4 @@ func (l *Limiter) keySettings(ctx context.Context, kind fleet.Kind, cleared bool
 
 func noRequests() error {
 	return &RuleError{Argument: "requests", Reason: "found none; expected one or more"}
-}
-
-// settingName returns the name by which settings name the rule. It is one for all unnamed rules of a method.
-func (r *Rule) settingName() string {
-	if r.unnamed {
-		name, _, _ := strings.Cut(r.Name, "#")
-		return name
-	}
-	return r.Name
 }

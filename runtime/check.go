@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
@@ -84,9 +85,8 @@ func (r Rule) checkName() error {
 			return r.wrong("name", "found %q; expected no spaces, no control characters, and none of {}%%:\"'`", c)
 		}
 	}
-	if method, n, _ := strings.Cut(r.Name, "#"); !r.unnamed && n != "" && strings.Trim(n, "0123456789") == "" {
-		return r.wrong("name", "found the name of one unnamed rule of a method; expected %s, the name of all of them",
-			method)
+	if method := fleet.SettingName(r.Name); method != r.Name && !r.unnamed {
+		return r.wrong("name", "found the name of one unnamed rule of a method; expected %s, the name of all of them", method)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (l *Limiter) subjectOf(ctx context.Context, name, text string) (string, err
 		if err != nil {
 			return "", err
 		}
-		if i := slices.IndexFunc(rules, func(r UsedRule) bool { return r.settingName() == name }); i >= 0 {
+		if i := slices.IndexFunc(rules, func(r UsedRule) bool { return fleet.SettingName(r.Name) == name }); i >= 0 {
 			rule = rules[i].Rule
 		}
 	}

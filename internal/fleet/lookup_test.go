@@ -90,3 +90,14 @@ func FuzzSetting(f *testing.F) {
 		}
 	})
 }
+
+// TestSettingName names unnamed rules by their method, and leaves names that a program chose.
+func TestSettingName(t *testing.T) {
+	for rule, want := range map[string]string{
+		"shop.Cart.Add#2": "shop.Cart.Add", "shop.Cart.Add": "shop.Cart.Add", "login#new": "login#new", "login#": "login#", "login#2b": "login#2b",
+	} {
+		if got := SettingName(rule); got != want {
+			t.Errorf("%s: got %s; expected %s", rule, got, want)
+		}
+	}
+}

@@ -39,10 +39,13 @@ type Setting struct {
 	lost    bool // the store has lost it
 }
 
-// SettingName returns the name by which settings name a rule. It is one for all unnamed rules of a method, such as pkg.Type.Method#2.
+// SettingName returns the name by which settings name a rule. It is one for all unnamed rules of a method, such as pkg.Type.Method#2. No rule with
+// a name of its own ends with such a number.
 func SettingName(rule string) string {
-	name, _, _ := strings.Cut(rule, "#")
-	return name
+	if method, number, _ := strings.Cut(rule, "#"); number != "" && strings.Trim(number, "0123456789") == "" {
+		return method
+	}
+	return rule
 }
 
 // Values are what a setting sets. Durations are as in directives.
