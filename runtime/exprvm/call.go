@@ -91,14 +91,8 @@ func convertAll(r reflect.Value, to reflect.Type) (reflect.Value, error) {
 func keeps(r reflect.Value, to reflect.Type) bool {
 	zero := reflect.Zero(to)
 	switch {
-	case r.CanInt() && zero.CanInt():
-		return !zero.OverflowInt(r.Int())
-	case r.CanInt() && zero.CanUint():
-		return r.Int() >= 0 && !zero.OverflowUint(uint64(r.Int()))
-	case r.CanUint() && zero.CanUint():
-		return !zero.OverflowUint(r.Uint())
-	case r.CanUint() && zero.CanInt():
-		return r.Uint() <= 1<<63-1 && !zero.OverflowInt(int64(r.Uint()))
+	case isInt(r) && isInt(zero):
+		return order(r, r.Convert(to)) == 0
 	case r.CanInt(), r.CanUint(), r.CanFloat():
 		return zero.CanFloat()
 	}

@@ -10,9 +10,6 @@ type hiddenName struct {
 
 // Hidden adds to p a field or a method of T that expr does not see, and returns p.
 func Hidden[T any](p *Program, name string, see func(T) any) *Program {
-	if p.hidden == nil {
-		p.hidden = map[hiddenName]func(any) any{}
-	}
 	p.hidden[hiddenName{reflect.TypeFor[T](), name}] = func(v any) any { return see(v.(T)) }
 	return p
 }

@@ -35,14 +35,6 @@ func (m *meter) count(n int64) error {
 
 // bounded returns an error if v is a text or a list of more than maxSize bytes.
 func bounded(v any) error {
-	switch v := v.(type) {
-	case nil, bool, int, int64, float64:
-		return nil
-	case string:
-		if len(v) <= maxSize {
-			return nil
-		}
-	}
 	r := reflect.Indirect(reflect.ValueOf(v))
 	n := 0
 	switch r.Kind() {
@@ -73,14 +65,7 @@ func boundedResult(f func(args ...any) (any, error)) func(args ...any) (any, err
 
 // size returns the work of reading v.
 func size(v any) int64 {
-	switch v := v.(type) {
-	case nil, bool, int, int64, float64:
-		return 0
-	case string:
-		return int64(len(v))
-	}
-	r := reflect.Indirect(reflect.ValueOf(v))
-	switch r.Kind() {
+	switch r := reflect.Indirect(reflect.ValueOf(v)); r.Kind() {
 	case reflect.String, reflect.Slice, reflect.Array, reflect.Map:
 		return int64(r.Len())
 	}

@@ -178,7 +178,7 @@ func integral(args ...any) (any, error) {
 	return builtin.Int(v), nil
 }
 
-var shiftLeft = library("bitshl")
+var shiftLeft, flatten = library("bitshl"), library("flatten")
 
 // shifted returns bitshl(v, by), or an error if a bit would be lost.
 func shifted(args ...any) (any, error) {
@@ -206,7 +206,12 @@ func index(v any) (any, error) {
 // extreme returns the function min or max: a later number replaces the best one so far if "best op number" is true.
 func extreme(op string) func(args ...any) (any, error) {
 	return func(args ...any) (best any, err error) {
-		for _, v := range flattened(nil, reflect.ValueOf(args)) {
+		all, err := flatten(args)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range all.([]any) {
+			v = plain(v)
 			if r := reflect.ValueOf(v); !isInt(r) && !r.CanFloat() {
 				return nil, fmt.Errorf("expected numbers, found %T", v)
 			}
@@ -220,19 +225,6 @@ func extreme(op string) func(args ...any) (any, error) {
 		}
 		return best, nil
 	}
-}
-
-// flattened appends the elements of a list to all, and the elements of lists in it.
-func flattened(all []any, l reflect.Value) []any {
-	for i := range l.Len() {
-		v := plain(l.Index(i).Interface())
-		if r := reflect.Indirect(reflect.ValueOf(v)); r.Kind() == reflect.Slice || r.Kind() == reflect.Array {
-			all = flattened(all, r)
-		} else {
-			all = append(all, v)
-		}
-	}
-	return all
 }
 
 // within reports whether the first argument is in a range, without making a list of the range.

@@ -65,22 +65,7 @@ func (p *patcher) Visit(node *ast.Node) {
 		p.wrap("index", &n.From)
 		p.wrap("index", &n.To)
 	case *ast.BuiltinNode:
-		if own := replaced[n.Name]; own != "" {
-			p.countArguments(n)
-			p.replace(node, own, p.metering(own, n.Arguments)...)
-			return
-		}
-		p.builtin(n)
-		p.countArguments(n)
-		if makers[n.Name] != nil {
-			p.replace(node, n.Name, p.metering(n.Name, n.Arguments)...)
-		}
-		switch n.Name {
-		case "sum":
-			p.sum(node, n)
-		case "findLast", "findLastIndex":
-			p.backwards(node, n)
-		}
+		p.builtin(node, n)
 	}
 }
 
@@ -88,14 +73,6 @@ func (p *patcher) Visit(node *ast.Node) {
 var replaced = map[string]string{
 	"get": "look", "int": "integral", "abs": "absolute", "bitshl": "shifted", "min": "least", "max": "greatest",
 	"string": "shown", "now": "now", "date": "date",
-}
-
-// metering returns the arguments of one of our functions, with the meter in front if it is one of the makers.
-func (p *patcher) metering(fn string, args []ast.Node) []ast.Node {
-	if makers[fn] == nil {
-		return args
-	}
-	return append([]ast.Node{p.meter()}, args...)
 }
 
 // makers are those of our functions whose work or result may be much larger than their arguments.
@@ -182,8 +159,29 @@ func (p *patcher) binary(node *ast.Node, n *ast.BinaryNode) {
 	}
 }
 
-// builtin makes the arguments of expr's own functions plain. It leaves those that become members of a list or map, or whose types are shown.
-func (p *patcher) builtin(n *ast.BuiltinNode) {
+// builtin makes one of expr's own functions count what it reads, and replaces it if one of ours takes its place.
+func (p *patcher) builtin(node *ast.Node, n *ast.BuiltinNode) {
+	own, isReplaced := replaced[n.Name]
+	if !isReplaced {
+		own = n.Name
+		p.plainArguments(n)
+	}
+	p.countArguments(n)
+	switch {
+	case makers[own] != nil:
+		p.replace(node, own, append([]ast.Node{p.meter()}, n.Arguments...)...)
+	case isReplaced:
+		p.replace(node, own, n.Arguments...)
+	case n.Name == "sum":
+		p.sum(node, n)
+	case n.Name == "findLast", n.Name == "findLastIndex":
+		p.backwards(node, n)
+	}
+}
+
+// plainArguments makes the arguments of expr's own functions plain. It leaves those that become members of a list or map, or whose types are
+// shown.
+func (p *patcher) plainArguments(n *ast.BuiltinNode) {
 	switch n.Name {
 	case "map", "find", "findLast", "reduce", "type", "toJSON", "first", "last", "take", "keys", "values",
 		"toPairs", "fromPairs", "reverse", "concat", "flatten":

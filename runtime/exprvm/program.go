@@ -43,7 +43,7 @@ type Program struct {
 // New returns the program for an expression that refers to values by the given names. Its methods take the values in the
 // same order.
 func New(source string, names ...string) *Program {
-	return &Program{source: source, names: names}
+	return &Program{source: source, names: names, hidden: map[hiddenName]func(any) any{}}
 }
 
 // Err compiles the program and returns its error: a *file.Error of expr, which has the position.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strconv"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
@@ -27,16 +26,9 @@ func text(v any) (string, error) {
 	case fmt.Stringer:
 		return v.String(), nil
 	}
-	r := reflect.ValueOf(plain(v))
-	switch {
-	case r.Kind() == reflect.String:
-		return r.String(), nil
-	case r.Kind() == reflect.Bool:
-		return strconv.FormatBool(r.Bool()), nil
-	case r.CanInt():
-		return strconv.FormatInt(r.Int(), 10), nil
-	case r.CanUint() && r.Kind() != reflect.Uintptr:
-		return strconv.FormatUint(r.Uint(), 10), nil
+	p := plain(v)
+	if r := reflect.ValueOf(p); isInt(r) || r.Kind() == reflect.String || r.Kind() == reflect.Bool {
+		return fmt.Sprint(p), nil
 	}
 	return "", fmt.Errorf("%T has no stable text form", v)
 }
