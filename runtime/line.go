@@ -18,18 +18,21 @@ import (
 // pollPause is how often the first call that a pause holds asks whether the pause is over: another process may have ended it.
 const pollPause = time.Second
 
-// line returns the line of the call: that of its first rule with pauses, or else that of its first rule in enforce mode.
-func (c *call) line() (line fleet.Count) {
+// first returns the first rule in enforce mode that fits, or nil.
+func (c *call) first(fits func(*ruling) bool) *ruling {
 	for i := range c.rulings {
-		r := &c.rulings[i]
-		if r.rule.Mode != ModeEnforce || line != (fleet.Count{}) && !r.rule.Pausable {
-			continue
-		}
-		if line = r.count(); r.rule.Pausable {
-			break
+		if r := &c.rulings[i]; r.rule.Mode == ModeEnforce && fits(r) {
+			return r
 		}
 	}
-	return line
+	return nil
+}
+
+// line returns the line of a call that waits: that of its first rule with pauses, or else that of its first rule in enforce mode. There is one,
+// because other rules delay no call.
+func (c *call) line() fleet.Count {
+	pausable := c.first(func(r *ruling) bool { return r.rule.Pausable })
+	return cmp.Or(pausable, c.first(func(*ruling) bool { return true })).count()
 }
 
 // count identifies what the rule counts for the subject of the call.
@@ -68,15 +71,9 @@ func (c *call) lineOfPause() (line fleet.Count) {
 	return cmp.Or(line, own)
 }
 
-// lineOfOthers returns a line in which a pause holds other calls, if a rule of this call has one.
-func (c *call) lineOfOthers() (line fleet.Count, found bool) {
-	for i := range c.rulings {
-		r := &c.rulings[i]
-		if r.rule.Mode == ModeEnforce && !c.limiter.placeLines.IsFree(r.count(), nil) {
-			return r.count(), true
-		}
-	}
-	return line, false
+// ruleOfOthers returns the first rule in whose line a pause holds other calls, or nil.
+func (c *call) ruleOfOthers() *ruling {
+	return c.first(func(r *ruling) bool { return !c.limiter.placeLines.IsFree(r.count(), nil) })
 }
 
 // hold keeps the call in the line of the permits that it waits for, or else in that of its pause, or puts the call there. If the call is
@@ -116,11 +113,11 @@ func (c *call) lineUp() {
 // awaitTurn holds the call while earlier calls of its line hold. If the call is the first of these, awaitTurn sleeps until it asks.
 func (c *call) awaitTurn(ctx context.Context) error {
 	if c.waiter == nil && !c.Peek {
-		line, found := c.lineOfOthers()
-		if !found {
+		r := c.ruleOfOthers()
+		if r == nil {
 			return nil
 		}
-		c.waiter, c.began = c.limiter.placeLines.EnterHolding(line, c.counts()), c.limiter.store.Time()
+		c.waiter, c.began = c.limiter.placeLines.EnterHolding(r.count(), c.counts()), c.limiter.store.Time()
 	}
 	for {
 		holds, first := c.waiter.Holds()
@@ -186,12 +183,7 @@ func (c *call) awaitedRule() *ruling {
 
 // firstThatReleases returns the first rule in enforce mode whose permits are released when calls end and that fits, or nil.
 func (c *call) firstThatReleases(fits func(*ruling) bool) *ruling {
-	for i := range c.rulings {
-		if r := &c.rulings[i]; r.hasClaim() && r.rule.row.Releases && r.rule.Mode == ModeEnforce && fits(r) {
-			return r
-		}
-	}
-	return nil
+	return c.first(func(r *ruling) bool { return r.hasClaim() && r.rule.row.Releases && fits(r) })
 }
 
 // busyRule returns the rule whose permits a call has to wait for, or nil if it is admitted or need not wait. awaited is the awaitedRule. If
