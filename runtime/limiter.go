@@ -228,30 +228,25 @@ func (r RuleStatus) least() int64 {
 // The error is a *StoreError, or wraps the context's. A *StoreError says what to do about an unknown user, a wrong password, a missing
 // permission, a server that is too old, or a read-only replica.
 func (l *Limiter) Ping(ctx context.Context) error {
-	err := l.store.Ping(ctx, l.prefix, l.rules.numbers())
+	err := l.store.Ping(ctx, l.prefix, nil) // its error says most about a store that does not answer
 	if err == nil {
 		err = l.fleet.Follow(ctx)
 	}
 	if err != nil {
 		return storeError(ctx, "", err)
 	}
-	return l.pingOthers(ctx)
-}
-
-// pingOthers checks the permissions that rules need which only other limiters have used.
-func (l *Limiter) pingOthers(ctx context.Context) error {
-	rules, err := l.Rules(ctx)
+	used, err := l.Rules(ctx)
 	if err != nil {
 		return err
 	}
-	var others []*engine.Rule
-	for _, rule := range rules {
-		if p, err := rule.prepare(""); err == nil && !l.rules.knows(p) {
-			others = append(others, p.numbers)
+	rules := l.rules.numbers()
+	for _, rule := range used {
+		if p, err := rule.prepare(""); err == nil {
+			rules = append(rules, p.numbers)
 		}
 	}
-	if len(others) == 0 {
+	if len(rules) == 0 {
 		return nil
 	}
-	return storeError(ctx, "", l.store.Ping(ctx, l.prefix, others))
+	return storeError(ctx, "", l.store.Ping(ctx, l.prefix, rules))
 }

@@ -118,14 +118,6 @@ func (u *usedRules) numbers() (all []*engine.Rule) {
 	return all
 }
 
-// knows reports whether the limiter uses a rule.
-func (u *usedRules) knows(rule *preparedRule) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	_, known := u.byID[rule.id()]
-	return known
-}
-
 // named returns a rule of a name that the limiter uses, or one with that name alone.
 func (u *usedRules) named(name string) *Rule {
 	for _, rule := range u.all() {
@@ -145,33 +137,26 @@ func (l *Limiter) Rules(ctx context.Context) ([]UsedRule, error) {
 		return nil, storeError(ctx, "", err)
 	}
 	all := map[string]*UsedRule{}
-	for _, d := range declared {
-		if rule, err := parseUsed(d.Text); err == nil {
-			id := rule.Name + " " + rule.Window() + " " + rule.Key
-			all[id] = rule.with(d, all[id])
+	for _, d := range slices.SortedStableFunc(slices.Values(declared), func(a, b fleet.Declared) int { return a.Seen.Compare(b.Seen) }) {
+		rule, err := parseUsed(d.Text)
+		if err != nil {
+			continue
 		}
+		id := rule.Name + " " + rule.Window() + " " + rule.Key
+		rule.Seen, rule.Limits = d.Seen, map[int64]int{}
+		if older := all[id]; older != nil {
+			rule.Limits = older.Limits
+		}
+		if d.Processes > 0 && !rule.Computed {
+			rule.Limits[rule.Limit] += d.Processes
+		}
+		all[id] = rule // with the limit that was seen last
 	}
 	var rules []UsedRule
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		rules = append(rules, *all[id])
 	}
 	return rules[:min(len(rules), maxUsed)], nil
-}
-
-// with returns the rule as some processes declare it, together with how others do. The limit is that which was seen last.
-func (r *UsedRule) with(d fleet.Declared, others *UsedRule) *UsedRule {
-	declared := r.Rule
-	r.Seen, r.Limits = d.Seen, map[int64]int{}
-	if others != nil {
-		if others.Seen.After(d.Seen) {
-			r.Rule, r.Seen = others.Rule, others.Seen
-		}
-		r.Limits = others.Limits
-	}
-	if d.Processes > 0 && !declared.Computed {
-		r.Limits[declared.Limit] += d.Processes
-	}
-	return r
 }
 
 // usedText is a rule in the store, as JSON.
