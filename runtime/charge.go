@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
@@ -254,9 +255,13 @@ func (c *charges) SettleFailed(ctx context.Context, err error) {
 // example. If it was charged 100 tokens, Settle with a cost of 130 takes 30 more, and with a cost of 60 gives 40 back. It is safe for
 // concurrent use.
 type Charge struct {
-	mu      sync.Mutex
-	charges *charges // nil until a call is admitted
-	rules   []*preparedRule
+	call atomic.Pointer[chargedCall] // nil until one is admitted
+}
+
+// chargedCall is a call that was admitted.
+type chargedCall struct {
+	*charges
+	rules []*preparedRule
 }
 
 // WithCharge returns a context and a Charge. The first call that a wrapper admits under the context fills the Charge. So if a wrapper calls
@@ -276,38 +281,24 @@ func ChargeFrom(ctx context.Context) *Charge { return wishesOf(ctx).charge }
 // If no call was admitted yet, or a name is that of no rule with cost=, the error is a *RuleError. The other errors are those of
 // [Decision.Refund].
 func (c *Charge) Settle(ctx context.Context, cost int64, rules ...string) error {
-	all, of := c.content()
-	if all == nil {
+	if c == nil || c.call.Load() == nil {
 		return &RuleError{Argument: "settle", Reason: "the charge is missing; call a wrapper under the context of WithCharge first"}
 	}
 	if cost < 0 {
 		return wrongCost("", cost)
 	}
-	costs, err := costsOf(all.method, of, cost, rules)
+	call := c.call.Load()
+	costs, err := costsOf(call.method, call.rules, cost, rules)
 	if err != nil {
 		return err
 	}
-	return all.settle(ctx, costs)
-}
-
-func (c *Charge) content() (*charges, []*preparedRule) {
-	if c == nil {
-		return nil, nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.charges, c.rules
+	return call.settle(ctx, costs)
 }
 
 // fill sets the charge of an admitted call, unless an earlier call has set it. The Charge may be nil.
 func (c *Charge) fill(all *charges, rules []*preparedRule) {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.charges == nil {
-		c.charges, c.rules = all, rules
+	if c != nil {
+		c.call.CompareAndSwap(nil, &chargedCall{all, rules})
 	}
 }
 

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -139,7 +140,7 @@ func (l *Limiter) tell(ctx context.Context, kind EventKind, method string, err e
 func (c *call) observe(ctx context.Context, took time.Duration) {
 	e := &c.event
 	*e = Event{
-		Rules: e.Rules[:0], Kind: EventRefused, Method: c.method, Source: Source(c.verdict.Source), Err: c.err,
+		Rules: e.Rules[:0], Kind: EventRefused, Method: c.method, Source: Source(c.verdict.Source), Err: cmp.Or(c.err, c.Failure),
 		Waited: c.waited, Took: took - c.waited,
 	}
 	switch {
@@ -151,9 +152,6 @@ func (c *call) observe(ctx context.Context, took time.Duration) {
 		e.Kind = EventAdmitted
 	default:
 		e.Never = c.never
-	}
-	if e.Err == nil {
-		e.Err = c.Failure
 	}
 	if rule := ruleOf(c.err); rule != "" {
 		e.Rules = append(e.Rules, Outcome{Rule: rule})

@@ -152,12 +152,13 @@ func (v *Override) read(text fleet.Values) (err error) {
 	if text.Mode == "" {
 		return nil
 	}
-	mode, ok := find(ModeTrigger, text.Mode, Mode.String)
-	if !ok {
-		return fmt.Errorf("mode: found %q; expected enforce, shadow or trigger", text.Mode)
+	for mode := range ModeTrigger + 1 {
+		if mode.String() == text.Mode {
+			v.Mode = &mode
+			return nil
+		}
 	}
-	v.Mode = &mode
-	return nil
+	return fmt.Errorf("mode: found %q; expected enforce, shadow or trigger", text.Mode)
 }
 
 // MarshalJSON returns a text such as {"key":"ann","limit":5,"per":"1m","mode":"shadow"}.

@@ -20,22 +20,18 @@ func (l *Limiter) Pause(ctx context.Context, d time.Duration, requests ...Reques
 	if len(requests) > 0 && (d <= 0 || d > maxBlock) {
 		return requests[0].Rule.wrong("pause", "found %s; expected more than 0, up to %s", period.Format(d), period.Format(maxBlock))
 	}
-	return l.changePauses(ctx, d, requests)
+	return l.changePauses(ctx, "pause", d, requests)
 }
 
 // Resume ends the pauses of the requests' keys under their rules. The calls that this limiter holds go on at once, those of others within about
 // two seconds. A key that is not paused is no error. The errors are those of [Limiter.Block].
 func (l *Limiter) Resume(ctx context.Context, requests ...Request) error {
-	return l.changePauses(ctx, 0, requests)
+	return l.changePauses(ctx, "resume", 0, requests)
 }
 
 // changePauses pauses the keys of the requests for d, or ends their pauses if d is 0. The pause of a rule that is Pausable is a marker beside
 // its state. Other pauses are settings. The end of a pause is written in both, because a rule may have been another one when the pause began.
-func (l *Limiter) changePauses(ctx context.Context, d time.Duration, requests []Request) error {
-	what := "pause"
-	if d == 0 {
-		what = "resume"
-	}
+func (l *Limiter) changePauses(ctx context.Context, what string, d time.Duration, requests []Request) error {
 	all, err := l.keySettings(ctx, fleet.Pause, d == 0, requests)
 	if err != nil {
 		return err

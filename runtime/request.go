@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -89,12 +90,8 @@ func (c *call) addAll(requests []Request) error {
 			}
 			limit = rule.mostLimit()
 		}
-		cost := r.Cost
-		if cost == 0 {
-			cost = 1
-		}
 		if err = c.checkUpTo(rule, r, &requests[0]); err == nil {
-			err = c.add(rule, &bridge.Charge{Key: r.Key, Cost: cost, Member: r.Member, Limit: limit})
+			err = c.add(rule, &bridge.Charge{Key: r.Key, Cost: cmp.Or(r.Cost, 1), Member: r.Member, Limit: limit})
 		}
 		if err != nil {
 			return err

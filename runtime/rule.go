@@ -195,16 +195,6 @@ const (
 // String returns the directives' word: "never" or "error".
 func (r Refund) String() string { return word("Refund", uint8(r), "never", "error") }
 
-// find returns the first value from 0 to last that has this word.
-func find[T ~uint8](last T, word string, of func(T) string) (value T, ok bool) {
-	for v := range last + 1 {
-		if of(v) == word {
-			return v, true
-		}
-	}
-	return 0, false
-}
-
 // word returns words[value], or a text with the name of the type if there is no such word.
 func word(name string, value uint8, words ...string) string {
 	if int(value) < len(words) {

@@ -144,11 +144,9 @@ func (l *Limiter) applied(rule *preparedRule, own, all *fleet.Setting) *prepared
 	if err != nil {
 		to = rule
 	}
-	a := &fleet.Applied{From: rule, To: to, Err: err, All: under, Next: first, Length: 1}
+	a := &fleet.Applied{From: rule, To: to, Err: err, All: under, Length: 1}
 	if first != nil && first.Length < maxApplied {
-		a.Length += first.Length
-	} else {
-		a.Next = nil
+		a.Next, a.Length = first, first.Length+1
 	}
 	by.Applied.CompareAndSwap(first, a)
 	return to

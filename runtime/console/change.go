@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -197,10 +198,7 @@ func (c *console) undo(ctx context.Context, o order) (string, error) {
 		return "", wrong{"there was another change since; look at the list again"}
 	}
 	last := change{all[0]}
-	s := last.Before
-	if s == nil {
-		s = &fleet.Setting{Cleared: true}
-	}
+	s := cmp.Or(last.Before, &fleet.Setting{Cleared: true})
 	s.Kind, s.Rule, s.Key, s.AllKeys = last.Kind, last.Rule, last.Key, last.AllKeys()
 	_, err := c.fleet.Change(ctx, fleet.Edit{Actor: o.actor, What: "undo", Settings: []*fleet.Setting{s}})
 	return "Undone" + everywhere, err

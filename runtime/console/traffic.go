@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -31,9 +32,7 @@ type sums struct {
 func (c *console) recent(ctx context.Context) (r recent) {
 	r.rules, r.RulesSeen = c.known.rules.get(ctx)
 	r.sums, r.Seen = c.known.sums.get(ctx)
-	if r.Sums == nil { // nothing was read yet
-		r.Sums = traffic.Sum(nil, nil)
-	}
+	r.Sums = cmp.Or(r.Sums, traffic.Sum(nil, nil)) // perhaps nothing was read yet
 	r.Counts = r.Senders > 0 || c.counts(ctx)
 	return r
 }

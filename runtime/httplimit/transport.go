@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
@@ -29,10 +30,7 @@ func Transport(
 			panic("httplimit.Transport: rule " + strconv.Quote(r.Name) + " counts calls that run, and nobody says when a response was read")
 		}
 	}
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	return &transport{newLimits("httplimit.Transport", limiter, key, wrap.Pausable(rules)), next}
+	return &transport{newLimits("httplimit.Transport", limiter, key, wrap.Pausable(rules)), cmp.Or(next, http.DefaultTransport)}
 }
 
 type transport struct {

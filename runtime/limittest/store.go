@@ -1,6 +1,7 @@
 package limittest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -46,9 +47,7 @@ func NewOutage(clock *Clock) *Outage {
 
 // Begin makes the store fail with cause from now on. The store keeps its counts. A nil cause means the error "the store is away".
 func (o *Outage) Begin(cause error) {
-	if cause == nil {
-		cause = errors.New("the store is away")
-	}
+	cause = cmp.Or(cause, errors.New("the store is away"))
 	o.store.cause.Store(&cause)
 }
 
