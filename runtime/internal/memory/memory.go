@@ -77,7 +77,7 @@ func (s *Store) decide(call *engine.Call) (engine.Verdict, error) {
 	w := s.lock(keys)
 	defer s.unlock(w)
 	now := s.clock.now() // with the locks held, so that time does not go back from one call to the next
-	if plain := !call.Peek && !call.Report && !call.UpTo && !call.Refused; plain && w.admit(call.Claims, now) {
+	if plain := !call.Peek && !call.Report && !call.UpTo && !call.Refused; plain && admit(keys, call.Claims, now) {
 		return engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: true}}, nil
 	}
 	return s.step(call, keys, w, now)
@@ -99,7 +99,7 @@ func (s *Store) keys(few []key, call *engine.Call) []key {
 	return keys
 }
 
-// lock locks the shards of the keys of a call, and finds the entries. It locks in ascending order, so that no two calls wait for each other.
+// lock locks the shards of the keys of a call, and finds their entries. It locks in ascending order, so that no two calls wait for each other.
 func (s *Store) lock(keys []key) *work {
 	locked := uint64(0)
 	for i := range keys {
@@ -112,8 +112,7 @@ func (s *Store) lock(keys []key) *work {
 	w := &s.shards[bits.TrailingZeros64(locked)].work
 	w.locked = locked
 	for i := range keys {
-		e, _ := s.shards[keys[i].shard].find(&keys[i])
-		w.entries = append(w.entries, e)
+		keys[i].entry, _ = s.shards[keys[i].shard].find(&keys[i])
 	}
 	return w
 }

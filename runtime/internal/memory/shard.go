@@ -64,6 +64,7 @@ type key struct {
 	subject string
 	shard   uint32
 	hash    uint32
+	entry   *entry // as lock found it; nil if there is none
 }
 
 func (e *entry) is(k *key) bool {

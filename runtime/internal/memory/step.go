@@ -9,16 +9,14 @@ import (
 
 // work is reusable memory for one call at a time.
 type work struct {
-	calls   uint32   // the number of calls so far
-	locked  uint64   // the shards of the call, as a set
-	entries []*entry // of the claims; nil for a claim without an entry
+	calls   uint32 // the number of calls so far
+	locked  uint64 // the shards of the call, as a set
 	targets []target
 	cells   []*engine.Cell
 }
 
 // clear prepares the memory for the next call.
 func (w *work) clear() {
-	w.entries = w.entries[:0]
 	if len(w.targets) > 0 {
 		clear(w.targets)
 		clear(w.cells)
@@ -28,14 +26,15 @@ func (w *work) clear() {
 
 // admit charges the claims if all of them are simple, and reports whether it did. The call must be neither a Peek nor have Report, UpTo or
 // Refused.
-func (w *work) admit(claims []engine.Claim, now int64) bool {
-	for i, e := range w.entries {
-		if e == nil || !e.record.Admits(&claims[i], now) || slices.Contains(w.entries[:i], e) {
+func admit(keys []key, claims []engine.Claim, now int64) bool {
+	for i := range keys {
+		e := keys[i].entry
+		if e == nil || !e.record.Admits(&claims[i], now) || slices.ContainsFunc(keys[:i], func(k key) bool { return k.entry == e }) {
 			return false
 		}
 	}
-	for i, e := range w.entries {
-		e.record.Charge(&claims[i], now)
+	for i := range keys {
+		keys[i].entry.record.Charge(&claims[i], now)
 	}
 	return true
 }
@@ -53,7 +52,7 @@ func (w *work) unpack(keys []key) {
 	w.targets = slices.Grow(w.targets, len(keys))[:len(keys)]
 	for i := range w.targets {
 		p, rule := &w.targets[i], keys[i].rule
-		if e := w.entries[i]; e != nil {
+		if e := keys[i].entry; e != nil {
 			p.Record = &e.record
 		} else {
 			p.fresh = engine.NewRecord(rule)
@@ -98,7 +97,7 @@ func (w *work) needs(call *engine.Call, keys []key, now int64) (entries, bytes i
 // need returns how many entries and bytes a charge of the claim's cost may add.
 func (w *work) need(i int, c *engine.Claim, k *key, now int64) (entries, bytes int64) {
 	bytes = w.cells[i].State.Grows(c, now)
-	if w.entries[i] == nil {
+	if k.entry == nil {
 		entries = 1
 		bytes += entryBytes + textBytes(k.subject) + w.targets[i].size
 	}
@@ -111,14 +110,14 @@ func (s *Store) keep(keys []key, w *work, now, entries, bytes int64) {
 	for i := range w.targets {
 		p := &w.targets[i]
 		p.Pack(&p.unpacked)
-		if w.entries[i] != nil {
+		if keys[i].entry != nil {
 			bytes += p.Size() - p.size
 			s.shards[keys[i].shard].expiresAt(p.Expiry(keys[i].rule))
 		}
 	}
 	for i := range w.targets { // a second loop, because adding entries may move others
 		k, p := &keys[i], &w.targets[i]
-		if w.entries[i] == nil && p.fresh.Expiry(k.rule) > now {
+		if k.entry == nil && p.fresh.Expiry(k.rule) > now {
 			shard := &s.shards[k.shard]
 			entries++
 			bytes += shard.add(k, p.fresh)
@@ -139,7 +138,7 @@ func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 	entries, bytes := int64(0), int64(0)
 	for i := range keys {
 		c := call.Claims[i]
-		if c.Delta <= 0 || w.entries[i] != nil && !c.Rule.Kind.KeepsTimes() {
+		if c.Delta <= 0 || keys[i].entry != nil && !c.Rule.Kind.KeepsTimes() {
 			continue // what is there does not grow
 		}
 		if c.Cost = c.Delta; call.Change >= engine.Pauses {
