@@ -92,17 +92,38 @@ end
 
 -- What follows is made when a call first uses it.
 
+local floor, max, min = math.floor, math.max, math.min
+
+-- Rounds a time up to whole microseconds.
+local function up(x, y) return x + min(y, 1) end
+
+-- Returns the first time, not before from, at which the bucket lacks no more than -permits permits.
+local function lacks(c, permits, now, from)
+  local x, y = c.x, c.y
+  if x < now then x, y = now, 0 end
+  return max(from, c.cut, up(gain(c, x, y, permits)))
+end
+
+function bucket.room(c, now)
+  local burst = c.burst
+  if burst == 0 or c.cut > now then return lacks(c, 0, now, now) > now and 0 or 1 end
+  local n = min(burst, burst - floor(((c.x - now) * c.limit + c.y) / c.a)) -- may be one too many: the missing permits are rounded down
+  while n > 0 and lacks(c, n - burst, now, now) > now do n = n - 1 end
+  return max(0, n)
+end
+
+function bucket.full(c, now) return lacks(c, 0, now, now) end
+
+-- What follows is made when a call first uses it.
+
 local states = use('states')
-local byte, floor, max, min = string.byte, math.floor, math.max, math.min
+local byte = string.byte
 local NAMES = { 's', 'x', 'y', 'z', time = 'x', layout = NEWEST }
 
 bucket.newest, bucket.gain, bucket.add, bucket.write = NEWEST, gain, add, write
 
 -- Returns how full the bucket must be for n permits to pass, in permits, counted back from full, so it is 0 or less.
 local function needed(c, n) return c.prepaid and -c.burst or n - c.burst end
-
--- Rounds a time up to whole microseconds.
-local function up(x, y) return x + min(y, 1) end
 
 -- Returns the quotient and the rest of m*n/divisor, but at most LONGEST. All three may have 38 bits, or m may have 52 bits, and n and the
 -- divisor 24. The product may have more bits than the 53 of a double.
@@ -148,13 +169,6 @@ local function adapt(c, now, b)
   return true
 end
 
--- Returns the first time, not before from, at which the bucket lacks no more than -permits permits.
-local function lacks(c, permits, now, from)
-  local x, y = c.x, c.y
-  if x < now then x, y = now, 0 end
-  return max(from, c.cut, up(gain(c, x, y, permits)))
-end
-
 -- Returns s, x, y, cut and old_full of a state that has another limit, other numbers or damage, and whether to write it. A damaged state
 -- counts as none. An ask converts the state. Giving permits back is no ask: it is done at the state's own limit.
 function bucket.convert(c, state, now)
@@ -174,16 +188,6 @@ function bucket.convert(c, state, now)
 end
 
 function bucket.earliest(c, n, now, from) return lacks(c, needed(c, n), now, from) end
-
-function bucket.room(c, now)
-  local burst = c.burst
-  if burst == 0 or c.cut > now then return lacks(c, 0, now, now) > now and 0 or 1 end
-  local n = min(burst, burst - floor(((c.x - now) * c.limit + c.y) / c.a)) -- may be one too many: the missing permits are rounded down
-  while n > 0 and lacks(c, n - burst, now, now) > now do n = n - 1 end
-  return max(0, n)
-end
-
-function bucket.full(c, now) return lacks(c, 0, now, now) end
 
 -- A bucket keeps a place only at the time at which the bucket itself would admit the claim. If another rule of the call needs a later
 -- place, the bucket must not keep it: that would delay everybody who shares the bucket.

@@ -61,9 +61,10 @@ local function new_call(text)
   local claims = { false, false, keys = 0, plain = flags == 0 or flags == 2, tells = flags > 0, has_texts = false, has_second = false }
   claims[1], claims[2] = nil, nil -- now the table has room for two claims
   while from <= #text do from = add_claim(claims, text, from) end
-  if flags > 0 then
+  claims.report = flags % 4 > 0
+  if flags > 0 and flags ~= 2 then
     local includes = use('decide').includes
-    claims.peek, claims.report, claims.up_to, claims.refused = includes(flags, 1), flags % 4 > 0, includes(flags, 4), includes(flags, 8)
+    claims.peek, claims.up_to, claims.refused = includes(flags, 1), includes(flags, 4), includes(flags, 8)
     claims.adjusts, claims.rollback, claims.leases, claims.gives =
       includes(flags, 16), includes(flags, 32), includes(flags, 64), includes(flags, 128)
   end

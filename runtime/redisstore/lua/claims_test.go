@@ -1,6 +1,7 @@
 package lua
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -58,23 +59,31 @@ func TestKnownCallsAreBounded(t *testing.T) {
 	}
 }
 
-// EVALSHA makes functions anew in each run. A plain call that is admitted makes only the first part of its algorithm's file. The first call of
-// a subject writes its whole state, which another file does.
+// EVALSHA makes functions anew in each run. A plain call that is admitted makes only the first part of its algorithm's file, and with a report
+// only the second part and the reply besides. The first call of a subject writes its whole state, which another file does.
 func TestPlainCallsMakeLittle(t *testing.T) {
 	v := newVirtual(t)
 	hourly := engine.NewSchedule(func(at time.Time) time.Time { return at.Truncate(time.Hour).Add(time.Hour) }, true, time.UTC)
 	const list = `local made = {}
-for name, module in pairs(used) do table.insert(made, name .. (module.make_others and '' or ', all of it')) end
+for name, module in pairs(used) do
+  table.insert(made, name .. (module.make_others and '' or ', all of it') .. (module.room and ', room' or ''))
+end
+table.sort(made)
 return made`
 	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.FixedWindow, engine.Calendar, engine.TokenBucket, engine.Prepaid, engine.SlidingCounter} {
-		for i := range 5 {
+		for i := range 6 {
 			call, run := oneClaim(kind), new(Run)
 			call.Claims[0].Rule.Schedule, call.Claims[0].Limit, call.Claims[0].Burst = hourly, 1000, 1000
+			want := []string{kind.Row().Lua}
+			if call.Report = i%2 > 0; call.Report {
+				want = []string{"reply, all of it", kind.Row().Lua + ", room"}
+				slices.Sort(want)
+			}
 			run.AddDecision(call, v.now)
-			args := append(append([]any{"eval", body + "run(KEYS, ARGV)\n" + list, len(run.Keys)}, run.Keys...), run.Args...)
+			args := append(append([]any{"eval", join(virtualClock) + "run(KEYS, ARGV)\n" + list, len(run.Keys)}, run.Keys...), run.Args...)
 			made, err := v.client.Do(t.Context(), args...).StringSlice()
-			if err != nil || i > 0 && (len(made) != 1 || made[0] != kind.Row().Lua) {
-				t.Errorf("call %d of %s makes %q, error %v; want the first part of %s", i+1, kind, made, err, kind.Row().Lua)
+			if err != nil || i > 0 && !slices.Equal(made, want) {
+				t.Errorf("call %d of %s makes %q, error %v; want %q", i+1, kind, made, err, want)
 			}
 		}
 		v.client.FlushDB(t.Context())

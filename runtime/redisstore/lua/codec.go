@@ -196,7 +196,7 @@ func read(reply any, call *engine.Call) (engine.Verdict, error) {
 	return engine.Verdict{}, ErrReply
 }
 
-// The kinds of entries in a reply. reply_of in decide.lua describes them.
+// The kinds of entries in a reply. reply.lua describes them.
 const (
 	entryRefusal  = 1
 	entryPrice    = 2

@@ -52,8 +52,8 @@ local DAY = 24 * 3600 * 1000000
 local HORIZON = 3661 * DAY -- a call waits for at most 3660 days, and the clock may be set back by a day
 
 -- EVALSHA makes all functions and tables anew in each run, so a run makes only what its calls need. The file of a module runs when a call
--- first uses the module: see use. The files of some algorithms have two parts. The first has all that a plain call needs: see claims.lua.
--- The second begins at the line "What follows is made when a call first uses it." The function complete runs it. The table of such a file
+-- first uses the module: see use. The files of some algorithms have three parts. The first has all that a plain call needs: see claims.lua.
+-- The second has room and full, which a report needs, and the third the rest. The function complete runs them. The table of such a file
 -- is made with all names that plain calls look up, because Lua takes longer for a table that grows.
 --
 -- Names in capitals are constants. lua.go writes their values in their place, and makes the functions use and make_others of the files.
@@ -63,12 +63,13 @@ local call, pack, parse -- a library cannot look these up while it loads, so the
 local used = {} -- the modules that were used
 local use -- returns the table that the file of a module defines. It runs that file if no call used the module before
 
-local notes -- the last entries of the reply, if there are any: see decide.lua
+local notes -- the last entries of the reply, if there are any: see reply.lua
 
--- Returns a module. It first runs the second part of the module's file, unless there is none or it has run before.
-local function complete(module)
-  local make = module.make_others
-  if make then
+-- Returns a module. It first runs the parts of the module's file that have not run yet: all of them, or up to the one with a function of
+-- the given name.
+local function complete(module, name)
+  while module.make_others and not (name and module[name]) do
+    local make = module.make_others
     module.make_others = nil
     make()
   end

@@ -1,7 +1,8 @@
 -- Decides the calls that decide_plain cannot decide: see run.lua. It charges all rules of a call or none.
 
 local decide = {}
-local char, max, min = string.char, math.max, math.min
+local reply_of = use('reply').of
+local max, min = math.max, math.min
 
 -- Reports whether a sum of powers of two has one of them.
 local function includes(sum, power) return sum % (2 * power) >= power end
@@ -32,7 +33,7 @@ local function load(claims, now)
   end
 end
 
--- Makes what plain calls do not need: the second parts of the algorithms' files, and the list of the claims in enforce mode.
+-- Makes what plain calls do not need: all parts of the algorithms' files, and the list of the claims in enforce mode.
 local function complete_all(claims)
   if claims.enforced then return end
   claims.enforced = {}
@@ -115,47 +116,6 @@ local function commit(claims, now, at, amount)
     if not c.refused then charge(c, taken or c.cost, now, at) end
   end
   return taken, at
-end
-
--- The reply is one of
---   time     the call was admitted or adjusted now, at this time, and there is nothing else to report
---   -time    nothing was done: send the call again, with the calendar windows that hold at this time
---   entries  each has the number of a claim, or 0 for the whole call; then its own kind; then numbers:
---     1      the rule refuses the claim: now; the earliest time
---     2      in a decision, how much longer than usual the charge of a warm-up lasts, and the stored time that it used up; in an
---            adjustment, by how much the debt would last too long, and 0
---     3      the earliest time; the room; when all permits are back; the permits used if a trigger fires, or else 0
---     4      a state of the claim is damaged, and counts as none
---     5      the time at which the charge is recorded, if it is not the time of the call; 0 for a known member, which costs nothing
---     6      the call is admitted or adjusted: now; when it is admitted, or when its lease ends; the permits that it took from each rule if
---            it has an amount, or else 0
---     7      the call is not admitted: now; when to ask again, or 0; 0. This entry may be missing if a rule refuses the call
---     8      an earlier refusal blocks the subject of the claim
---     9      when the pause of the subject of the claim ends
---
--- The parameter at is when the call is admitted, or when to ask again. It is 0 if the call is refused.
-local function reply_of(claims, now, at, admitted, taken)
-  local reply = notes or ''
-  for i = 1, #claims do
-    local c = claims[i]
-    if c.refused then reply = pack('<BBdd', i, 1, now, c.earliest) .. reply end
-    if claims.report or c.fired or c.refused and (c.cost > 1 or c.is.counts_running) then
-      local room, full = c.is.room(c, now), c.is.full(c, now)
-      reply = pack('<BBdddd', i, 3, c.earliest, c.block_key and c.refused and 0 or room, full, c.fired or 0) .. reply
-    end
-    if c.blocked_until then reply = char(i, 8) .. reply end
-    if c.paused_until then reply = pack('<BBd', i, 9, c.paused_until) .. reply end
-  end
-  if at == 0 and not claims.refused then return reply end
-  if reply == '' and admitted and at == now and not taken then return now end
-  return pack('<BBddd', 0, admitted and 6 or 7, now, at, taken or 0) .. reply
-end
-
--- Returns the reply to a plain call that was admitted, if there is more to say than the time.
-function decide.report(claims, now)
-  complete_all(claims)
-  for _, c in ipairs(claims) do c.refused = false end
-  return reply_of(claims, now, now, true)
 end
 
 -- Decides any other call.

@@ -27,7 +27,7 @@ func files() []string {
 			names = append(names, name)
 		}
 	}
-	return append(names, "claims", "places", "lease", "block", "pause", "decide", "run")
+	return append(names, "claims", "places", "lease", "block", "pause", "reply", "decide", "run")
 }
 
 // filesOfKinds returns the name of the Lua file of each kind, in the order of the kinds.
@@ -111,17 +111,22 @@ func isModule(name string) bool {
 	return name != "common" && name != "clock" && name != "claims" && name != "run"
 }
 
-// secondPart is the line between the two parts of a module.
-const secondPart = "-- What follows is made when a call first uses it.\n"
+// nextPart is the line between the parts of a module.
+const nextPart = "-- What follows is made when a call first uses it.\n"
 
-// module returns Lua code that runs the file of a module, and returns its table. Its second part becomes a function.
+// module returns Lua code that runs the first part of the file of a module, and returns the module's table.
 func module(name, file string, known constants) string {
-	first, second, divided := strings.Cut(file, secondPart)
+	return fmt.Sprintf("%sused.%s = %[2]s\nreturn %[2]s", parts(name, file, known), name)
+}
+
+// parts returns the Lua code of a file. Each part after the first becomes a function at the end of the part before it.
+func parts(name, file string, known constants) string {
+	first, others, divided := strings.Cut(file, nextPart)
 	text := known.inline(first)
 	if divided {
-		text += fmt.Sprintf("function %s.make_others()\n%s\nend\n", name, known.inline(second))
+		text += fmt.Sprintf("function %s.make_others()\n%s\nend\n", name, parts(name, others, known))
 	}
-	return fmt.Sprintf("%sused.%s = %[2]s\nreturn %[2]s", text, name)
+	return text
 }
 
 // constants has the values of constants by their names, which are in capitals. The values replace the names, since a function takes longer to

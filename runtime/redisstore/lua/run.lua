@@ -21,7 +21,7 @@ local function decide_plain(claims, now, at)
     c.commit(c, c.cost, now, now)
   end
   if not (claims.report or notes) then return now end
-  return use('decide').report(claims, now)
+  return use('reply').of_plain(claims, now)
 end
 
 -- Asks each rule when it admits its claim, and decides the call. The keys of the claims begin at keys[k]. second is the call's second argument.
@@ -34,7 +34,7 @@ local function decide(claims, keys, k, now, second)
     c.key, k = keys[k], k + 1
     if c.has > 0 then k = use('decide').set_keys(c, keys, k) end
     local earliest, found = c.check(c, now)
-    if found == OTHER_WINDOW and c.cost > 0 then return -now end -- the caller sends the call again: see decide.lua
+    if found == OTHER_WINDOW and c.cost > 0 then return -now end -- the caller sends the call again: see reply.lua
     c.changed, changed = found, changed or found
     c.earliest = earliest
     if earliest > at then at = earliest end

@@ -53,11 +53,7 @@ end
 
 -- What follows is made when a call first uses it.
 
-local states = use('states')
-local byte, char, floor, ceil, max, min = string.byte, string.char, math.floor, math.ceil, math.max, math.min
-local write = sliding_counter.write
-
-sliding_counter.reserves = states.at_once
+local floor, max, min = math.floor, math.max, math.min
 
 -- Returns some bytes of the state. A state of an earlier layout is kept in the claim: see load_numbers.
 local function part(c, first, last)
@@ -71,19 +67,6 @@ local function end_of_block(c, slot)
 end
 
 local function sum(c, slot) return (parse('<d', c.sums, 8 * floor(slot / BLOCK) + 1)) end
-
--- Replaces the sums of the block of a slot and of the blocks after it.
-local function set_sums(c, slot, sums)
-  local before = 8 * floor(slot / BLOCK)
-  c.sums = string.sub(c.sums, 1, before) .. sums .. string.sub(c.sums, before + #sums + 1)
-end
-
--- Returns n times the number 0. string.rep copies byte by byte, so it takes longer.
-local function zeros(n)
-  local text = '\0\0\0\0\0\0\0\0'
-  while #text < 8 * n do text = text .. text end
-  return string.sub(text, 1, 8 * n)
-end
 
 -- Subtracts the permits of some slices from n, one slice after the other, and begins with the oldest. When nothing of n is left, it
 -- stops. Returns what is left of n, and the slice at which it stopped.
@@ -105,6 +88,39 @@ local function subtract(c, from, to, n)
     from = from + stop - slot + 1
   end
   return n
+end
+
+function sliding_counter.earliest(c, n, now, from)
+  local excess = c.total + n - c.limit
+  if excess <= 0 or not c.newest then return from end
+  local left, slice = subtract(c, c.present - c.b, c.newest - 1, excess)
+  if left > c.count then return from end
+  return max(from, ((slice or c.newest) + c.slots) * c.a)
+end
+
+function sliding_counter.full(c, now) return sliding_counter.earliest(c, c.limit, now, now) end
+
+function sliding_counter.room(c, now) return max(0, c.limit - c.total) end
+
+-- What follows is made when a call first uses it.
+
+local states = use('states')
+local byte, char, ceil = string.byte, string.char, math.ceil
+local write = sliding_counter.write
+
+sliding_counter.reserves = states.at_once
+
+-- Replaces the sums of the block of a slot and of the blocks after it.
+local function set_sums(c, slot, sums)
+  local before = 8 * floor(slot / BLOCK)
+  c.sums = string.sub(c.sums, 1, before) .. sums .. string.sub(c.sums, before + #sums + 1)
+end
+
+-- Returns n times the number 0. string.rep copies byte by byte, so it takes longer.
+local function zeros(n)
+  local text = '\0\0\0\0\0\0\0\0'
+  while #text < 8 * n do text = text .. text end
+  return string.sub(text, 1, 8 * n)
 end
 
 -- Returns a state of the layout SUMS, made of one without sums.
@@ -146,18 +162,6 @@ function sliding_counter.load_any(c, now, head)
   if c.present > newest then total = subtract(c, newest - c.b, c.present - c.slots, total) end
   c.newest, c.total, c.count = newest, total, count
 end
-
-function sliding_counter.earliest(c, n, now, from)
-  local excess = c.total + n - c.limit
-  if excess <= 0 or not c.newest then return from end
-  local left, slice = subtract(c, c.present - c.b, c.newest - 1, excess)
-  if left > c.count then return from end
-  return max(from, ((slice or c.newest) + c.slots) * c.a)
-end
-
-function sliding_counter.full(c, now) return sliding_counter.earliest(c, c.limit, now, now) end
-
-function sliding_counter.room(c, now) return max(0, c.limit - c.total) end
 
 -- Writes the permits of the newest slice to the ring, and clears the slices up to the present one.
 local function clear(c)

@@ -71,23 +71,20 @@ end
 
 -- What follows is made when a call first uses it.
 
-local states = use('states')
-local floor, max, min = math.floor, math.max, math.min
+local floor, max = math.floor, math.max
 
 -- Returns the time of the permit at an index, or 0 if there is none.
 local function time_at(c, index, now)
-  local permit = not c.damaged and call('LINDEX', c.key, index)
+  local permit = not c.damaged and call('LINDEX', c.key, string.format('%d', index))
   return permit and time_of(c, permit, now) or 0
 end
-
-function sliding_window.earliest(c, n, now, from) return max(from, time_at(c, states.integer(n - c.limit - 1), now) + c.a) end
 
 -- Returns how many permits are before a time, but at most a given number. The search doubles its step after each success, and halves it
 -- after each failure.
 local function search(c, time, now, most)
   local found, step = 0, 1
   while step >= 1 do
-    if found + step <= most and time_at(c, states.integer(found + step - 1), now) < time then
+    if found + step <= most and time_at(c, found + step - 1, now) < time then
       found, step = found + step, 2 * step
     else
       step = floor(step / 2)
@@ -98,17 +95,24 @@ end
 
 sliding_window.search = search
 
--- Removes the n oldest permits. LTRIM returns none of them, so it takes less than a millisecond, however many they are.
-function sliding_window.drop(c, n)
-  if n > 0 then call('LTRIM', c.key, states.integer(n), '-1') end
-end
-
 function sliding_window.room(c, now)
   local length = call('LLEN', c.key)
   return max(0, c.limit - length + search(c, now - c.a + 1, now, length))
 end
 
-function sliding_window.full(c, now) return max(now, (c.newest or time_at(c, '-1', now)) + c.a) end
+function sliding_window.full(c, now) return max(now, (c.newest or time_at(c, -1, now)) + c.a) end
+
+-- What follows is made when a call first uses it.
+
+local states = use('states')
+local min = math.min
+
+function sliding_window.earliest(c, n, now, from) return max(from, time_at(c, n - c.limit - 1, now) + c.a) end
+
+-- Removes the n oldest permits. LTRIM returns none of them, so it takes less than a millisecond, however many they are.
+function sliding_window.drop(c, n)
+  if n > 0 then call('LTRIM', c.key, states.integer(n), '-1') end
+end
 
 function sliding_window.reserves(c, now, at) return sliding_window.earliest(c, c.cost, now, at) == at end
 
@@ -157,7 +161,7 @@ local function span(c, i, now)
   return to - i.permits, to
 end
 
-function sliding_window.last(c, n, now, at) return time_at(c, '-1', now) <= at end
+function sliding_window.last(c, n, now, at) return time_at(c, -1, now) <= at end
 
 function sliding_window.interval(c, n, now, at)
   return { at = at, parts = 0, permits = min(n, count_before(c, at + 1, now) - count_before(c, at, now)), limit = 0 }
@@ -169,7 +173,7 @@ function sliding_window.touch(c, i, j, now)
   return start <= stop
 end
 
-function sliding_window.is_latest(c, i, now) return time_at(c, '-1', now) <= i.at end
+function sliding_window.is_latest(c, i, now) return time_at(c, -1, now) <= i.at end
 
 function sliding_window.pop(c, n) call('LTRIM', c.key, '0', states.integer(-1 - n)) end
 
@@ -181,15 +185,15 @@ function sliding_window.find(c, i, n, now, from)
   local k = max(0, start, count_before(c, from, now))
   for _ = 1, MAX_LOOKS do
     if k + n > stop then return end
-    local at = time_at(c, states.integer(k + n - 1), now)
-    if n == 1 or time_at(c, states.integer(k), now) == at then return stop - k, at end
+    local at = time_at(c, k + n - 1, now)
+    if n == 1 or time_at(c, k, now) == at then return stop - k, at end
     k = count_before(c, at, now)
   end
 end
 
 function sliding_window.without(c, i, n, now)
   local _, stop = span(c, i, now)
-  if n < stop then return { at = time_at(c, states.integer(stop - n - 1), now), parts = 0, permits = i.permits - n, limit = 0 } end
+  if n < stop then return { at = time_at(c, stop - n - 1, now), parts = 0, permits = i.permits - n, limit = 0 } end
 end
 
 -- Gives back n permits. If more than MAX_SEARCHED permits that count are earlier than the charge, and as many are later, it gives back the

@@ -65,8 +65,22 @@ end
 
 -- What follows is made when a call first uses it.
 
+local max = math.max
+
+function window.room(c) return max(0, c.limit - c.windows[1].used) end
+
+function window.full(c, now)
+  local full = now
+  for _, w in ipairs(c.windows) do
+    if w.used > 0 then full = w.stop end
+  end
+  return full
+end
+
+-- What follows is made when a call first uses it.
+
 local states = use('states')
-local max, min = math.max, math.min
+local min = math.min
 local NAMES = { 'start', 'stop', 'used', time = 'stop' }
 
 function window.read(c, state, now) return states.read_groups(c, state, NAMES, now, now + HORIZON + c.a) end
@@ -96,16 +110,6 @@ function window.earliest(c, n, now, from)
     if w and not takes(c, w, from) then w = nil end
   end
   return from
-end
-
-function window.room(c) return max(0, c.limit - c.windows[1].used) end
-
-function window.full(c, now)
-  local full = now
-  for _, w in ipairs(c.windows) do
-    if w.used > 0 then full = w.stop end
-  end
-  return full
 end
 
 -- Returns the end of the present window.
