@@ -87,6 +87,7 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	redis.SetLogger(silent{})
+	time.Local = time.UTC // the zone on the pages
 	observation = 50 * time.Millisecond
 	os.Exit(m.Run())
 }
