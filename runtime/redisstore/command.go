@@ -119,9 +119,7 @@ func (n *node) sendAll(ctx context.Context, runs []*run) {
 func (n *node) exchange(ctx context.Context, to route, runs []*run) {
 	commands := make([]redis.Cmder, len(runs))
 	for i, r := range runs {
-		args := make([]any, 0, 3+len(r.Keys)+len(r.Args))
-		args = append(args, to.verb, to.script, len(r.Keys))
-		cmd := once.New(ctx, append(append(args, r.Keys...), r.Args...)...)
+		cmd := once.New(ctx, slices.Concat([]any{to.verb, to.script, len(r.Keys)}, r.Keys, r.Args)...)
 		cmd.By = n.own
 		commands[i] = cmd
 	}
@@ -145,12 +143,7 @@ func (n *node) process(ctx context.Context, client redis.UniversalClient, comman
 			_ = client.Process(ctx, commands[0])
 			return
 		}
-		_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for _, cmd := range commands {
-				_ = p.Process(ctx, cmd)
-			}
-			return nil
-		})
+		_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error { return p.BatchProcess(ctx, commands...) })
 	}
 	if _, single := client.(*redis.Client); single {
 		send()
