@@ -47,7 +47,8 @@ func (c *compiler) apply(n ast.Node, name string, args ...*term) *term {
 		return t
 	}
 	if !slices.ContainsFunc(args, func(t *term) bool { return isAny(t.typ) }) {
-		if t := c.inGo(n, d.goes, result, args); t != nil {
+		before := len(c.errs)
+		if t := c.inGo(n, d.goes, result, args); t != nil || len(c.errs) > before {
 			return t
 		}
 	}
@@ -81,7 +82,7 @@ func (c *compiler) misfit(n ast.Node, name string, args []*term, wrong int) *ter
 	return c.errorf(n, "wrong number of arguments for %s: %d", name, len(args))
 }
 
-// inGo lowers a function or an operator to what gives the same result in Go. It returns nil if nothing does.
+// inGo lowers a function or an operator to what gives the same result in Go. It returns nil if nothing does, and after an error.
 func (c *compiler) inGo(n ast.Node, goes string, result types.Type, args []*term) *term {
 	switch goes {
 	case "string":
