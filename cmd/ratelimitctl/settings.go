@@ -160,6 +160,9 @@ func (t *tool) readSettings(name string) (all []*fleet.Setting, err error) {
 		return nil, fmt.Errorf("%w; expected the output of settings export", err)
 	}
 	for i, e := range read {
+		if e.Key != "" || e.Begun { // without its subject, it would be for all keys
+			return nil, fmt.Errorf("setting %d: found key or byRule; expected the output of settings export", i+1)
+		}
 		s := &fleet.Setting{Kind: e.Kind, Rule: e.Rule, AllKeys: e.Subject == nil, Values: e.Values}
 		if e.Subject != nil {
 			s.Key = *e.Subject

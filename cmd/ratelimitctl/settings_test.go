@@ -66,6 +66,7 @@ func TestBadImports(t *testing.T) {
 		`[{"kinds":"x"}]`:    `unknown field "kinds"`,
 		`[{"kind":"x"}]`:     `setting 1: kind: found "x"; expected override, block or pause`,
 		`[{"kind":"block"}]`: "setting 1: a subject and until are needed",
+		`[{"kind":"override","rule":"a","key":"b","limit":1}]`:                               "setting 1: found key or byRule; expected the output of settings export",
 		`[{"kind":"block","rule":"a","subject":"b"}]`:                                        "a subject and until are needed",
 		`[{"kind":"block","rule":"a:b","subject":"b","until":"2999-01-01T00:00:00Z"}]`:       "name: found",
 		`[{"kind":"override","rule":"a"}]`:                                                   "found no change",
