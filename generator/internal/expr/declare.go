@@ -119,10 +119,10 @@ func (b bindings) takes(p, t types.Type) bool {
 		}
 		return b.takes(p.Constraint(), t)
 	case *types.Slice:
-		return isAny(t) || isList(t) && b.takes(p.Elem(), elemOf(t))
+		return isAny(t) && b.takes(p.Elem(), anything) || isList(t) && b.takes(p.Elem(), elemOf(t))
 	case *types.Map:
 		m, ok := aggregate(t).(*types.Map)
-		return isAny(t) || ok && b.takes(p.Elem(), m.Elem())
+		return isAny(t) && b.takes(p.Elem(), anything) || ok && b.takes(p.Elem(), m.Elem())
 	}
 	is := classes[types.TypeString(p, func(*types.Package) string { return "" })]
 	return is == nil || mayBe(is, t)
