@@ -4,11 +4,11 @@ package breaker
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/sony/gobreaker/v2"
 )
 
 const (
@@ -20,17 +20,18 @@ const (
 
 // Breaker makes calls fail at once after several failures in a row. A reply of the server is not a failure, whatever it says.
 type Breaker struct {
-	pause time.Duration
-	last  atomic.Pointer[error] // of the last try; nil if that reached the server
-
-	mu       sync.Mutex
-	failures int       // in a row
-	next     time.Time // after several failures, when a call may try again
-	trying   bool      // such a call tries now
+	circuit *gobreaker.CircuitBreaker[struct{}]
+	last    atomic.Pointer[error] // of the last try; nil if that reached the server
 }
 
 // New returns a breaker that lets calls try the server. After a pause it lets one call try a server that fails.
-func New(pause time.Duration) *Breaker { return &Breaker{pause: pause} }
+func New(pause time.Duration) *Breaker {
+	return &Breaker{circuit: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+		Timeout:      pause,
+		ReadyToTrip:  func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= maxFailures },
+		IsSuccessful: Reached,
+	})}
+}
 
 // Reached reports whether err shows that a server was reached.
 func Reached(err error) bool {
@@ -40,46 +41,27 @@ func Reached(err error) bool {
 
 // Try calls ask, unless the server could not be reached a moment ago. In that case it returns an [Unsent].
 func (b *Breaker) Try(ask func() error) error {
-	if last := b.last.Load(); last != nil && !b.mayTry() {
-		return Unsent{fmt.Errorf("not tried again so soon after: %w", *last)}
+	tried := false
+	_, err := b.circuit.Execute(func() (struct{}, error) {
+		tried = true
+		err := errPanicked
+		defer func() {
+			if !Reached(err) {
+				b.last.Store(&err)
+			} else if b.last.Load() != nil {
+				b.last.Store(nil)
+			}
+		}()
+		err = ask()
+		return struct{}{}, err
+	})
+	if tried {
+		return err
 	}
-	err := errPanicked
-	defer func() { b.note(err) }()
-	err = ask()
-	return err
-}
-
-// mayTry reports whether a call may try a server that fails.
-func (b *Breaker) mayTry() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.failures < maxFailures {
-		return true
+	if last := b.last.Load(); last != nil {
+		err = *last
 	}
-	if b.trying || time.Now().Before(b.next) {
-		return false
-	}
-	b.trying = true
-	return true
-}
-
-// note notes how a try ended.
-func (b *Breaker) note(err error) {
-	reached := Reached(err)
-	if reached && !b.Fails() {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.trying = false
-	if reached {
-		b.failures = 0
-		b.last.Store(nil)
-		return
-	}
-	b.failures++
-	b.next = time.Now().Add(b.pause)
-	b.last.Store(&err)
+	return Unsent{fmt.Errorf("not tried again so soon after: %w", err)}
 }
 
 // Fails reports whether the last try did not reach the server.

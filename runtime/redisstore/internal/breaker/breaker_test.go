@@ -43,7 +43,7 @@ func TestOneTryAtATime(t *testing.T) {
 			ask(io.EOF)
 		}
 		for _, err := range []error{io.EOF, io.EOF, reply("LOADING")} {
-			time.Sleep(Pause - 1)
+			time.Sleep(Pause)
 			if ask(nil) {
 				t.Error("a call tries before the pause is over")
 			}
@@ -80,7 +80,7 @@ func TestPanicIsAFailure(t *testing.T) {
 		if tries != maxFailures {
 			t.Errorf("%d tries in a row, want %d", tries, maxFailures)
 		}
-		time.Sleep(Pause)
+		time.Sleep(Pause + time.Nanosecond)
 		if err := b.Try(func() error { return nil }); err != nil || b.Fails() {
 			t.Error("after a panic no call tries again:", err)
 		}
