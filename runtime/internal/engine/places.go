@@ -134,13 +134,17 @@ func (cell *Cell) take(c *Claim, at, now int64) bool {
 
 // next returns the first time, not before from, at which a rule has a free place for a claim, or admits it behind all its places.
 func (cell *Cell) next(c *Claim, now, from int64) (at int64, free, ok bool) {
-	if q, queues := cell.State.(queue); queues {
+	state := cell.State
+	if b, ok := state.(*bucket); ok {
+		state = b.at(c, now) // a peek does not adapt the bucket
+	}
+	if q, ok := state.(queue); ok {
 		if _, _, at, free = cell.Free.find(q, c, from); free && at == from {
 			return at, true, true
 		}
 	}
-	behind := cell.State.Earliest(c, c.Cost, now, from)
-	if cell.State.Reserves(c, now, behind) && !(free && at <= behind) {
+	behind := state.Earliest(c, c.Cost, now, from)
+	if state.Reserves(c, now, behind) && !(free && at <= behind) {
 		return behind, false, true
 	}
 	return at, free, free
