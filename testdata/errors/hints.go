@@ -35,6 +35,12 @@ type X interface {
 	//ratelimit:rule key="{#phone}" limit=1 per=1m
 	//                     ^ unexpected #; write {phone}
 	Hash(phone string) error
+	//ratelimit:rule key="{strings.Buildr(phone)}" limit=1 per=1m
+	//                             ^ package strings has no function Buildr
+	Type(phone string) error
+	//ratelimit:rule key="{strings.ToLowr(phone)}" limit=1 per=1m
+	//                             ^ package strings has no function ToLowr; did you mean ToLower?
+	Misspelled(phone string) error
 	//ratelimit:rule limit=2.5 per=1m
 	//                     ^ found 2.5; a whole number is needed here
 	Fraction(phone string) error

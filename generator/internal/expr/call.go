@@ -82,7 +82,11 @@ func (c *compiler) ofPackage(n *ast.MemberNode, p *types.Package) *term {
 	f, ok := p.Scope().Lookup(name).(*types.Func)
 	switch {
 	case !ok || !f.Exported():
-		return c.errorf(n.Property, "package %s has no function %s%s", p.Name(), name, suggest(name, p.Scope().Names()))
+		functions := slices.DeleteFunc(p.Scope().Names(), func(name string) bool {
+			f, ok := p.Scope().Lookup(name).(*types.Func)
+			return !ok || !f.Exported()
+		})
+		return c.errorf(n.Property, "package %s has no function %s%s", p.Name(), name, suggest(name, functions))
 	case f.Signature().TypeParams().Len() > 0:
 		return c.errorf(n.Property, "%s.%s is generic; call it in a function of the package", as, name)
 	}
