@@ -99,6 +99,9 @@ func isBehindCode(fset *token.FileSet, file *ast.File, c *ast.Comment) bool {
 
 // Bare returns the reason that a //ratelimit:bare comment gives; ok is false for other comments.
 func Bare(c *ast.Comment) (reason string, ok bool) {
+	if !strings.HasPrefix(c.Text, Head) { // find would look for near misses in every comment
+		return "", false
+	}
 	d, rest, ok := (&parser{}).find(c)
 	return strings.TrimSpace(rest.Value), ok && d.Verb.Value == "bare"
 }

@@ -181,7 +181,8 @@ func (c *call) awaitedRule() *ruling {
 	})
 }
 
-// firstThatReleases returns the first rule in enforce mode whose permits are released when calls end and that fits, or nil.
+// firstThatReleases returns the first rule in enforce mode that fits and whose permits are released when calls end. It returns nil if there is
+// none.
 func (c *call) firstThatReleases(fits func(*ruling) bool) *ruling {
 	return c.first(func(r *ruling) bool { return r.hasClaim() && r.rule.row.Releases && fits(r) })
 }
