@@ -134,7 +134,7 @@ func (n *node) sendNext() {
 // background fail. On the caller's own goroutine the panic goes on.
 func (n *node) sendBatch(b *batch) {
 	defer n.end(b)
-	runs := n.open(b)
+	runs := n.pack(b)
 	sentAt := n.store.refusals.moment()
 	if b.done == nil {
 		n.sendRuns(b.ctx, b.until, runs)
@@ -146,8 +146,7 @@ func (n *node) sendBatch(b *batch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, r := range runs {
-		r.unpack()
-		r.note(n.store, sentAt)
+		r.unpack(n.store, sentAt)
 	}
 	b.answered = true
 	for _, r := range b.requests {
@@ -155,15 +154,6 @@ func (n *node) sendBatch(b *batch) {
 			n.undo(r)
 		}
 	}
-}
-
-// open returns the runs of the requests that have to be sent.
-func (n *node) open(b *batch) []*run {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return n.pack(slices.DeleteFunc(slices.Clone(b.requests), func(r *request) bool {
-		return r.left || b.done != nil && r.recalled(n.store.refusals)
-	}))
 }
 
 // end starts the next batch, and wakes the callers who wait for this one.

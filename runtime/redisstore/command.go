@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,13 +25,6 @@ type route struct {
 	verb, script string
 }
 
-func (n *node) route() route {
-	if n.functions.Load() {
-		return route{n.client, "fcall", lua.Function}
-	}
-	return route{n.client, "evalsha", lua.SHA}
-}
-
 // sendRuns sends the runs before a deadline, and stores their replies in them.
 func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 	if len(runs) == 0 {
@@ -39,8 +33,10 @@ func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
 	var lost *run
-	sent, err := false, n.unsent(ctx, ctx.Err())
-	if err == nil {
+	sent, err := false, ctx.Err()
+	if err != nil {
+		err = n.unsent(ctx, err)
+	} else {
 		err = n.breaker.Try(func() error {
 			if n.own != nil && n.breaker.Fails() {
 				if err := n.knock(ctx); !breaker.Reached(err) {
@@ -50,12 +46,8 @@ func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 			}
 			sent = true
 			n.sendAll(ctx, runs)
-			for _, r := range runs {
-				if r.err = n.unsent(ctx, r.err); lost == nil && !breaker.Reached(r.err) {
-					lost = r
-				}
-			}
-			if lost != nil {
+			if i := slices.IndexFunc(runs, func(r *run) bool { return !breaker.Reached(r.err) }); i >= 0 {
+				lost = runs[i]
 				return lost.err
 			}
 			return nil
@@ -65,7 +57,9 @@ func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 		if !sent {
 			r.err = err
 		}
-		r.err = probe.Reason(n.store.Client, r.err)
+		if r.err != nil {
+			r.err = probe.Reason(n.store.Client, r.err)
+		}
 	}
 	if lost != nil {
 		n.noteLoss(lost.Keys[0].(string))
@@ -100,7 +94,11 @@ func (n *node) unsent(ctx context.Context, err error) error {
 
 // sendAll sends the runs. It sends a run again only if the server says that it has not begun to execute it.
 func (n *node) sendAll(ctx context.Context, runs []*run) {
-	for to := n.route(); len(runs) > 0; {
+	to := route{n.client, "evalsha", lua.SHA}
+	if n.functions.Load() {
+		to = route{n.client, "fcall", lua.Function}
+	}
+	for len(runs) > 0 {
 		n.exchange(ctx, to, runs)
 		if slices.ContainsFunc(runs, func(r *run) bool { return r.err != nil && to.unsettled(r.err) }) {
 			time.Sleep(retryAfter)
@@ -123,7 +121,16 @@ func (n *node) exchange(ctx context.Context, to route, runs []*run) {
 		cmd.By = n.own
 		commands[i] = cmd
 	}
-	if err := n.process(ctx, to.client, commands); err != nil {
+	send := func() {
+		if len(commands) == 1 {
+			_ = to.client.Process(ctx, commands[0])
+			return
+		}
+		_, _ = to.client.Pipelined(ctx, func(p redis.Pipeliner) error { return p.BatchProcess(ctx, commands...) })
+	}
+	if _, single := to.client.(*redis.Client); single { // its time-outs end with ctx; other clients may take longer
+		send()
+	} else if err := n.await(ctx, send); err != nil {
 		for _, r := range runs {
 			r.err = err
 		}
@@ -131,28 +138,18 @@ func (n *node) exchange(ctx context.Context, to route, runs []*run) {
 	}
 	for i, r := range runs {
 		cmd := commands[i].(once.Cmd)
-		r.reply, r.err = cmd.Val(), lua.Fault(cmd.Err())
+		if r.reply, r.err = cmd.Val(), cmd.Err(); r.err != nil {
+			r.err = n.unsent(ctx, lua.Fault(r.err))
+		}
 	}
 }
 
-// process sends the commands. It returns an error if they were not answered, and did not fail, before ctx ends. A client for one server has
-// time-outs that ensure this; other clients may take longer.
-func (n *node) process(ctx context.Context, client redis.UniversalClient, commands []redis.Cmder) error {
-	send := func() {
-		if len(commands) == 1 {
-			_ = client.Process(ctx, commands[0])
-			return
-		}
-		_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error { return p.BatchProcess(ctx, commands...) })
-	}
-	if _, single := client.(*redis.Client); single {
-		send()
-		return nil
-	}
-	answered := make(chan error, 1)
-	go func() { answered <- n.store.Guard(send) }()
+// await calls send. It returns an error if send has not returned when ctx ends.
+func (n *node) await(ctx context.Context, send func()) error {
+	sent := make(chan error, 1)
+	go func() { sent <- n.store.Guard(send) }()
 	select {
-	case err := <-answered:
+	case err := <-sent:
 		return err
 	case <-ctx.Done():
 		return n.store.lateError()
@@ -235,4 +232,62 @@ func untaken(err error) bool {
 	}
 	text := reply.Error()
 	return !strings.HasPrefix(text, "ERR ") && !strings.HasPrefix(text, "WRONGTYPE ") && !strings.Contains(text, "script")
+}
+
+// inTime is a hook of a server's client. It passes the commands of a node on to a copy of the client that has the store's timeout. Copies that
+// go-redis makes have no hooks. So the commands are given to the client itself, pass through the hooks that it had before this one, and go on
+// through the copy. The hook also keeps why the last connection failed: a command that is given up while the client tries to connect again and
+// again does not tell.
+type inTime struct {
+	own     *redis.Client
+	refused *atomic.Pointer[error] // nil if the last connection succeeded
+}
+
+// newCopy returns a copy of a server's client with the store's timeout, and makes the client pass commands on to it.
+func (s *store) newCopy(client *redis.Client) inTime {
+	own := client.WithTimeout(s.Timeout)
+	own.Options().ContextTimeoutEnabled = true // the copy has its own options
+	h := inTime{own, new(atomic.Pointer[error])}
+	client.AddHook(h)
+	return h
+}
+
+func (h inTime) owns(cmd redis.Cmder) bool {
+	c, ok := cmd.(once.Cmd)
+	return ok && c.By == h.own
+}
+
+// DialHook implements redis.Hook.
+func (h inTime) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		connection, err := next(ctx, network, addr)
+		switch {
+		case err == nil:
+			h.refused.Store(nil)
+		case ctx.Err() == nil:
+			h.refused.Store(&err)
+		}
+		return connection, err
+	}
+}
+
+// ProcessHook implements redis.Hook.
+func (h inTime) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if h.owns(cmd) {
+			return h.own.Process(ctx, cmd)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (h inTime) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if len(cmds) == 0 || !h.owns(cmds[0]) {
+			return next(ctx, cmds)
+		}
+		_, err := h.own.Pipelined(ctx, func(p redis.Pipeliner) error { return p.BatchProcess(ctx, cmds...) })
+		return err
+	}
 }

@@ -5,12 +5,73 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/parts"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
+
+// bySubject decides calls on the servers. If different subjects may be on different servers, the claims of one subject are a part of the call,
+// and the parts are decided one after the other.
+type bySubject struct {
+	parts.Split // changes and deletes what each subject has
+	of          *store
+}
+
+const crossSlot = "CROSSSLOT " // the beginning of a cluster's error if the subjects of a run are in different slots
+
+// Decide implements engine.Decider. All parts together have one timeout.
+func (b bySubject) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	s := b.of
+	if !b.IsWhole(call) {
+		return s.bySubject(&part{s, time.Now().Add(s.Timeout)}).Decide(ctx, call)
+	}
+	split := s.Split.Load()
+	v, err := s.one.Decide(ctx, call)
+	if err != nil && !split && strings.HasPrefix(err.Error(), crossSlot) {
+		s.Split.Store(true) // the server is a cluster, although the client does not show it; nothing was charged
+		if call.Lease == 0 {
+			return b.Decide(ctx, call)
+		}
+	}
+	return v, err
+}
+
+// bySubject splits calls by subject, if different subjects may be on different servers. Each part is decided by one.
+func (s *store) bySubject(one *part) parts.Split {
+	return func(c *engine.Claim) (string, engine.Decider) {
+		if s.Split.Load() {
+			return c.Subject, one
+		}
+		return "", one
+	}
+}
+
+// part decides claims that are on one server.
+type part struct {
+	*store
+	until time.Time // when the time of the whole decision ends; zero if this is its first request
+}
+
+// Decide implements engine.Decider. After a panic the call may have been admitted, as if its reply were lost.
+func (p *part) Decide(ctx context.Context, call *engine.Call) (v engine.Verdict, err error) {
+	r := request{call: call, until: p.until}
+	sentAt := clock()
+	err = errPanicked
+	defer func() { p.renewals.noteDecision(call, v, err, sentAt) }()
+	if err = p.do(ctx, &r); err == nil { // otherwise the batch may still write the request's verdict
+		v = r.verdict
+	}
+	return v, err
+}
+
+var errPanicked = errors.New("the client panicked")
 
 // request is a call on its way to its server, to be decided or adjusted.
 type request struct {
@@ -27,11 +88,6 @@ type request struct {
 // maxAsks bounds how often one call is sent. It is sent again if its calendar windows were not those of the server's time, or if equal calls
 // took the permits that it could have had.
 const maxAsks = 5
-
-// lateError returns the error of a decision that has used up its time. Its server may still decide it.
-func (s *store) lateError() error {
-	return probe.Reason(s.Client, fmt.Errorf("no reply within %v: %w", s.Timeout, os.ErrDeadlineExceeded))
-}
 
 // do sends a request, several times if necessary. All of that has one timeout.
 func (s *store) do(ctx context.Context, r *request) error {
@@ -51,6 +107,57 @@ func (s *store) do(ctx context.Context, r *request) error {
 			r.solo = asks+1 >= maxAsks-1
 		}
 	}
+}
+
+// lateError returns the error of a decision that has used up its time. Its server may still decide it.
+func (s *store) lateError() error {
+	return probe.Reason(s.Client, fmt.Errorf("no reply within %v: %w", s.Timeout, os.ErrDeadlineExceeded))
+}
+
+// Adjust implements engine.Decider. If ctx ends, and after p.until, it goes on in the background, because a charge must not outlive its call.
+// All claims of the call change.
+func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
+	call.Asked = false
+	p.renewals.startGiveBack(call)
+	err := p.do(ctx, &request{call: call, adjust: true, until: p.until})
+	switch {
+	case err == nil:
+		p.renewals.endGiveBack(call)
+		return nil
+	case untaken(err) && (p.until.IsZero() || time.Now().Before(p.until)):
+		return err
+	case untaken(err):
+		p.adjustLater(clone(call))
+	}
+	for i := range call.Claims {
+		call.Claims[i].Delta = 0
+	}
+	return err
+}
+
+// adjustLater sends an adjustment in the next batch. Nobody waits for it.
+func (p *part) adjustLater(call *engine.Call) {
+	if n, err := p.node(context.Background(), call.Claims[0].Subject); err == nil {
+		n.adjust(call)
+	}
+}
+
+// Reset implements engine.Decider.
+func (p *part) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
+	var states []*redis.IntCmd
+	_, err = p.Client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i := range call.Claims {
+			c := &call.Claims[i]
+			states = append(states, pipe.Del(ctx, key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag)))
+			pipe.Del(ctx, key.Free(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag), key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag),
+				key.Pause(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
+		}
+		return nil
+	})
+	for _, deleted := range states {
+		found += int(deleted.Val())
+	}
+	return found, err
 }
 
 // recalled answers a request from a remembered refusal, if there is one.

@@ -1,6 +1,8 @@
 package redisstore
 
 import (
+	"slices"
+
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
@@ -19,8 +21,14 @@ type runCall struct {
 	requests []*request
 }
 
-// pack puts the requests into as few runs as possible: one, or one for each slot if subjects may be on different servers.
-func (n *node) pack(requests []*request) []*run {
+// pack puts the requests of a batch that have to be sent into as few runs as possible: one, or one for each slot if subjects may be on
+// different servers.
+func (n *node) pack(b *batch) []*run {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	requests := slices.DeleteFunc(slices.Clone(b.requests), func(r *request) bool {
+		return r.left || b.done != nil && r.recalled(n.store.refusals)
+	})
 	var runs []*run
 	now, split := n.now(), n.store.Split.Load()
 	bySubject := make(map[string]*run)
@@ -34,22 +42,62 @@ func (n *node) pack(requests []*request) []*run {
 			r = new(run)
 			bySubject[subject], runs = r, append(runs, r)
 		}
-		r.add(j, now)
+		if r.calls = append(r.calls, j); j.requests[0].adjust {
+			r.AddAdjustment(j.call, now)
+		} else {
+			r.AddDecision(j.call, now)
+		}
 	}
 	return runs
 }
 
-func (r *run) add(j runCall, now int64) {
-	if j.requests[0].adjust {
-		r.AddAdjustment(j.call, now)
-	} else {
-		r.AddDecision(j.call, now)
+// join returns the calls of the requests. It joins equal plain calls into one, which asks for "up to n of this".
+func join(requests []*request) []runCall {
+	calls := make([]runCall, 0, len(requests))
+	if len(requests) == 1 {
+		return append(calls, runCall{requests[0].call, requests})
 	}
-	r.calls = append(r.calls, j)
+	first := make(map[uint64]int, len(requests)) // the index of the first call with a hash
+	for i, r := range requests {
+		if !r.joins() {
+			calls = append(calls, runCall{r.call, requests[i : i+1]})
+			continue
+		}
+		id := hash(r.call)
+		at, ok := first[id]
+		if ok && calls[at].call.Report == r.call.Report && equal(calls[at].call, r.call) {
+			calls[at].requests = append(calls[at].requests, r)
+			continue
+		}
+		if !ok {
+			first[id] = len(calls)
+		}
+		calls = append(calls, runCall{r.call, requests[i : i+1 : i+1]})
+	}
+	for i := range calls {
+		if j := &calls[i]; len(j.requests) > 1 {
+			j.call = clone(j.call)
+			j.call.UpTo = true
+			for k := range j.call.Claims {
+				j.call.Claims[k].Cost = int64(len(j.requests))
+			}
+		}
+	}
+	return calls
 }
 
-// unpack answers the requests of a run.
-func (r *run) unpack() {
+// joins reports whether the request is a plain call that takes one permit from each rule.
+func (r *request) joins() bool {
+	if r.adjust || r.solo || r.call.Lease > 0 || !r.call.IsPlain() {
+		return false
+	}
+	return !slices.ContainsFunc(r.call.Claims, func(c engine.Claim) bool {
+		return !c.Rule.Kind.Accepts("up-to") || c.Cost != 1 || c.Rule.Block > 0
+	})
+}
+
+// unpack answers the requests of a run. It notes which calls were refused, which charges were changed, and whether states were damaged.
+func (r *run) unpack(s *store, sentAt moment) {
 	replies, err := []any{r.reply}, r.err
 	if len(r.calls) > 1 && err == nil {
 		var ok bool
@@ -58,10 +106,20 @@ func (r *run) unpack() {
 		}
 	}
 	for i := range r.calls {
-		if j := &r.calls[i]; err != nil {
+		j := &r.calls[i]
+		if err != nil {
 			j.fail(err)
 		} else {
 			j.read(replies[i])
+		}
+		first := j.requests[0]
+		if first.adjust {
+			s.refusals.forget(first.call)
+		} else if first.err == nil && !first.verdict.Admitted {
+			s.refusals.remember(first.call, first.verdict, sentAt)
+		}
+		if first.err == nil && first.verdict.Damaged {
+			s.TellDamage()
 		}
 	}
 }
@@ -89,13 +147,27 @@ func (j *runCall) fail(err error) {
 	}
 }
 
-// note notes which calls of a run were refused, which charges were changed, and whether states were damaged.
-func (r *run) note(s *store, sentAt moment) {
-	for _, j := range r.calls {
-		first := j.requests[0]
-		s.refusals.hear(first, sentAt)
-		if first.err == nil && first.verdict.Damaged {
-			s.TellDamage()
+// share gives each of the joined requests its part of the answer. The first ones to arrive are admitted. The others ask again, because the
+// answer does not say why they are refused.
+func (j *runCall) share(v engine.Verdict) {
+	for i, r := range j.requests {
+		n := int64(i) + 1
+		if v.Admitted && n > v.Taken {
+			r.err = errAgain
+			continue
+		}
+		r.verdict, r.err = engine.Verdict{Now: v.Now, At: v.At, Answer: engine.Answer{Admitted: v.Admitted, Damaged: v.Damaged}}, nil
+		for k := range r.call.Claims {
+			c, answer := &r.call.Claims[k], j.call.Claims[k]
+			answer.Cost, answer.Delta = c.Cost, c.Delta
+			if v.Admitted {
+				answer.Charged = 1
+				answer.Room += v.Taken - n
+			}
+			if !j.call.Report {
+				answer.Room, answer.Full = 0, 0
+			}
+			*c = answer
 		}
 	}
 }

@@ -70,16 +70,6 @@ func (m *refusals) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	return m.Decider.Reset(ctx, call)
 }
 
-// hear remembers what the reply to a request says.
-func (m *refusals) hear(r *request, sentAt moment) {
-	switch {
-	case r.adjust:
-		m.forget(r.call)
-	case r.err == nil && !r.verdict.Admitted:
-		m.remember(r.call, r.verdict, sentAt)
-	}
-}
-
 // change returns the number of the last change to the claim's state, or to another state with the same hash.
 func (m *refusals) change(c *engine.Claim) *atomic.Int64 {
 	return &m.changed[hashState(c)%uint64(len(m.changed))]
