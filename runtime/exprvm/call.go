@@ -9,13 +9,13 @@ import (
 var errorType = reflect.TypeFor[error]()
 
 // call calls its first argument with the others.
-func call(args ...any) (any, error) {
+func call(args ...any) any {
 	fn := reflect.ValueOf(args[0])
 	if fn.Kind() != reflect.Func {
-		return nil, fmt.Errorf("%T cannot be called", args[0])
+		panic(fmt.Errorf("%T cannot be called", args[0]))
 	}
 	if fn.IsNil() {
-		return nil, errors.New("a function is nil")
+		panic(errors.New("a function is nil"))
 	}
 	t, args := fn.Type(), args[1:]
 	fixed := t.NumIn()
@@ -23,7 +23,7 @@ func call(args ...any) (any, error) {
 		fixed--
 	}
 	if len(args) < fixed || len(args) > fixed && !t.IsVariadic() {
-		return nil, fmt.Errorf("%d arguments for %s", len(args), t)
+		panic(fmt.Errorf("%d arguments for %s", len(args), t))
 	}
 	in := make([]reflect.Value, len(args))
 	for i, arg := range args {
@@ -33,21 +33,21 @@ func call(args ...any) (any, error) {
 		}
 		var err error
 		if in[i], err = convert(arg, to); err != nil {
-			return nil, fmt.Errorf("argument %d: %w", i+1, err)
+			panic(fmt.Errorf("argument %d: %w", i+1, err))
 		}
 	}
 	return result(fn.Call(in))
 }
 
-func result(out []reflect.Value) (any, error) {
+func result(out []reflect.Value) any {
 	switch {
 	case len(out) == 1:
-		return out[0].Interface(), nil
+		return out[0].Interface()
 	case len(out) == 2 && out[1].Type() == errorType:
 		err, _ := out[1].Interface().(error)
-		return out[0].Interface(), err
+		return must(out[0].Interface(), err)
 	}
-	return nil, fmt.Errorf("a function returns %d values; expected one, or one and an error", len(out))
+	panic(fmt.Errorf("a function returns %d values; expected one, or one and an error", len(out)))
 }
 
 // convert returns v as a value of type to. It is an error if that changes more than the type.

@@ -26,11 +26,10 @@ var errWork = errors.New("the expression has too much to do for these values")
 // meter counts the work of one evaluation before the work is done.
 type meter struct{ work int64 }
 
-func (m *meter) count(n int64) error {
+func (m *meter) count(n int64) {
 	if m.work += n; m.work > maxWork || n > maxWork {
-		return errWork
+		panic(errWork)
 	}
-	return nil
 }
 
 // bounded returns an error if v is a text or a list of more than maxSize bytes.
@@ -53,13 +52,10 @@ func bounded(v any) error {
 }
 
 // boundedResult returns a function that calls f, and returns an error instead of a text or a list of more than maxSize bytes.
-func boundedResult(f func(args ...any) (any, error)) func(args ...any) (any, error) {
-	return func(args ...any) (any, error) {
-		v, err := f(args...)
-		if err == nil {
-			err = bounded(v)
-		}
-		return v, err
+func boundedResult(f function) function {
+	return func(args ...any) any {
+		v := f(args...)
+		return must(v, bounded(v))
 	}
 }
 
@@ -73,17 +69,16 @@ func size(v any) int64 {
 }
 
 // read returns its second argument, and counts the work of reading it with the first, the meter.
-func read(args ...any) (any, error) {
-	return args[1], args[0].(*meter).count(1 + size(args[1]))
+func read(args ...any) any {
+	args[0].(*meter).count(1 + size(args[1]))
+	return args[1]
 }
 
 // counted returns a function with the meter as an additional first argument. It counts the work of a call, and the size of its result, before
 // it calls the function.
-func counted(work func(args []any) int64, f func(...any) (any, error)) func(...any) (any, error) {
-	return func(args ...any) (any, error) {
-		if err := args[0].(*meter).count(work(args[1:])); err != nil {
-			return nil, err
-		}
+func counted(work func(args []any) int64, f function) function {
+	return func(args ...any) any {
+		args[0].(*meter).count(work(args[1:]))
 		return f(args[1:]...)
 	}
 }
@@ -104,9 +99,9 @@ func substituted(args []any) int64 {
 }
 
 // replace replaces in its first argument the second one by the third one, at most as often as a fourth one says.
-func replace(args ...any) (any, error) {
+func replace(args ...any) any {
 	if len(args) == 3 {
-		return checked.Replace(args[0].(string), args[1].(string), args[2].(string))
+		return must(checked.Replace(args[0].(string), args[1].(string), args[2].(string)))
 	}
 	return library("replace")(args...)
 }
@@ -187,11 +182,12 @@ func connected(args []any) int64 {
 }
 
 // added returns l + r. The first argument is the meter.
-func added(args ...any) (any, error) {
+func added(args ...any) any {
 	l, isText := plain(args[1]).(string)
 	r, both := plain(args[2]).(string)
 	if isText && both {
-		return l + r, args[0].(*meter).count(int64(len(l)) + int64(len(r)))
+		args[0].(*meter).count(int64(len(l)) + int64(len(r)))
+		return l + r
 	}
 	return operate("+", args[1], args[2])
 }
@@ -217,9 +213,7 @@ func (p *patcher) countArguments(n *ast.BuiltinNode) {
 }
 
 func (p *patcher) countReading(node *ast.Node) {
-	switch (*node).(type) {
-	case *ast.NilNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.StringNode:
-		return
+	if !isConstant(*node) {
+		p.replace(node, "read", p.meter(), *node)
 	}
-	p.replace(node, "read", p.meter(), *node)
 }

@@ -76,7 +76,7 @@ var replaced = map[string]string{
 }
 
 // makers are those of our functions whose work or result may be much larger than their arguments.
-var makers = map[string]func(args ...any) (any, error){
+var makers = map[string]function{
 	"repeat": counted(repeated, library("repeat")), "replace": counted(substituted, replace), "join": counted(connected, library("join")),
 	"toJSON": counted(indented, library("toJSON")), "flatten": counted(spread, library("flatten")), "uniq": counted(paired, library("uniq")),
 	"shown": counted(printed, shown),
@@ -217,27 +217,35 @@ var predicates = map[string]bool{
 
 // plainResults are those of our functions whose results are plain.
 var plainResults = map[string]bool{
-	"$in": true, "$equal": true, "$within": true, "$operate": true, "$opposite": true, "$absolute": true, "$integral": true,
-	"$shifted": true,
-	"$least":   true, "$greatest": true, "$added": true,
+	"$in": true, "$equal": true, "$within": true, "$operate": true, "$opposite": true, "$absolute": true, "$integral": true, "$shifted": true,
+	"$least": true, "$greatest": true, "$added": true,
 }
 
 // plain makes the value of a node plain, unless it always is.
-func (p *patcher) plain(node *ast.Node) { p.wrap("plain", node) }
+func (p *patcher) plain(node *ast.Node) {
+	if call, ok := (*node).(*ast.CallNode); !ok || !plainResults[call.Callee.String()] {
+		p.wrap("plain", node)
+	}
+}
 
+// wrap makes the value of a node the argument of one of our functions. The values of operators and constants need none.
 func (p *patcher) wrap(fn string, node *ast.Node) {
-	switch n := (*node).(type) {
-	case nil, *ast.NilNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.StringNode, *ast.BytesNode, *ast.UnaryNode, *ast.MapNode:
-		return
-	case *ast.BinaryNode:
-		return
-	case *ast.CallNode: // a plain value may still be a duration, or too large for an index
-		isPlain := fn != "number" && fn != "index"
-		if name, ok := n.Callee.(*ast.IdentifierNode); ok && p.done[n] && (name.Value == "$"+fn || isPlain && plainResults[name.Value]) {
-			return
+	switch (*node).(type) {
+	case *ast.UnaryNode, *ast.BinaryNode:
+	default:
+		if !isConstant(*node) {
+			p.replace(node, fn, *node)
 		}
 	}
-	p.replace(node, fn, *node)
+}
+
+// isConstant reports whether a node is a constant, or absent.
+func isConstant(node ast.Node) bool {
+	switch node.(type) {
+	case nil, *ast.NilNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.StringNode:
+		return true
+	}
+	return false
 }
 
 // replace replaces node by a call of one of our functions.

@@ -54,12 +54,15 @@ func (p *Program) Err() error {
 			expr.Optimize(false), // the optimizer relies on types that are not known here
 			expr.Patch(patcher),
 		}
+		declare := func(name string, f function) {
+			ops = append(ops, expr.Function(name, func(args ...any) (any, error) { return f(args...), nil }))
+		}
 		for name, f := range p.functions() {
-			ops = append(ops, expr.Function("$"+name, f))
+			declare("$"+name, f)
 		}
 		for _, name := range p.names {
 			if _, ok := builtin.Index[name]; ok {
-				ops = append(ops, expr.Function(name, call)) // otherwise expr would not parse it as a name
+				declare(name, call) // otherwise expr would not parse it as a name
 			}
 		}
 		p.program, p.err = expr.Compile(p.source, ops...)
@@ -68,17 +71,25 @@ func (p *Program) Err() error {
 	return p.err
 }
 
-// functions returns the functions that patched expressions call. Their names begin with $, which no variable's name does.
-func (p *Program) functions() map[string]func(...any) (any, error) {
-	all := map[string]func(...any) (any, error){
-		"at": boundedResult(p.at), "look": boundedResult(look), "call": boundedResult(call), "in": in, "equal": equal, "within": within,
-		"hold": hold, "held": held, "value": value,
-		"plain":  func(args ...any) (any, error) { return plain(args[0]), nil },
-		"list":   func(args ...any) (any, error) { return list(args[0]), nil },
-		"number": func(args ...any) (any, error) { return number(args[0]), nil },
-		"index":  func(args ...any) (any, error) { return index(args[0]) },
+// function is a function of expressions. If it fails it panics with the error, as the functions of expr do, and the machine returns that.
+type function = func(args ...any) any
 
-		"reversed": reversed, "mirrored": mirrored, "now": library("now"), "date": library("date"),
+// must returns v, and panics if err is not nil.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// functions returns the functions that patched expressions call. Their names begin with $, which no variable's name does.
+func (p *Program) functions() map[string]function {
+	all := map[string]function{
+		"at": boundedResult(p.at), "look": boundedResult(look), "call": boundedResult(call), "in": in, "equal": equal, "within": within,
+		"hold": hold, "held": held, "value": ofOne(target), "plain": ofOne(plain), "list": ofOne(list), "number": ofOne(number),
+		"index": ofOne(index),
+
+		"mirrored": mirrored, "now": library("now"), "date": library("date"),
 
 		"operate": operate, "opposite": opposite, "absolute": absolute, "integral": integral, "shifted": shifted,
 		"read": read, "added": added, "least": extreme(">"), "greatest": extreme("<"),
@@ -89,15 +100,20 @@ func (p *Program) functions() map[string]func(...any) (any, error) {
 
 // library returns one of expr's own functions for calls of ours. The machine replaces pointer arguments by what they point to, so it could not
 // pass a *time.Location.
-func library(name string) func(...any) (any, error) {
+func library(name string) function {
 	b := builtin.Builtins[builtin.Index[name]]
-	if b.Safe == nil {
-		return b.Func
-	}
-	return func(args ...any) (any, error) {
+	return func(args ...any) any {
+		if b.Safe == nil {
+			return must(b.Func(args...))
+		}
 		v, _, err := b.Safe(args...)
-		return v, err
+		return must(v, err)
 	}
+}
+
+// ofOne returns a function of one argument.
+func ofOne(f func(any) any) function {
+	return func(args ...any) any { return f(args[0]) }
 }
 
 // Text returns the value of an expression as a text with a stable form.

@@ -13,22 +13,22 @@ import (
 var errAddress = errors.New("a text would show an address, which differs from call to call")
 
 // shown returns string(v).
-func shown(args ...any) (any, error) {
-	v, _ := value(args...)
+func shown(args ...any) any {
+	v := target(args[0])
 	r := reflect.ValueOf(v)
 	switch {
 	case !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil():
-		return nil, errNil
+		panic(errNil)
 	case printsItself(r):
-		return builtin.String(v), nil
+		return builtin.String(v)
 	}
 	if r = reflect.Indirect(r); hasAddress(r) {
-		return nil, errAddress
+		panic(errAddress)
 	}
 	if r.Kind() == reflect.Slice && r.Type().Elem().Kind() == reflect.Uint8 {
-		return string(r.Bytes()), nil
+		return string(r.Bytes())
 	}
-	return builtin.String(r.Interface()), nil
+	return builtin.String(r.Interface())
 }
 
 // hasAddress reports whether fmt would print a memory address for r.

@@ -22,27 +22,18 @@ var basics = func() map[reflect.Kind]reflect.Type {
 // plain returns v in the form that operators need. A value of a named type becomes one of a predeclared type. A pointer becomes what it points
 // to, unless that is a struct, a list or a map.
 func plain(v any) any {
-	switch v.(type) {
+	switch v = target(v); v.(type) {
 	case nil, string, bool, int, int64, float64, time.Duration:
 		return v
 	}
 	r := reflect.ValueOf(v)
-	for r.Kind() == reflect.Pointer {
-		if r.IsNil() {
-			return nil
-		}
-		if r = r.Elem(); basics[r.Kind()] == nil {
-			return v
-		}
+	if r.Kind() == reflect.Pointer && r.IsNil() {
+		return nil
 	}
-	to := basics[r.Kind()]
-	if to == nil {
-		return v
+	if to := basics[r.Kind()]; to != nil {
+		return r.Convert(to).Interface()
 	}
-	if d, ok := r.Interface().(time.Duration); ok {
-		return d
-	}
-	return r.Convert(to).Interface()
+	return v
 }
 
 // number returns plain(v), and for a duration its integer. It is used where no time is involved.
@@ -54,15 +45,15 @@ func number(v any) any {
 	return v
 }
 
-// value returns what a pointer points to, without changing its type. If that is a struct, a list or a map, it returns the pointer.
-func value(args ...any) (any, error) {
-	r := reflect.ValueOf(args[0])
+// target returns what a pointer points to, without changing its type. If that is a struct, a list or a map, it returns the pointer.
+func target(v any) any {
+	r := reflect.ValueOf(v)
 	for r.Kind() == reflect.Pointer && !r.IsNil() {
 		if r = r.Elem(); basics[r.Kind()] != nil {
-			return r.Interface(), nil
+			return r.Interface()
 		}
 	}
-	return args[0], nil
+	return v
 }
 
 // list returns v in the form that functions on lists need: with plain elements.
@@ -83,72 +74,61 @@ func list(v any) any {
 }
 
 // in reports whether the first argument is in a list or a map.
-func in(args ...any) (any, error) {
+func in(args ...any) any {
 	needle, hay := number(args[0]), reflect.Indirect(reflect.ValueOf(args[1]))
 	switch hay.Kind() {
 	case reflect.Map:
-		if needle == nil {
-			return false, nil
-		}
-		v, err := entry(hay, args[0])
-		return v.IsValid(), err
+		return needle != nil && entry(hay, args[0]).IsValid()
 	case reflect.Slice, reflect.Array:
 		for i := range hay.Len() {
-			if same, _ := equal(hay.Index(i).Interface(), needle); same == true {
-				return true, nil
+			if equal(hay.Index(i).Interface(), needle) == true {
+				return true
 			}
 		}
-		return false, nil
+		return false
 	case reflect.Invalid:
-		return false, nil
+		return false
 	}
-	return runtime.In(needle, args[1]), nil
+	return runtime.In(needle, args[1])
 }
 
 // entry returns the value of m for a key. The key may have another type than the keys of m, if its value is the same in both.
-func entry(m reflect.Value, key any) (reflect.Value, error) {
-	key, _ = value(key)
-	k, err := convert(key, m.Type().Key())
-	if err != nil {
-		return k, err
-	}
-	return m.MapIndex(k), nil
+func entry(m reflect.Value, key any) reflect.Value {
+	return m.MapIndex(must(convert(target(key), m.Type().Key())))
 }
 
 // at returns a field, a method or an element of the first argument.
-func (p *Program) at(args ...any) (any, error) {
+func (p *Program) at(args ...any) any {
 	base, name := args[0], args[1]
 	r := reflect.ValueOf(base)
 	if !r.IsValid() || runtime.IsNil(base) && (r.Kind() == reflect.Pointer || isMethod(r, name)) {
-		return nil, fmt.Errorf("%v of nil", name)
+		panic(fmt.Errorf("%v of nil", name))
 	}
 	if word, ok := name.(string); ok {
 		if see := p.hidden[hiddenName{r.Type(), word}]; see != nil {
-			return see(base), nil
+			return see(base)
 		}
 	}
 	if m := reflect.Indirect(r); m.Kind() == reflect.Map && (r.NumMethod() == 0 || !isMethod(r, name)) {
 		return element(m, name)
 	}
-	i, err := index(name)
-	if err != nil {
-		return nil, err
-	}
-	return runtime.Fetch(base, i), nil
+	return runtime.Fetch(base, index(name))
 }
 
 var getBuiltin = library("get")
 
 // look implements expr's function get: it returns an element of a list or a map, or nil if there is none.
-func look(args ...any) (any, error) {
+func look(args ...any) any {
 	m := reflect.Indirect(reflect.ValueOf(args[0]))
 	if m.Kind() != reflect.Map {
 		return getBuiltin(args[0], plain(args[1]))
 	}
-	if v, err := entry(m, args[1]); err == nil && v.IsValid() {
-		return v.Interface(), nil
+	if key, err := convert(target(args[1]), m.Type().Key()); err == nil {
+		if v := m.MapIndex(key); v.IsValid() {
+			return v.Interface()
+		}
 	}
-	return nil, nil
+	return nil
 }
 
 func isMethod(r reflect.Value, name any) bool {
@@ -157,34 +137,30 @@ func isMethod(r reflect.Value, name any) bool {
 }
 
 // element returns the value of a map for a key, or the zero value if there is none.
-func element(m reflect.Value, key any) (any, error) {
-	v, err := entry(m, key)
-	if err != nil {
-		return nil, err
+func element(m reflect.Value, key any) any {
+	if v := entry(m, key); v.IsValid() {
+		return v.Interface()
 	}
-	if v.IsValid() {
-		return v.Interface(), nil
-	}
-	return reflect.Zero(m.Type().Elem()).Interface(), nil
+	return reflect.Zero(m.Type().Elem()).Interface()
 }
 
 // hold returns nil if its argument is nil, and otherwise a list that holds the argument.
-func hold(args ...any) (any, error) {
+func hold(args ...any) any {
 	if runtime.IsNil(args[0]) {
-		return nil, nil
+		return nil
 	}
-	return []any{args[0]}, nil
+	return []any{args[0]}
 }
 
 // held returns the value in a list of hold. It replaces a pointer by what it points to, unless that is a struct, a list or a map, or the
 // pointer has methods of its own.
-func held(args ...any) (any, error) {
+func held(args ...any) any {
 	if args[0] == nil {
-		return nil, nil
+		return nil
 	}
 	v := args[0].([]any)[0]
 	if r := reflect.ValueOf(v); r.Kind() == reflect.Pointer && r.Type().NumMethod() == r.Type().Elem().NumMethod() {
-		return value(v)
+		return target(v)
 	}
-	return v, nil
+	return v
 }
