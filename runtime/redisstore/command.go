@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
@@ -117,7 +117,7 @@ func (n *node) sendAll(ctx context.Context, runs []*run) {
 func (n *node) exchange(ctx context.Context, to route, runs []*run) {
 	commands := make([]redis.Cmder, len(runs))
 	for i, r := range runs {
-		cmd := once.New(ctx, slices.Concat([]any{to.verb, to.script, len(r.Keys)}, r.Keys, r.Args)...)
+		cmd := servers.NewCmd(ctx, slices.Concat([]any{to.verb, to.script, len(r.Keys)}, r.Keys, r.Args)...)
 		cmd.By = n.own
 		commands[i] = cmd
 	}
@@ -137,7 +137,7 @@ func (n *node) exchange(ctx context.Context, to route, runs []*run) {
 		return
 	}
 	for i, r := range runs {
-		cmd := commands[i].(once.Cmd)
+		cmd := commands[i].(servers.Cmd)
 		if r.reply, r.err = cmd.Val(), cmd.Err(); r.err != nil {
 			r.err = n.unsent(ctx, lua.Fault(r.err))
 		}
@@ -253,7 +253,7 @@ func (s *store) newCopy(client *redis.Client) inTime {
 }
 
 func (h inTime) owns(cmd redis.Cmder) bool {
-	c, ok := cmd.(once.Cmd)
+	c, ok := cmd.(servers.Cmd)
 	return ok && c.By == h.own
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/once"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
 )
 
 // counter is a claim with the key of its count. The key holds one integer as a string of 8 bytes, which BITFIELD reads and writes. The key of a
@@ -24,9 +24,9 @@ type counter struct {
 	most        int64 // the largest count after the charge
 
 	opened, expiry *redis.Cmd // replies
-	counted        once.Cmd
+	counted        servers.Cmd
 	length         *redis.IntCmd
-	deleted        once.Cmd
+	deleted        servers.Cmd
 
 	used    int64 // permits used in the window
 	end     int64 // the end of the window, microseconds
@@ -101,13 +101,13 @@ func (n *counter) giveBack(ctx context.Context, p redis.Pipeliner, permits int64
 
 // forget removes the count.
 func (n *counter) forget(ctx context.Context, p redis.Pipeliner) {
-	n.counted = once.Cmd{}
-	n.deleted = once.New(ctx, "del", n.key)
+	n.counted = servers.Cmd{}
+	n.deleted = servers.NewCmd(ctx, "del", n.key)
 	_ = p.Process(ctx, n.deleted) // queued only: it cannot fail yet
 }
 
 func (n *counter) send(ctx context.Context, p redis.Pipeliner, args ...any) {
-	n.counted = once.New(ctx, args...)
+	n.counted = servers.NewCmd(ctx, args...)
 	_ = p.Process(ctx, n.counted) // queued only: it cannot fail yet
 	n.length = p.StrLen(ctx, n.key)
 	n.expiry = p.Do(ctx, "pexpiretime", n.key)

@@ -1,5 +1,5 @@
-// Package servers has what the stores on Redis have in common: it finds the server of a subject, has what the fleet knows, and passes notices to
-// the operator. It makes no decisions.
+// Package servers has what the stores on Redis have in common: it finds the server of a subject, has commands that are sent at most once and
+// what the fleet knows, and passes notices to the operator. It makes no decisions.
 package servers
 
 import (
@@ -72,6 +72,22 @@ func (s *Servers) Of(ctx context.Context, subject string) (server redis.Universa
 	}
 	return server, nil
 }
+
+// Cmd is a command that the client sends at most once. The client would otherwise repeat a decision whose reply was lost, and so charge a call
+// several times. It also does not repeat a pipeline or a transaction with such a command.
+type Cmd struct {
+	*redis.Cmd
+	By *redis.Client // the client that sends the command, instead of the one that it is given to; or nil
+}
+
+// NewCmd returns a command with the given arguments.
+func NewCmd(ctx context.Context, args ...any) Cmd { return Cmd{Cmd: redis.NewCmd(ctx, args...)} }
+
+// NoRetry implements redis.Cmder.
+func (Cmd) NoRetry() bool { return true }
+
+// Clone implements redis.Cmder.
+func (c Cmd) Clone() redis.Cmder { return Cmd{c.Cmd.Clone().(*redis.Cmd), c.By} }
 
 // Notify implements engine.Backend.
 func (s *Servers) Notify(notify func(notice string, cause error)) { s.notify.Store(&notify) }

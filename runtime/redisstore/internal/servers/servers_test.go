@@ -1,4 +1,4 @@
-package once
+package servers
 
 import (
 	"slices"
@@ -8,9 +8,9 @@ import (
 )
 
 // Nobody sends a command or its clone twice, or with another client than the one it is for.
-func TestClone(t *testing.T) {
+func TestCloneOfACmd(t *testing.T) {
 	by := redis.NewClient(&redis.Options{})
-	c := New(t.Context(), "get", "k")
+	c := NewCmd(t.Context(), "get", "k")
 	c.By = by
 	for _, cmd := range []redis.Cmder{c, c.Clone(), c.Clone().Clone()} {
 		if own, ok := cmd.(Cmd); !ok || !cmd.NoRetry() || own.By != by || !slices.Equal(cmd.Args(), c.Args()) {
