@@ -79,115 +79,22 @@ func (c *call) free() {
 	calls.Put(c)
 }
 
-// run asks the rules' stores, and waits if the call has to. Then it tells the statistics, the caller's report, the trigger and the
-// observers, in this order.
-func (c *call) run(ctx context.Context) error {
-	var began time.Duration
-	observed := c.limiter.observed() && !c.Peek
-	if observed {
-		began = c.limiter.elapsed()
-	}
-	c.wishes = wishesOf(ctx)
-	c.reports = c.Peek || c.wishes.report != nil
-	if c.err == nil {
-		c.err = c.decide(ctx)
-	}
-	if c.Peek {
-		return c.err
-	}
-	c.mustRelease = c.releases && c.err == nil && c.verdict.Admitted
-	if s := c.limiter.fleet.Statistics(); s != nil && (c.err == nil || c.isByPolicy()) {
-		c.count(s)
-	}
-	if c.err == nil && c.wishes.report != nil {
-		c.wishes.report.add(c.quotas())
-	}
-	if c.err == nil && c.verdict.Admitted && c.limiter.trigger != nil {
-		c.fire(ctx)
-	}
-	if observed {
-		c.observe(ctx, c.limiter.elapsed()-began)
-	}
-	c.mustRelease = false
-	return c.err
+// wishes are what the caller wants to know of the calls under a context. They are one value of the context, because each look into a context
+// takes time.
+type wishes struct {
+	report *Report
+	charge *Charge
 }
 
-// decide decides the call. A call without rules is admitted.
-func (c *call) decide(ctx context.Context) error {
-	if err := c.makeClaims(); err != nil {
-		return err
-	}
-	switch {
-	case ctx.Err() != nil:
-		return contextError(ctx, c.method)
-	case c.refusedHere():
-		c.verdict.Now = c.limiter.store.Time().UnixMicro()
-		if c.isBlocked {
-			c.verdict.Source = engine.SourceBlock
-		}
-		return nil
-	case len(c.Claims) == 0:
-		now := c.limiter.store.Time().UnixMicro()
-		c.verdict = engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: true}}
-		return nil
-	}
-	c.Report = c.Report || c.reports
-	if c.waits && c.keepDeadline(ctx) {
-		return c.decideInTime(ctx)
-	}
-	return c.askStores(ctx)
+type wishesKey struct{}
+
+func wishesOf(ctx context.Context) wishes {
+	w, _ := ctx.Value(wishesKey{}).(wishes)
+	return w
 }
 
-// refusedHere reports whether the call is refused without asking any store.
-func (c *call) refusedHere() bool { return c.never || c.isBlocked }
-
-// isByPolicy reports whether failure policies decided the call, because its store failed.
-func (c *call) isByPolicy() bool { return c.verdict.Source == engine.SourcePolicy }
-
-// count counts the answers of the rules in the statistics of the fleet.
-func (c *call) count(s *fleet.Statistics) {
-	s.Lock()
-	defer s.Unlock()
-	for i := range c.rulings {
-		r := &c.rulings[i]
-		if r.rule.Scope == ScopeInstance {
-			continue
-		}
-		n, numbers := fleet.Counts{Calls: 1}, r.rule.numbers
-		if c.isByPolicy() {
-			n.Failed = 1
-		}
-		switch {
-		case c.err != nil || !c.refuses(r):
-		case r.rule.Mode == ModeEnforce:
-			n.Refused = 1
-			if r.blockLeft > 0 || r.hasClaim() && c.claim(r).Blocked {
-				n.Blocked = 1
-			}
-		default:
-			n.Shadow = 1
-		}
-		s.Count(numbers.Hash(), numbers.Name, numbers.Tag, r.subject, n)
-	}
-}
-
-// refuses reports whether a rule, or a block of its subject, refuses the call, also in shadow mode.
-func (c *call) refuses(r *ruling) bool {
-	if !r.hasClaim() {
-		return true
-	}
-	return !c.refusedHere() && c.claim(r).Refused
-}
-
-// fire calls the limiter's trigger for each rule that has reached its limit.
-func (c *call) fire(ctx context.Context) {
-	for i := range c.rulings {
-		if r := &c.rulings[i]; r.hasClaim() && c.claim(r).Fired > 0 {
-			c.limiter.trigger(ctx, Trigger{
-				Method: c.method, Rule: r.rule.label, Key: key.Shown(r.subject), Limit: r.limit, Used: c.claim(r).Fired,
-			})
-		}
-	}
+func (w wishes) in(ctx context.Context) context.Context {
+	return context.WithValue(ctx, wishesKey{}, w)
 }
 
 // add adds the next rule to what the call asks.
@@ -196,8 +103,10 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 		c.owners = append(c.owners, -1)
 		return nil
 	}
-	if err := c.limiter.use(rule, c.Peek); err != nil {
-		return err
+	if !c.limiter.uses(rule) {
+		if err := c.limiter.use(rule, c.Peek); err != nil {
+			return err
+		}
 	}
 	if len(charge.Key) > maxText { // before the key is hashed and escaped
 		return c.keyError(rule, rule.Key, fmt.Sprintf("the key has %d bytes; expected at most %d", len(charge.Key), maxText))
@@ -208,8 +117,15 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	c.rulings = c.rulings[:n+1]
 	r := &c.rulings[n]
 	*r = ruling{}
-	r.rule, r.index, r.cost, r.limit, r.wait, r.claimIndex = rule, c.next, charge.Cost, rule.limitFor(charge.Limit), c.waitOf(rule), noClaim
+	r.rule, r.index, r.cost, r.limit, r.claimIndex = rule, c.next, charge.Cost, rule.limitFor(charge.Limit), noClaim
 	r.subject, r.blockLeft, r.pauseLeft = subject, blockLeft, pauseLeft
+	switch {
+	case rule.Mode != ModeEnforce:
+	case c.patient:
+		r.wait = c.wait
+	default:
+		r.wait = rule.Wait
+	}
 	c.waits, c.paused = c.waits || r.wait > 0, c.paused || pauseLeft > 0
 	if err := c.check(r, charge); err != nil {
 		return err
@@ -218,6 +134,46 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 		r.member = key.Member(c.limiter.hidden(&rule.Rule, charge.Member))
 	}
 	return c.join(r)
+}
+
+// limitFor returns the limit for a call. Only a rule with Computed uses the given one.
+func (p *preparedRule) limitFor(given int64) int64 {
+	if !p.Computed {
+		return p.Limit
+	}
+	return min(times(given, p.factor), max(given, p.mostLimit()))
+}
+
+// maxText bounds a caller's key or member, in bytes.
+const maxText = 64 << 10
+
+// check returns an error if the rule cannot decide this charge.
+func (c *call) check(r *ruling, charge *bridge.Charge) error {
+	rule := r.rule
+	switch {
+	case charge.Cost < 0:
+		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 0 or more", charge.Cost))
+	case charge.Cost > 1 && rule.Distinct != "":
+		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 1, as a member counts once", charge.Cost))
+	case rule.Computed && rule.wrongLimit(r.limit) != "":
+		return c.keyError(rule, "", "the limit of this call: "+rule.wrongLimit(r.limit))
+	case rule.Computed && rule.refillsTooSlowly(r.limit):
+		return c.keyError(rule, "", fmt.Sprintf(
+			"the limit of this call: found %d, at which a burst of %d takes over a hundred years to fill", r.limit, rule.Burst))
+	case len(charge.Member) > maxText:
+		return c.keyError(rule, rule.Distinct, fmt.Sprintf("the member has %d bytes; expected at most %d", len(charge.Member), maxText))
+	case charge.Key == "" && rule.Key != "":
+		return c.keyError(rule, rule.Key, "the key is empty")
+	case charge.Member == "" && rule.Distinct != "":
+		return c.keyError(rule, rule.Distinct, "the member is empty")
+	case r.wait > 0:
+		return cmp.Or(rule.checkCanWait(), c.limiter.supports(rule, r.wait.Microseconds()))
+	}
+	return nil
+}
+
+func (c *call) keyError(rule *preparedRule, expr, reason string) error {
+	return &KeyError{Method: c.method, Rule: rule.label, Expr: expr, Reason: reason}
 }
 
 // join makes r, the last ruling, that of the next rule. If an earlier ruling has the same count, that one gets the sum of both costs instead.
@@ -282,45 +238,113 @@ func (c *call) makeClaims() error {
 	return nil
 }
 
-func (c *call) waitOf(rule *preparedRule) time.Duration {
-	switch {
-	case rule.Mode != ModeEnforce:
-		return 0
-	case c.patient:
-		return c.wait
-	default:
-		return rule.Wait
+// claim returns the claim of a rule that a store decides.
+func (c *call) claim(r *ruling) *engine.Claim { return &c.Claims[r.claimIndex] }
+
+// fill sets in a claim of the rule what the call asks for, after it has waited.
+func (r *ruling) fill(claim *engine.Claim, waited time.Duration) {
+	claim.Limit, claim.Burst = r.limit, r.rule.claim.Burst
+	if r.limit != r.rule.Limit {
+		claim.Burst = r.rule.capacity(r.limit)
+	}
+	if r.neverFits {
+		return
+	}
+	claim.Cost, claim.Wait = r.cost, 0
+	if r.wait > waited {
+		claim.Wait = r.rule.delay(r.wait-waited, r.limit)
+	}
+	if r.rule.Mode == ModeTrigger { // it counts beyond its limit
+		claim.Cost = min(r.cost, 2*maxLimit)
 	}
 }
 
-// maxText bounds a caller's key or member, in bytes.
-const maxText = 64 << 10
+// run asks the rules' stores, and waits if the call has to. Then it tells the statistics, the caller's report, the trigger and the
+// observers, in this order.
+func (c *call) run(ctx context.Context) error {
+	var began time.Duration
+	observed := len(c.limiter.observers) > 0 && !c.Peek
+	if observed {
+		began = c.limiter.elapsed()
+	}
+	c.wishes = wishesOf(ctx)
+	c.reports = c.Peek || c.wishes.report != nil
+	if c.err == nil {
+		c.err = c.decide(ctx)
+	}
+	if c.Peek {
+		return c.err
+	}
+	c.mustRelease = c.releases && c.err == nil && c.verdict.Admitted
+	if s := c.limiter.fleet.Stats; s != nil && (c.err == nil || c.isByPolicy()) {
+		c.count(s)
+	}
+	if c.err == nil && c.wishes.report != nil {
+		c.wishes.report.add(c.quotas())
+	}
+	if c.err == nil && c.verdict.Admitted && c.limiter.trigger != nil {
+		c.fire(ctx)
+	}
+	if observed {
+		c.observe(ctx, c.limiter.elapsed()-began)
+	}
+	c.mustRelease = false
+	return c.err
+}
 
-// check returns an error if the rule cannot decide this charge.
-func (c *call) check(r *ruling, charge *bridge.Charge) error {
-	rule := r.rule
+// decide decides the call. A call without rules is admitted.
+func (c *call) decide(ctx context.Context) error {
+	if err := c.makeClaims(); err != nil {
+		return err
+	}
 	switch {
-	case charge.Cost < 0:
-		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 0 or more", charge.Cost))
-	case charge.Cost > 1 && rule.Distinct != "":
-		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 1, as a member counts once", charge.Cost))
-	case rule.Computed && rule.wrongLimit(r.limit) != "":
-		return c.keyError(rule, "", "the limit of this call: "+rule.wrongLimit(r.limit))
-	case rule.Computed && rule.refillsTooSlowly(r.limit):
-		return c.keyError(rule, "", fmt.Sprintf(
-			"the limit of this call: found %d, at which a burst of %d takes over a hundred years to fill", r.limit, rule.Burst))
-	case len(charge.Member) > maxText:
-		return c.keyError(rule, rule.Distinct, fmt.Sprintf("the member has %d bytes; expected at most %d", len(charge.Member), maxText))
-	case charge.Key == "" && rule.Key != "":
-		return c.keyError(rule, rule.Key, "the key is empty")
-	case charge.Member == "" && rule.Distinct != "":
-		return c.keyError(rule, rule.Distinct, "the member is empty")
-	case r.wait > 0:
-		return cmp.Or(rule.checkCanWait(), c.limiter.supports(rule, r.wait.Microseconds()))
+	case ctx.Err() != nil:
+		return contextError(ctx, c.method)
+	case c.refusedHere():
+		c.verdict.Now = c.limiter.store.Time().UnixMicro()
+		if c.isBlocked {
+			c.verdict.Source = engine.SourceBlock
+		}
+		return nil
+	case len(c.Claims) == 0:
+		now := c.limiter.store.Time().UnixMicro()
+		c.verdict = engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: true}}
+		return nil
+	}
+	c.Report = c.Report || c.reports
+	if c.waits && c.keepDeadline(ctx) {
+		return c.decideInTime(ctx)
+	}
+	return c.askStores(ctx)
+}
+
+// refusedHere reports whether the call is refused without asking any store.
+func (c *call) refusedHere() bool { return c.never || c.isBlocked }
+
+// askStores asks the stores once, unless a setting pauses a subject of the call. If others came first and wait for permits, it charges nothing
+// and only asks what the other rules say.
+func (c *call) askStores(ctx context.Context) error {
+	var awaited *ruling
+	if c.releases {
+		awaited = c.awaitedRule()
+	}
+	if c.paused {
+		c.pauseHere()
+	} else {
+		report := c.Report
+		c.Refused, c.Report = awaited != nil, report || awaited != nil
+		v, err := c.limiter.decider.Decide(ctx, &c.Call)
+		c.Refused, c.Report = false, report
+		if c.verdict = v; err != nil {
+			return storeError(ctx, c.method, err)
+		}
+	}
+	if c.releases {
+		c.busy = c.busyRule(awaited)
+	}
+	if !c.verdict.Admitted && (c.Peek || !c.AskAgain(c.verdict)) {
+		c.verdict.At = 0
+		c.setSource()
 	}
 	return nil
-}
-
-func (c *call) keyError(rule *preparedRule, expr, reason string) error {
-	return &KeyError{Method: c.method, Rule: rule.label, Expr: expr, Reason: reason}
 }

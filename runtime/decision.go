@@ -127,24 +127,6 @@ type Report struct {
 // maxQuotas bounds a report. Later quotas are left out.
 const maxQuotas = 100
 
-// wishes are what the caller wants to know of the calls under a context. They are one value of the context, because each look into a context
-// takes time.
-type wishes struct {
-	report *Report
-	charge *Charge
-}
-
-type wishesKey struct{}
-
-func wishesOf(ctx context.Context) wishes {
-	w, _ := ctx.Value(wishesKey{}).(wishes)
-	return w
-}
-
-func (w wishes) in(ctx context.Context) context.Context {
-	return context.WithValue(ctx, wishesKey{}, w)
-}
-
 // WithReport returns a context and a report. The report collects the quotas of all decisions made under the context, wherever in the call
 // tree. Such a decision costs the store somewhat more. [Limiter.Peek] adds nothing to a report. Nor do rules that FailOpen decides, because
 // nothing counts their calls.

@@ -121,8 +121,6 @@ func WithObserver(observe func(ctx context.Context, e *Event)) Option {
 	return func(l *Limiter) { l.observers = append(l.observers, observe) }
 }
 
-func (l *Limiter) observed() bool { return len(l.observers) > 0 }
-
 func (l *Limiter) observe(ctx context.Context, e *Event) {
 	for _, observe := range l.observers {
 		observe(ctx, e)
@@ -131,7 +129,7 @@ func (l *Limiter) observe(ctx context.Context, e *Event) {
 
 // tell calls the observers with an event that is no decision.
 func (l *Limiter) tell(ctx context.Context, kind EventKind, method string, err error, rules ...Outcome) {
-	if l.observed() {
+	if len(l.observers) > 0 {
 		l.observe(ctx, &Event{Kind: kind, Method: method, Rules: rules, Err: err})
 	}
 }

@@ -97,7 +97,7 @@ func (l *Limiter) changeSettings(ctx context.Context, e fleet.Edit) (done bool, 
 	if unfit, ok := errors.AsType[*fleet.Unfit](err); ok {
 		return false, &RuleError{Rule: e.Settings[0].Rule, Argument: e.What, Reason: unfit.Reason}
 	}
-	if done && l.observed() {
+	if done && len(l.observers) > 0 {
 		l.observe(ctx, &Event{Kind: EventChanged, Change: e.What, Settings: settingsOf(e.Settings)})
 	}
 	return done, storeError(ctx, "", err)

@@ -75,14 +75,6 @@ func (r *Rule) capacity(limit int64) int64 {
 	}
 }
 
-// limitFor returns the limit for a call. Only a rule with Computed uses the given one.
-func (p *preparedRule) limitFor(given int64) int64 {
-	if !p.Computed {
-		return p.Limit
-	}
-	return min(times(given, p.factor), max(given, p.mostLimit()))
-}
-
 // sliceCount is how many slices the window of a SlidingCounter has.
 func (r Rule) sliceCount() int64 {
 	if r.Slices == 0 {

@@ -2,8 +2,10 @@ package ratelimit
 
 import (
 	"cmp"
+	"context"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
@@ -27,27 +29,6 @@ const noClaim = -1
 
 // hasClaim reports whether a store decides the rule.
 func (r *ruling) hasClaim() bool { return r.claimIndex >= 0 }
-
-// claim returns the claim of a rule that a store decides.
-func (c *call) claim(r *ruling) *engine.Claim { return &c.Claims[r.claimIndex] }
-
-// fill sets in a claim of the rule what the call asks for, after it has waited.
-func (r *ruling) fill(claim *engine.Claim, waited time.Duration) {
-	claim.Limit, claim.Burst = r.limit, r.rule.claim.Burst
-	if r.limit != r.rule.Limit {
-		claim.Burst = r.rule.capacity(r.limit)
-	}
-	if r.neverFits {
-		return
-	}
-	claim.Cost, claim.Wait = r.cost, 0
-	if r.wait > waited {
-		claim.Wait = r.rule.delay(r.wait-waited, r.limit)
-	}
-	if r.rule.Mode == ModeTrigger { // it counts beyond its limit
-		claim.Cost = min(r.cost, 2*maxLimit)
-	}
-}
 
 // setSource makes a pause or a block the source of the refusal that it decided.
 func (c *call) setSource() {
@@ -195,4 +176,53 @@ func (c *call) burst(r *ruling) int64 {
 		return 0
 	}
 	return claim.Burst
+}
+
+// isByPolicy reports whether failure policies decided the call, because its store failed.
+func (c *call) isByPolicy() bool { return c.verdict.Source == engine.SourcePolicy }
+
+// count counts the answers of the rules in the statistics of the fleet.
+func (c *call) count(s *fleet.Statistics) {
+	s.Lock()
+	defer s.Unlock()
+	for i := range c.rulings {
+		r := &c.rulings[i]
+		if r.rule.Scope == ScopeInstance {
+			continue
+		}
+		n, numbers := fleet.Counts{Calls: 1}, r.rule.numbers
+		if c.isByPolicy() {
+			n.Failed = 1
+		}
+		switch {
+		case c.err != nil || !c.refuses(r):
+		case r.rule.Mode == ModeEnforce:
+			n.Refused = 1
+			if r.blockLeft > 0 || r.hasClaim() && c.claim(r).Blocked {
+				n.Blocked = 1
+			}
+		default:
+			n.Shadow = 1
+		}
+		s.Count(numbers.Hash(), numbers.Name, numbers.Tag, r.subject, n)
+	}
+}
+
+// refuses reports whether a rule, or a block of its subject, refuses the call, also in shadow mode.
+func (c *call) refuses(r *ruling) bool {
+	if !r.hasClaim() {
+		return true
+	}
+	return !c.refusedHere() && c.claim(r).Refused
+}
+
+// fire calls the limiter's trigger for each rule that has reached its limit.
+func (c *call) fire(ctx context.Context) {
+	for i := range c.rulings {
+		if r := &c.rulings[i]; r.hasClaim() && c.claim(r).Fired > 0 {
+			c.limiter.trigger(ctx, Trigger{
+				Method: c.method, Rule: r.rule.label, Key: key.Shown(r.subject), Limit: r.limit, Used: c.claim(r).Fired,
+			})
+		}
+	}
 }

@@ -57,9 +57,6 @@ func (l *Limiter) uses(rule *preparedRule) bool {
 
 // use notes that a rule is used by a call, unless that is a Peek. It returns an error if the store cannot decide the rule.
 func (l *Limiter) use(rule *preparedRule, peek bool) error {
-	if l.uses(rule) {
-		return nil
-	}
 	err := l.supports(rule, 0)
 	if err == nil && !peek {
 		rule.usedBy[l.rules.number%usedSlots].Store(l.rules.number)

@@ -28,34 +28,6 @@ func (c *call) decideInTime(ctx context.Context) error {
 	}
 }
 
-// askStores asks the stores once, unless a setting pauses a subject of the call. If others came first and wait for permits, it charges nothing
-// and only asks what the other rules say.
-func (c *call) askStores(ctx context.Context) error {
-	var awaited *ruling
-	if c.releases {
-		awaited = c.awaitedRule()
-	}
-	if c.paused {
-		c.pauseHere()
-	} else {
-		report := c.Report
-		c.Refused, c.Report = awaited != nil, report || awaited != nil
-		v, err := c.limiter.decider.Decide(ctx, &c.Call)
-		c.Refused, c.Report = false, report
-		if c.verdict = v; err != nil {
-			return storeError(ctx, c.method, err)
-		}
-	}
-	if c.releases {
-		c.busy = c.busyRule(awaited)
-	}
-	if !c.verdict.Admitted && (c.Peek || !c.AskAgain(c.verdict)) {
-		c.verdict.At = 0
-		c.setSource()
-	}
-	return nil
-}
-
 // awaitNext lets a call sleep that is not admitted now, or puts it into the line in which it holds. It reports whether the call may go
 // then, or has to ask again.
 func (c *call) awaitNext(ctx context.Context) (goes bool, err error) {

@@ -87,7 +87,7 @@ func (f *Fleet) exchange(ctx context.Context) error {
 	if err == nil {
 		err = f.noteSets(ctx, sets)
 	}
-	if err == nil && due && f.stats != nil {
+	if err == nil && due && f.Stats != nil {
 		err = f.publishReport(ctx)
 	}
 	return err

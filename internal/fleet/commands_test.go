@@ -38,9 +38,9 @@ func TestBeatsMoveFewEntries(t *testing.T) {
 			for range 12 {
 				for _, f := range processes {
 					for i := range fleet.MaxReportRules {
-						f.Statistics().Lock()
-						f.Statistics().Count(uint64(i), fmt.Sprint("rule", i), "1m", "ann", fleet.Counts{Calls: 4, Refused: 3, Shadow: 2, Failed: 1})
-						f.Statistics().Unlock()
+						f.Stats.Lock()
+						f.Stats.Count(uint64(i), fmt.Sprint("rule", i), "1m", "ann", fleet.Counts{Calls: 4, Refused: 3, Shadow: 2, Failed: 1})
+						f.Stats.Unlock()
 					}
 					f.Beat()
 				}

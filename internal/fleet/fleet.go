@@ -71,7 +71,7 @@ type Fleet struct {
 	lastRead atomic.Int64 // when the settings were last read, in nanoseconds since began; 0 if never
 	inForce  atomic.Pointer[InForce]
 	status   atomic.Pointer[Status]
-	stats    *Statistics // or nil
+	Stats    *Statistics // counts decisions; nil if nothing does
 
 	Lines  Lines       // the calls of this process that wait for others to end
 	lost   atomic.Bool // the server lost what this process said of itself, so perhaps also permits
@@ -98,7 +98,7 @@ func New(server Server, prefix string, counts bool) *Fleet {
 	}
 	f.status.Store(new(Status))
 	if counts {
-		f.stats = newStatistics()
+		f.Stats = newStatistics()
 	}
 	return f
 }

@@ -314,9 +314,9 @@ func TestHistoryOfAnotherType(t *testing.T) {
 	for i := range 5 {
 		hash := time.Now().Unix()/5/24 + int64(i) // the beats may pass into the next one
 		c.Set(t.Context(), fmt.Sprint("p.seen:{p}:history:", hash), "none", 0)
-		f.Statistics().Lock()
-		f.Statistics().Count(1, "r", "1m", "ann", fleet.Counts{Calls: 1})
-		f.Statistics().Unlock()
+		f.Stats.Lock()
+		f.Stats.Count(1, "r", "1m", "ann", fleet.Counts{Calls: 1})
+		f.Stats.Unlock()
 		f.Beat()
 	}
 	processes, err := f.Processes(t.Context())

@@ -65,7 +65,7 @@ var program = func() (p Process) {
 func (f *Fleet) word() string {
 	p, now := program, f.Now()
 	p.Start, p.At, p.Ahead = now.Add(-time.Since(began)).UTC().Truncate(time.Millisecond), now.UTC().Truncate(time.Millisecond), time.Since(now)
-	p.Version, p.Epoch, p.Lost, p.Stats = f.changed.version, f.changed.epoch, f.Status().Lost, f.stats != nil
+	p.Version, p.Epoch, p.Lost, p.Stats = f.changed.version, f.changed.epoch, f.Status().Lost, f.Stats != nil
 	if err := f.changed.err; err != nil {
 		p.Setting = printable.Text(err.Error(), 200)
 	}

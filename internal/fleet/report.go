@@ -77,9 +77,6 @@ type Subject struct {
 
 func newStatistics() *Statistics { return &Statistics{rules: map[uint64]*counted{}, began: time.Now()} }
 
-// Statistics returns what counts decisions, or nil if nothing does.
-func (f *Fleet) Statistics() *Statistics { return f.stats }
-
 // Count counts a decision of a rule, whose hash identifies it. The statistics must be locked.
 func (s *Statistics) Count(hash uint64, name, tag, subject string, n Counts) {
 	r := s.rules[hash]
@@ -111,7 +108,7 @@ func (s *Statistics) take() *Report {
 
 // publish writes a report of the decisions since the last one.
 func (f *Fleet) publishReport(ctx context.Context) error {
-	p := f.stats.take()
+	p := f.Stats.take()
 	if p == nil {
 		_, err := f.do(ctx, Command{"DEL", f.keys.reports + f.self.id})
 		return err
