@@ -23,18 +23,12 @@ func (l *Limiter) inForce(rule *preparedRule, subject string) (_ *preparedRule, 
 // applying is inForce for settings that may be about the rule.
 func (l *Limiter) applying(rule *preparedRule, subject string, in *fleet.InForce) (_ *preparedRule, blockLeft, pauseLeft time.Duration) {
 	of := rule.settingsIn(in)
-	if of == nil {
-		return rule, 0, 0
-	}
-	var own, block, pause *fleet.Setting
-	if k := of.OfKey(subject); k != nil {
-		own, block, pause = l.holding(k.Override), k.Block, k.Pause
-	}
-	if all := l.holding(of.All); own != nil || all != nil {
+	k := of.OfKey(subject)
+	if own, all := l.holding(k.Override), l.holding(of.All); own != nil || all != nil {
 		rule = l.applied(rule, own, all)
 	}
 	if rule.Mode == ModeEnforce {
-		blockLeft, pauseLeft = l.left(block), l.left(pause)
+		blockLeft, pauseLeft = l.left(k.Block), l.left(k.Pause)
 	}
 	return rule, blockLeft, pauseLeft
 }
@@ -72,11 +66,8 @@ type ruleSettings struct {
 	of *fleet.OfRule
 }
 
-// settingsIn returns the settings of the rule, or nil. It remembers them, because finding a rule by its name takes as long as all else.
+// settingsIn returns the settings of the rule. It remembers them, because finding a rule by its name takes as long as all else.
 func (p *preparedRule) settingsIn(in *fleet.InForce) *fleet.OfRule {
-	if in == nil {
-		return nil
-	}
 	f := p.settings.Load()
 	if f == nil || f.in != in {
 		f = &ruleSettings{in, in.Of(p.Name)}

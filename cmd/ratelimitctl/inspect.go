@@ -200,17 +200,10 @@ func (t *tool) readCount(ctx context.Context, s *inspected, rule ratelimit.Rule,
 
 // sources returns the settings in force for the key of a count.
 func (t *tool) sources(rule, state string) (all []setting) {
-	in := t.fleet.InForce()
-	if in == nil || in.Of(fleet.SettingName(rule)) == nil {
-		return nil
-	}
-	of := in.Of(fleet.SettingName(rule))
-	found := []*fleet.Setting{of.All}
+	of := t.fleet.InForce().Of(fleet.SettingName(rule))
 	parts, _ := key.Split(state)
-	if own := of.OfKey(parts.Subject); own != nil {
-		found = append(found, own.Override, own.Block, own.Pause)
-	}
-	for _, s := range found {
+	own := of.OfKey(parts.Subject)
+	for _, s := range []*fleet.Setting{of.All, own.Override, own.Block, own.Pause} {
 		if s != nil {
 			all = append(all, shownSetting(s))
 		}

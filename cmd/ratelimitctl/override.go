@@ -121,9 +121,9 @@ func (t *tool) try(rules []ratelimit.UsedRule, s *fleet.Setting) error {
 // tryRule returns an error if a rule cannot have an override, together with that for all keys. It asks a limiter of its own.
 func (t *tool) tryRule(r ratelimit.Rule, s *fleet.Setting, v ratelimit.Override) error {
 	l := ratelimit.New(memstore.New())
-	if of := t.fleet.InForce(); of != nil && !s.AllKeys {
-		if r := of.Of(s.Rule); r != nil && r.All != nil {
-			all, err := overrideOf(r.All)
+	if !s.AllKeys {
+		if set := t.fleet.InForce().Of(s.Rule).All; set != nil {
+			all, err := overrideOf(set)
 			if err == nil {
 				err = l.Overrides().SetLocal(s.Rule, all)
 			}

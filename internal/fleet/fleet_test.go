@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,14 +120,8 @@ func clear(s *fleet.Setting) *fleet.Setting {
 
 // limit returns the limit in force for a key, or -1.
 func limit(f *fleet.Fleet, rule, key string) int64 {
-	in := f.InForce()
-	if in == nil || in.Of(rule) == nil {
-		return -1
-	}
-	s := in.Of(rule).All
-	if k := in.Of(rule).OfKey(key); k != nil && k.Override != nil {
-		s = k.Override
-	}
+	of := f.InForce().Of(rule)
+	s := cmp.Or(of.OfKey(key).Override, of.All)
 	if s == nil {
 		return -1
 	}

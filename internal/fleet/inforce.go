@@ -17,11 +17,11 @@ type InForce struct {
 // OfRule are the settings that hold for the rules of one name.
 type OfRule struct {
 	All    *Setting // the override for all keys; or nil
-	keys   map[string]*OfKey
+	keys   map[string]OfKey
 	filter []uint64 // has a bit set for the hash of each key
 }
 
-// OfKey are the settings that hold for one key of a rule.
+// OfKey are the settings that hold for one key of a rule, or nil.
 type OfKey struct{ Override, Block, Pause *Setting }
 
 var seed = maphash.MakeSeed()
@@ -29,20 +29,28 @@ var seed = maphash.MakeSeed()
 // InForce returns the settings that hold, or nil if there are none.
 func (f *Fleet) InForce() *InForce { return f.inForce.Load() }
 
-// Of returns the settings for the rules of a name, or nil.
-func (in *InForce) Of(rule string) *OfRule { return in.rules[rule] }
+// noSettings are those of a rule for which nothing is set.
+var noSettings OfRule
+
+// Of returns the settings for the rules of a name. A nil InForce has none.
+func (in *InForce) Of(rule string) *OfRule {
+	if in != nil && in.rules[rule] != nil {
+		return in.rules[rule]
+	}
+	return &noSettings
+}
 
 // Len returns for how many keys there are settings.
 func (r *OfRule) Len() int { return len(r.keys) }
 
-// OfKey returns the settings for a key, or nil. Most keys have none, and the filter says so in a third of the time of the map.
-func (r *OfRule) OfKey(subject string) *OfKey {
+// OfKey returns the settings for a key. Most keys have none, and the filter says so in a third of the time of the map.
+func (r *OfRule) OfKey(subject string) OfKey {
 	if len(r.filter) == 0 {
-		return nil
+		return OfKey{}
 	}
 	hash := maphash.String(seed, subject)
 	if r.filter[hash>>6%uint64(len(r.filter))]>>(hash&63)&1 == 0 {
-		return nil
+		return OfKey{}
 	}
 	return r.keys[subject]
 }
@@ -98,7 +106,7 @@ func (in *InForce) put(s *Setting) {
 	in.all = append(in.all, s)
 	r := in.rules[s.Rule]
 	if r == nil {
-		r = &OfRule{keys: map[string]*OfKey{}}
+		r = &OfRule{keys: map[string]OfKey{}}
 		in.rules[s.Rule] = r
 	}
 	if s.AllKeys && s.Kind == Override {
@@ -106,10 +114,6 @@ func (in *InForce) put(s *Setting) {
 		return
 	}
 	k := r.keys[s.Key]
-	if k == nil {
-		k = new(OfKey)
-		r.keys[s.Key] = k
-	}
 	switch s.Kind {
 	case Block:
 		k.Block = s
@@ -118,4 +122,5 @@ func (in *InForce) put(s *Setting) {
 	default:
 		k.Override = s
 	}
+	r.keys[s.Key] = k
 }

@@ -25,7 +25,7 @@ func BenchmarkSettings(b *testing.B) {
 			b.ReportAllocs()
 			of, found, i := in.Of("login"), 0, 0
 			for b.Loop() {
-				if of.OfKey(subjects[i&1023]) != nil {
+				if of.OfKey(subjects[i&1023]).Override != nil {
 					found++
 				}
 				i++

@@ -80,11 +80,8 @@ func (c *console) rows(lately *recent, wanted func(*ratelimit.UsedRule) bool) (r
 		row := ruleRow{UsedRule: *rule, Disagrees: len(rule.Limits) > 1}
 		row.InForce, _ = c.view.RuleFor(ratelimit.Request{Rule: row.Rule})
 		row.Rates = lately.Of(traffic.Named{Rule: row.Name, Window: row.InForce.Window()})
-		if in != nil {
-			if of := in.Of(fleet.SettingName(row.Name)); of != nil {
-				row.Setting, row.ByKey = of.All, of.Len()
-			}
-		}
+		of := in.Of(fleet.SettingName(row.Name))
+		row.Setting, row.ByKey = of.All, of.Len()
 		rows = append(rows, row)
 	}
 	return rows

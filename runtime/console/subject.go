@@ -130,13 +130,9 @@ func (c *console) use(l *ratelimit.Limiter, rule ratelimit.UsedRule, text string
 		return u
 	}
 	parts, _ := key.Split(u.state)
-	if in := c.fleet.InForce(); in != nil && in.Of(fleet.SettingName(rule.Name)) != nil {
-		of := in.Of(fleet.SettingName(rule.Name))
-		u.Override = of.All
-		if k := of.OfKey(parts.Subject); k != nil {
-			u.Override, u.Block, u.Pause = cmp.Or(k.Override, of.All), k.Block, k.Pause
-		}
-	}
+	of := c.fleet.InForce().Of(fleet.SettingName(rule.Name))
+	own := of.OfKey(parts.Subject)
+	u.Override, u.Block, u.Pause = cmp.Or(own.Override, of.All), own.Block, own.Pause
 	if u.Block != nil {
 		u.Left = max(0, u.Block.Until.Sub(c.fleet.Now()))
 	}
