@@ -116,7 +116,7 @@ func (e *TooManyRequestsError) Error() string {
 func (e *TooManyRequestsError) Is(target error) bool { return target == ErrTooManyRequests }
 
 // NeverAdmissibleError says that a call costs more than a rule can ever admit. Retrying is pointless. It does not match
-// [ErrTooManyRequests].
+// [ErrTooManyRequests]. If another rule of the call has a [KeyError], the call gets that one.
 //
 // For example, a request has a Cost of 30 under a TokenBucket with a Limit of 60 a minute and a Burst of 10. Then Cost is 30, and Limit is 10.
 type NeverAdmissibleError struct {

@@ -3,6 +3,7 @@ package ratelimit_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,28 @@ func TestCostThatIsNeverAdmitted(t *testing.T) {
 		_, err := l.Allow(context.Background(), ratelimit.Request{Rule: rule, Cost: 20_000_000})
 		if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); !ok || never.Error() != want {
 			t.Errorf("%+v: got %v, want %s", rule, err, want)
+		}
+	}
+}
+
+// A call with several errors gets the first one that is about a rule or a key. Only then costs count, because those of equal rules and keys
+// are added.
+func TestFirstOfSeveralErrors(t *testing.T) {
+	l := ratelimit.New(memstore.New())
+	rule := ratelimit.Rule{Name: "r", Limit: 1, Per: time.Second, Key: "{id}"}
+	never := ratelimit.Request{Rule: rule, Key: "ann", Cost: 2}
+	noKey := ratelimit.Request{Rule: rule}
+	negative := ratelimit.Request{Rule: rule, Key: "ann", Cost: -1}
+	wrong := ratelimit.Request{Rule: ratelimit.Rule{Name: "r"}, Key: "ann"}
+	for want, requests := range map[string][]ratelimit.Request{
+		"can never be admitted":       {never},
+		"the key is empty":            {never, noKey, negative, wrong},
+		"the cost is -1":              {never, never, negative, noKey},
+		"a rule needs a window":       {wrong, never, noKey},
+		"a cost of 4 can never be ad": {never, never},
+	} {
+		if _, err := l.Allow(t.Context(), requests...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }

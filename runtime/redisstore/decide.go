@@ -29,7 +29,7 @@ const crossSlot = "CROSSSLOT " // the beginning of a cluster's error if the subj
 // Decide implements engine.Decider. All parts together have one timeout.
 func (b bySubject) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	s := b.of
-	if !b.IsWhole(call) {
+	if b.Whole(call) == nil {
 		return s.bySubject(&part{s, time.Now().Add(s.Timeout)}).Decide(ctx, call)
 	}
 	split := s.Split.Load()

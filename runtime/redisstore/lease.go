@@ -55,7 +55,7 @@ func (d *leases) leasable(call *engine.Call) bool {
 			return false
 		}
 	}
-	return call.IsPlain() && d.subjects.IsWhole(call)
+	return call.IsPlain() && d.subjects.Whole(call) != nil
 }
 
 // lease returns the lease for a call, or nil if no permits are taken ahead for it.

@@ -27,11 +27,8 @@ type part struct {
 	verdict engine.Verdict
 }
 
-// IsWhole reports whether a call has a single part.
-func (s Split) IsWhole(call *engine.Call) bool { return s.whole(call) != nil }
-
-// whole returns the decider of a call with a single part, and otherwise nil.
-func (s Split) whole(call *engine.Call) engine.Decider {
+// Whole returns the decider of a call with a single part, and otherwise nil.
+func (s Split) Whole(call *engine.Call) engine.Decider {
 	first, decider := s(&call.Claims[0])
 	for i := 1; i < len(call.Claims); i++ {
 		if key, _ := s(&call.Claims[i]); key != first {
@@ -67,7 +64,7 @@ func all(*engine.Claim) bool { return true }
 
 // Decide implements engine.Decider. It asks all parts, even after a refusal, so all rules that refuse are known.
 func (s Split) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	if whole := s.whole(call); whole != nil {
+	if whole := s.Whole(call); whole != nil {
 		return whole.Decide(ctx, call)
 	}
 	parts := s.parts(call, all)
@@ -188,7 +185,7 @@ func changes(c *engine.Claim) bool { return c.Delta != 0 }
 // Adjust implements engine.Decider. It passes on only the claims that change. An error of one part does not keep the others from being
 // adjusted.
 func (s Split) Adjust(ctx context.Context, call *engine.Call) error {
-	if whole := s.whole(call); whole != nil && !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool { return c.Delta == 0 }) {
+	if whole := s.Whole(call); whole != nil && !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool { return c.Delta == 0 }) {
 		return whole.Adjust(ctx, call)
 	}
 	var failed error
@@ -203,7 +200,7 @@ func (s Split) Adjust(ctx context.Context, call *engine.Call) error {
 
 // Reset implements engine.Decider.
 func (s Split) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
-	if whole := s.whole(call); whole != nil {
+	if whole := s.Whole(call); whole != nil {
 		return whole.Reset(ctx, call)
 	}
 	for _, p := range s.parts(call, all) {
