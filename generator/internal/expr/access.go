@@ -3,6 +3,7 @@ package expr
 import (
 	"go/types"
 	"reflect"
+	"slices"
 
 	"github.com/expr-lang/expr/ast"
 	"golang.org/x/tools/go/types/typeutil"
@@ -175,20 +176,16 @@ func (c *compiler) index(n *ast.MemberNode, base *term) *term {
 	if key == nil {
 		return nil
 	}
-	if isAny(base.typ) {
+	switch of := aggregate(base.typ).(type) {
+	case *types.Map:
+		return c.element(n, base, c.assign(key, of.Key(), "the key"), of.Elem())
+	case *types.Slice, *types.Array:
+		return c.item(n, base, key.value())
+	}
+	switch {
+	case isAny(base.typ):
 		return c.onMachine(n, anything)
-	}
-	a := aggregate(base.typ)
-	if m, ok := a.(*types.Map); ok {
-		return c.element(n, base, c.assign(key, m.Key(), "the key"), m.Elem())
-	}
-	if elem := elemOf(base.typ); elem != nil {
-		if !c.valid(n, elem) || !c.fits(n, base, key.value()) {
-			return nil
-		}
-		return c.onMachine(n, elem)
-	}
-	if isText(a) {
+	case isText(aggregate(base.typ)):
 		return c.errorf(n, "%s cannot be indexed; slice it: %s[0:1]", c.a(base.typ), base.said())
 	}
 	return c.errorf(n, "%s cannot be indexed", c.a(base.typ))
@@ -209,46 +206,39 @@ func (c *compiler) element(n *ast.MemberNode, base, key *term, elem types.Type) 
 	}}
 }
 
-// fits reports whether key may be an index of a list. A negative index counts from the end.
-func (c *compiler) fits(n *ast.MemberNode, base, key *term) bool {
-	array, ok := aggregate(base.typ).(*types.Array)
+// item checks an element of a list. A negative index counts from the end.
+func (c *compiler) item(n *ast.MemberNode, base, key *term) *term {
+	array, _ := aggregate(base.typ).(*types.Array)
 	i, fixed := key.con.(int)
 	switch {
+	case !c.valid(n, elemOf(base.typ)):
+		return nil
 	case !mayBe(isInt, key.typ):
-		c.errorf(start(n.Property), "an index must be an integer; this is %s", c.a(key.typ))
-	case fixed && ok && (int64(i) >= array.Len() || int64(i) < -array.Len()):
-		c.errorf(start(n.Property), "index %d is out of range of %s: it is %s", i, base.said(), c.a(array))
-	default:
-		return true
+		return c.errorf(start(n.Property), "an index must be an integer; this is %s", c.a(key.typ))
+	case fixed && array != nil && (int64(i) >= array.Len() || int64(i) < -array.Len()):
+		return c.errorf(start(n.Property), "index %d is out of range of %s: it is %s", i, base.said(), c.a(array))
 	}
-	return false
+	return c.onMachine(n, elemOf(base.typ))
 }
 
 // slice checks x[from:to], which the machine computes. The bounds of a text count bytes.
 func (c *compiler) slice(n *ast.SliceNode) *term {
-	base, ok := c.valueOf(n.Node), true
-	for _, bound := range []ast.Node{n.From, n.To} {
-		if bound == nil {
-			continue
-		}
-		t := c.valueOf(bound)
-		if ok = ok && t != nil; t != nil && !mayBe(isInt, t.typ) {
-			c.errorf(start(bound), "a bound must be an integer; this is %s", c.a(t.typ))
-			ok = false
-		}
+	nodes := slices.DeleteFunc([]ast.Node{n.Node, n.From, n.To}, func(n ast.Node) bool { return n == nil })
+	var args []*term
+	for _, each := range nodes {
+		args = append(args, c.valueOf(each))
 	}
-	switch {
-	case base == nil || !ok:
+	if slices.Contains(args, nil) {
 		return nil
-	case !isText(base.typ) && !isAny(base.typ) && !isList(base.typ):
-		return c.errorf(n, "%s cannot be sliced here", c.a(base.typ))
 	}
-	t := base.typ
-	if isList(t) {
-		t = types.NewSlice(itemOf(t))
+	_, result, wrong := choose(functions["slice"], args)
+	switch {
+	case result == nil && wrong == 0:
+		return c.errorf(n, "%s cannot be sliced here", c.a(args[0].typ))
+	case result == nil:
+		return c.errorf(start(nodes[wrong]), "a bound must be an integer; this is %s", c.a(args[wrong].typ))
+	case args[0].optional():
+		return c.maybeNil(n, result)
 	}
-	if base.optional() {
-		return c.maybeNil(n, t)
-	}
-	return c.onMachine(n, t)
+	return c.onMachine(n, result)
 }

@@ -132,7 +132,10 @@ type Hidden struct {
 
 // Compile parses and checks e, and returns its code. Its errors stand at the wrong word.
 func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagnostics) {
-	c := &compiler{expr: e.Text, env: env, wanted: want, instances: map[string]types.Type{}, imported: map[string][]string{}}
+	c := &compiler{
+		expr: e.Text, env: env, wanted: want,
+		lets: map[string]*term{}, instances: map[string]types.Type{}, imported: map[string][]string{},
+	}
 	root := c.parse()
 	if root == nil {
 		return nil, c.errs

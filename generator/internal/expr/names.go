@@ -213,9 +213,6 @@ func (c *compiler) valid(n ast.Node, t types.Type) bool {
 
 // packageConstant returns the term for a constant of the package.
 func (c *compiler) packageConstant(n *ast.IdentifierNode, o *types.Const) *term {
-	if !c.valid(n, o.Type()) {
-		return nil
-	}
 	t := &term{node: n, typ: types.Default(o.Type()), lit: is(o.Type(), types.IsUntyped)}
 	switch v := o.Val(); {
 	case isBool(t.typ), isText(t.typ):
@@ -257,9 +254,6 @@ func (c *compiler) let(n *ast.VariableDeclaratorNode, each func(ast.Node) *term)
 	bound := c.onMachine(n.Value, value.typ)
 	if value.optional() {
 		bound = c.maybeNil(n.Value, value.typ)
-	}
-	if c.lets == nil {
-		c.lets = map[string]*term{}
 	}
 	c.lets[n.Name] = bound
 	body := each(n.Expr)

@@ -62,31 +62,23 @@ func (c *compiler) identity(n *ast.CallNode, name string, id ownFunction, args [
 		}
 		return w.callOf(w.std(machinePath, "Identity"), what, primary(w.std(wrapPath, id.fn)))
 	})
-	write := func(w *writer) (o operand, given bool) {
-		ctx := w.term(args[0])
-		if name, given := w.names.Identity(id.fn, ctx.text); name != "" {
-			return primary(name), given
-		}
-		return w.callOf(w.std(wrapPath, id.fn), ctx), false
-	}
 	plain := &term{node: n, typ: text, write: func(w *writer) operand {
-		o, _ := write(w)
-		return o
-	}}
-	t := &term{node: n, typ: text, bare: plain, gates: []*term{plain}}
-	if isOwn {
-		t.identity = id.fn
-	}
-	t.write = func(w *writer) operand {
-		if name := w.held[plain]; name != "" {
+		ctx := w.term(args[0])
+		if name, _ := w.names.Identity(id.fn, ctx.text); name != "" {
 			return primary(name)
 		}
-		o, given := write(w)
-		if given {
+		return w.callOf(w.std(wrapPath, id.fn), ctx)
+	}}
+	t := &term{node: n, typ: text, bare: plain, gates: []*term{plain}, write: func(w *writer) operand {
+		o := w.term(plain)
+		if _, given := w.names.Identity(id.fn, w.term(args[0]).text); given || w.held[plain] != "" {
 			return o
 		}
 		w.fails = true
 		return w.callOf(w.std(wrapPath, "Carried"), o, primary(strconv.Quote(id.what)))
+	}}
+	if isOwn {
+		t.identity = id.fn
 	}
 	return t
 }

@@ -35,9 +35,8 @@ func (c *compiler) parse() ast.Node {
 	case len(src) > maxLength:
 		c.errorAt(0, "the expression is %d bytes long; at most %d are allowed", len(src), maxLength)
 		return nil
-	}
-	if name, ok := strings.CutPrefix(src, "#"); ok {
-		c.errorAt(0, "unexpected #; write {%s}", strings.Trim(name, "{}"))
+	case src[0] == '#':
+		c.errorAt(0, "unexpected #; write {%s}", strings.Trim(src[1:], "{}"))
 		return nil
 	}
 	// Names of the package and of the parameters come before expr's functions, as in expr's own environments.
