@@ -15,12 +15,17 @@ import (
 // Value returns the value of an island: an expression of a rule, as Go code. A panic of the island becomes a *ratelimit.KeyError that names the
 // expression. If a function of the user panics, the first time is logged with its stack.
 func Value[T any](rules *Rules, expr string, island func() T) (value T, err error) {
+	done := false // recover costs a third of this function
 	defer func() {
-		if cause := recover(); cause != nil {
+		if done {
+			return
+		}
+		if cause := recover(); cause != nil { // nil if the island called runtime.Goexit
 			err = rules.failed(expr, cause)
 		}
 	}()
-	return island(), nil
+	value, done = island(), true
+	return value, nil
 }
 
 // Message returns the message of a rule. It returns "" if the message cannot be computed: that must not hide the refusal.
