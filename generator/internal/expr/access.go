@@ -12,11 +12,11 @@ import (
 // passes reports whether n, a member of t, is nil if t is nil, because of ?. before n or earlier in the same chain.
 func (t *term) passes(n *ast.MemberNode) bool {
 	if n.Optional {
-		return nilable(t.typ) || t.optional()
+		return nilable(t.typ) || t.optional
 	}
 	switch t.node.(type) {
 	case *ast.MemberNode, *ast.CallNode, *ast.SliceNode:
-		return t.optional()
+		return t.optional
 	}
 	return false
 }
@@ -70,13 +70,7 @@ func (c *compiler) selected(n *ast.MemberNode, base *term, o types.Object, path 
 		return nil
 	}
 	c.hide(n.Property, base.typ, o, path)
-	t := &term{node: n, typ: o.Type()}
-	switch {
-	case n.Optional:
-		t.gates = base.orNil()
-	case base.passes(n):
-		t.gates = base.gates
-	}
+	t := &term{node: n, typ: o.Type(), optional: base.passes(n)}
 	if m, ok := o.(*types.Func); ok {
 		t.declared = true
 		t.write = func(w *writer) operand { return base.method(w, w.term(base), m, path) }
@@ -88,7 +82,7 @@ func (c *compiler) selected(n *ast.MemberNode, base *term, o types.Object, path 
 		w.fails = w.fails || nilable(base.typ) && !base.there || len(pointers(base.typ, path)) > 0
 		return operand{text: f.in(highest) + "." + o.Name(), prec: highest, addr: f.addr || pointee(base.typ) != nil}
 	}
-	if len(t.gates) > 0 && (len(path) > 1 || !n.Optional && panicsIfNil(base.typ)) {
+	if t.optional && (len(path) > 1 || !n.Optional && panicsIfNil(base.typ)) {
 		c.machine = true // a nil after this point would not end the chain
 	}
 	return t
@@ -237,7 +231,7 @@ func (c *compiler) slice(n *ast.SliceNode) *term {
 		return c.errorf(n, "%s cannot be sliced here", c.a(args[0].typ))
 	case result == nil:
 		return c.errorf(start(nodes[wrong]), "a bound must be an integer; this is %s", c.a(args[wrong].typ))
-	case args[0].optional():
+	case args[0].optional:
 		return c.maybeNil(n, result)
 	}
 	return c.onMachine(n, result)

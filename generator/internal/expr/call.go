@@ -155,7 +155,7 @@ func (c *compiler) invoke(n *ast.CallNode, f *term, sig *types.Signature) *term 
 	if result == nil || !c.arguments(n, name, sig, args) {
 		return nil
 	}
-	if f.optional() {
+	if f.optional {
 		return c.maybeNil(n, result)
 	}
 	t := &term{node: n, typ: result}

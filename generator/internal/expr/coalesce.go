@@ -2,7 +2,6 @@ package expr
 
 import (
 	"go/token"
-	"go/types"
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
@@ -27,19 +26,22 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 			break
 		}
 	}
-	if len(terms) == 1 {
-		return terms[0]
-	}
-	for _, t := range terms[:len(terms)-1] {
-		if len(t.gates) == 0 && !nilable(t.typ) {
+	before := terms[:len(terms)-1]
+	links := make([][]*term, len(before))
+	for i, t := range before {
+		if links[i] = c.links(t.node); len(links[i]) == 0 && !t.optional {
 			return c.errorf(n, "?? has no effect: %s is never nil", t.said())
 		}
+		terms[i] = t.carried()
+	}
+	if len(before) == 0 {
+		return terms[0]
 	}
 	met := c.meet(start(n.Right), terms)
-	if met[len(met)-1].optional() {
+	if met[len(met)-1].optional {
 		return c.maybeNil(n, met[0].typ)
 	}
-	return &term{node: n, typ: met[0].typ, plain: allPlain(met), choose: func(w *writer) string { return w.first(met) }}
+	return &term{node: n, typ: met[0].typ, plain: allPlain(met), choose: func(w *writer) string { return w.first(met, links) }}
 }
 
 // operands returns the operands of a chain of ??.
@@ -50,49 +52,50 @@ func operands(n ast.Node) []ast.Node {
 	return []ast.Node{n}
 }
 
-// first returns the statements that return the first of terms that is not nil, and otherwise the last one.
+// links returns the parts of an operand of ?? that make it nil: doc, doc.Meta and doc.Meta.Next for doc?.Meta?.Next. As Go code has
+// them twice, the machine computes an operand that calls a function or has an operator.
+func (c *compiler) links(n ast.Node) (parts []*term) {
+	ast.Walk(&n, visitor(func(o ast.Node) {
+		switch o := o.(type) {
+		case *ast.MemberNode:
+			if base := c.lowered[o.Node]; o.Optional && base != nil && nilable(base.typ) {
+				parts = append(parts, base)
+			}
+		case *ast.CallNode, *ast.ConditionalNode, *ast.BinaryNode:
+			if t := c.lowered[o]; t == nil || t.bare == nil {
+				c.machine = true
+			} else if !c.machine {
+				c.identities = append(c.identities, t.identity)
+			}
+		}
+	}))
+	if t := c.lowered[n]; nilable(t.typ) || t.bare != nil {
+		parts = append(parts, t.carried())
+	}
+	return parts
+}
+
+// first returns the statements that return the first of terms whose links are not nil, and otherwise the last one.
 //
 //	if doc != nil && doc.Meta != nil {
 //		return doc.Meta.Title
 //	}
 //	return "-"
-func (w *writer) first(terms []*term) string {
-	t := terms[0]
-	if len(terms) == 1 {
-		return w.returned(t)
+func (w *writer) first(terms []*term, links [][]*term) string {
+	if len(links) == 0 {
+		return w.returned(terms[0])
 	}
-	return w.unlessNil(t.orNil(), "", t) + "\n" + w.first(terms[1:])
+	condition := w.present(links[0][0]).text
+	for _, link := range links[0][1:] {
+		condition = operation(condition, "&&", w.present(link).text)
+	}
+	return "if " + condition + " " + braced(w.returned(terms[0])) + "\n" + w.first(terms[1:], links[1:])
 }
 
-// unlessNil returns the statements that return t if none of gates is nil, and the condition is true. A gate that is more than a path gets a
-// variable.
-func (w *writer) unlessNil(gates []*term, condition string, t *term) string {
-	if len(gates) == 0 {
-		return "if " + condition + " " + braced(w.returned(t))
+// present returns the condition that t is not nil, or that the identity is known.
+func (w *writer) present(t *term) operand {
+	if isText(t.typ) {
+		return join(token.NEQ, w.term(t), primary(`""`))
 	}
-	g := gates[0]
-	o := w.term(g)
-	if path.MatchString(o.text) {
-		w.held[g] = o.text
-		present := w.present(o, g.typ).in(token.LAND.Precedence())
-		if condition != "" {
-			present = operation(condition, "&&", present)
-		}
-		return w.unlessNil(gates[1:], present, t)
-	}
-	name := w.local(g.hint())
-	w.held[g] = name
-	inner := w.unlessNil(gates[1:], name+" := "+o.text+"; "+w.present(variable(name), g.typ).text, t)
-	if condition != "" {
-		return "if " + condition + " " + braced(inner)
-	}
-	return inner
-}
-
-// present returns the condition that a gate is not nil.
-func (w *writer) present(o operand, t types.Type) operand {
-	if isText(t) { // clientIP or userID
-		return join(token.NEQ, o, primary(`""`))
-	}
-	return w.againstNil(token.NEQ, o, t)
+	return w.againstNil(token.NEQ, w.term(t), t.typ)
 }

@@ -72,7 +72,7 @@ func (c *compiler) equal(n *ast.BinaryNode, l, r *term) *term {
 		return c.onMachine(n, truth)
 	case !comparable(l.typ, r.typ):
 		return c.mixed(n, l, r)
-	case l.optional() || r.optional():
+	case mayBeNil(l, r):
 		return c.onMachine(n, truth)
 	}
 	return c.compared(n, l, r)
@@ -86,7 +86,7 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 		return literal(n, op == token.EQL)
 	case t.bare != nil:
 		return infix(n, truth, op, t.bare, literal(n, ""))
-	case len(t.gates) > 0:
+	case t.optional:
 		return c.onMachine(n, truth)
 	case !nilable(t.typ):
 		return c.errorf(n, "%s is never nil: it is %s", t.said(), c.a(t.typ))

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
-
-	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // as returns t converted to a basic type. A literal needs no conversion, unless Go would infer the type rune.
@@ -30,7 +28,7 @@ func (t *term) unnamed() *term {
 
 // then returns a term of type to that writes f of the Go code of t.
 func (t *term) then(to types.Type, f func(*writer, operand) operand) *term {
-	return &term{node: t.node, typ: to, con: t.con, gates: t.gates, write: func(w *writer) operand {
+	return &term{node: t.node, typ: to, con: t.con, optional: t.optional, write: func(w *writer) operand {
 		return f(w, w.term(t))
 	}}
 }
@@ -41,7 +39,7 @@ func (t *term) integer(kind types.BasicKind) *term {
 	if t.fits(to) || holds(to, t.typ) {
 		return t.as(kind)
 	}
-	return &term{node: t.node, typ: to, gates: t.gates, write: func(w *writer) operand {
+	return &term{node: t.node, typ: to, optional: t.optional, write: func(w *writer) operand {
 		return w.must(w.callOf(w.std(checkedPath, "To")+"["+w.typ(to)+"]", w.term(t)))
 	}}
 }
@@ -56,7 +54,7 @@ func checked(n ast.Node, t types.Type, fn string, args ...*term) *term {
 // plainly returns t as a value that must not be nil.
 func (t *term) plainly() *term {
 	v := *t
-	v.gates = nil
+	v.optional = false
 	return &v
 }
 
@@ -70,7 +68,7 @@ func (t *term) value() *term {
 
 // pointed returns the target of the pointer t.
 func (t *term) pointed() *term {
-	return &term{node: t.node, typ: pointee(t.typ), gates: t.orNil(), write: func(w *writer) operand {
+	return &term{node: t.node, typ: pointee(t.typ), optional: true, write: func(w *writer) operand {
 		o := w.term(t)
 		w.fails = true
 		return operand{text: "*" + o.in(unary), prec: unary, addr: true}
@@ -85,9 +83,6 @@ func (t *term) said() string {
 	}
 	return "the value"
 }
-
-// hint returns a name for a variable that holds t.
-func (t *term) hint() string { return naming.Lower(source(t.node)) }
 
 // source returns the name of the variable, field or function that n consists of, or "".
 func source(n ast.Node) string {

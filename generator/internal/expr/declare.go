@@ -66,7 +66,7 @@ func (d declaration) result(args []*term) (t types.Type, wrong int) {
 		p, t := parameter(d.Signature, i), arg.typ
 		if each, ok := p.(*types.Signature); ok {
 			p = each.Results().At(0).Type()
-			if arg.optional() && isTypeParam(p) {
+			if arg.optional && isTypeParam(p) {
 				t = anything
 			} else if !isTypeParam(p) {
 				t = arg.value().typ

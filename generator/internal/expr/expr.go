@@ -1,9 +1,9 @@
-// Package expr turns the expressions of directives into Go code. It parses an expression with expr's parser, and checks it
-// against the types of the method's parameters and of the declarations of its package. It lowers the parts that most keys, costs
-// and conditions consist of, which means that it writes them as Go: names, fields, calls, texts, comparisons, arithmetic of integers,
-// ?: and ??, and fields after ?. . An expression with any other part, such as an index, is left as a whole to expr's virtual machine,
-// called the machine below; package exprvm runs it. Everything is type-checked when generating, except values of type any and of
-// type parameters, which are checked in each call. Package emit builds keys and messages from expressions.
+// Package expr turns the expressions of directives into Go code. It parses an expression with expr's parser, and checks it against the
+// types of the method's parameters and of the declarations of its package. It lowers the parts that most keys, costs and conditions consist
+// of, which means that it writes them as Go: names, fields, calls, texts, comparisons, arithmetic of integers, ?: and ??, and fields after
+// ?. . An expression with any other part, such as an index, or with a call before ??, is left as a whole to expr's virtual machine, called
+// the machine below; package exprvm runs it. Everything is type-checked when generating, except values of type any and of type parameters,
+// which are checked in each call. Package emit builds keys and messages from expressions.
 //
 // # Values
 //
@@ -34,7 +34,10 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/expr-lang/expr/ast"
+
 	"github.com/ratelimit-go/ratelimit/annotations"
+	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
@@ -70,7 +73,6 @@ const (
 type Names interface {
 	Import(*types.Package) string // the name of an imported package
 	Variable(i int) string        // the parameters, then the receiver, which is not nil, then the results
-	Local(hint string) string     // the name of a new variable in a func literal
 	Program(p *Program) string    // the package-level variable that holds an *exprvm.Program
 
 	// Identity returns the variable that holds the result of a call of wrap.ClientIP or wrap.UserID with this argument, or "". If given is
@@ -97,7 +99,7 @@ type Code struct {
 	Program *Program
 	// Identity is the function of package wrap that gives the value if the expression is clientIP(ctx) or userID(ctx), else "".
 	Identity string
-	// Identities are the functions of package wrap that the expression calls for a client IP or a user ID, once for each call.
+	// Identities are the functions of package wrap that the code calls for a client IP or a user ID, as often as it calls them.
 	Identities []string
 
 	want  Want
@@ -134,7 +136,7 @@ type Hidden struct {
 func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagnostics) {
 	c := &compiler{
 		expr: e.Text, env: env, wanted: want,
-		lets: map[string]*term{}, instances: map[string]types.Type{}, imported: map[string][]string{},
+		lets: map[string]*term{}, instances: map[string]types.Type{}, imported: map[string][]string{}, lowered: map[ast.Node]*term{},
 	}
 	root := c.parse()
 	if root == nil {
@@ -145,8 +147,11 @@ func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagno
 		return nil, c.errs
 	}
 	code := &Code{
-		Constant: t.con, Spelled: t.spelled, Text: spaced(c.expr.Value), Varies: c.varies, Plain: t.plain, Identity: t.identity,
-		Identities: c.identities, want: want, env: env, value: t,
+		Constant: t.con, Spelled: t.spelled, Text: spaced(c.expr.Value), Varies: c.varies, Plain: t.plain, Identities: c.identities,
+		want: want, env: env, value: t,
+	}
+	if !c.ofOthers {
+		code.Identity = t.identity
 	}
 	if c.machine {
 		if code.Program, code.value = c.program(t, want); code.value == nil {
@@ -182,12 +187,12 @@ func (c *Code) write(w *writer) Written {
 }
 
 func (c *Code) writer(n Names) *writer {
-	return &writer{names: n, from: c.env.From, uses: map[string]bool{}, held: map[*term]string{}}
+	return &writer{names: n, from: c.env.From, uses: map[string]bool{}}
 }
 
 // Name returns a name for a variable that holds the value, or "".
 func (c *Code) Name() string {
-	name := c.value.hint()
+	name := naming.Lower(source(c.value.node))
 	if types.Universe.Lookup(name) != nil || !token.IsIdentifier(name) {
 		return ""
 	}
@@ -196,19 +201,15 @@ func (c *Code) Name() string {
 
 // rehearse writes the code once with arbitrary names, to find the identifiers that it uses.
 func (c *Code) rehearse() {
-	w := c.writer(&anyNames{})
+	w := c.writer(anyNames{})
 	c.write(w)
 	c.Uses = slices.Sorted(maps.Keys(w.uses))
 }
 
 // anyNames provides names that occur nowhere else.
-type anyNames struct{ locals int }
+type anyNames struct{}
 
-func (n *anyNames) Local(string) string {
-	n.locals++
-	return "ʻ" + strconv.Itoa(n.locals)
-}
-func (*anyNames) Import(p *types.Package) string      { return "ʻ" + p.Path() }
-func (*anyNames) Variable(i int) string               { return "ʻv" + strconv.Itoa(i) }
-func (*anyNames) Program(*Program) string             { return "ʻ" }
-func (*anyNames) Identity(_, _ string) (string, bool) { return "", false }
+func (anyNames) Import(p *types.Package) string      { return "ʻ" + p.Path() }
+func (anyNames) Variable(i int) string               { return "ʻv" + strconv.Itoa(i) }
+func (anyNames) Program(*Program) string             { return "ʻ" }
+func (anyNames) Identity(_, _ string) (string, bool) { return "", false }

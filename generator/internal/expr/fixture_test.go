@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"strconv"
 	"sync"
 	"testing"
 
@@ -64,7 +63,6 @@ func compile(src string, env *Env, want Want) (*Code, annotations.Diagnostics) {
 // plainNames returns every name unchanged.
 type plainNames struct {
 	env     *Env
-	taken   map[string]bool
 	imports map[string]bool // the paths of what the code names
 }
 
@@ -74,24 +72,11 @@ func (p *plainNames) Import(of *types.Package) string {
 }
 func (p *plainNames) Variable(i int) string { return p.env.variables()[i].Name }
 
-func (p *plainNames) Local(hint string) string {
-	name := hint
-	for i := 2; p.taken[name]; i++ {
-		name = hint + strconv.Itoa(i)
-	}
-	p.taken[name] = true
-	return name
-}
-
 func (p *plainNames) Identity(string, string) (string, bool) { return "", false }
 func (p *plainNames) Program(*Program) string                { return "program" }
 
 func names(env *Env) *plainNames {
-	p := &plainNames{env: env, taken: map[string]bool{}, imports: map[string]bool{}}
-	for _, param := range env.Params {
-		p.taken[param.Name] = true
-	}
-	return p
+	return &plainNames{env: env, imports: map[string]bool{}}
 }
 
 // show returns the code, and whether it may fail.

@@ -106,7 +106,7 @@ func (c *compiler) inGo(n ast.Node, goes string, result types.Type, args []*term
 		return c.integers(n, strings.TrimPrefix(goes, "checked."), args[0], args[1])
 	}
 	_, isOperator := n.(*ast.BinaryNode)
-	if goes == "" || isOperator && slices.ContainsFunc(args, (*term).optional) || pointee(args[0].typ) != nil {
+	if goes == "" || isOperator && mayBeNil(args...) || pointee(args[0].typ) != nil {
 		return nil
 	}
 	dot := strings.LastIndex(goes, ".")

@@ -55,7 +55,7 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 		switch {
 		case !comparable(x.typ, v.typ) && !comparable(x.typ, item.typ):
 			return c.errorf(start(item.node), "%s is never equal to %s", c.a(x.typ), c.a(item.typ))
-		case l == nil || x.optional() || v.optional() || item.bare != nil,
+		case l == nil || mayBeNil(x, v) || item.bare != nil,
 			i > 0 && !types.Identical(l.typ, x.typ) || !r.lit && !types.Identical(l.typ, r.typ):
 			return c.onMachine(n, truth)
 		}

@@ -76,7 +76,7 @@ func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term
 	if met == nil {
 		return nil
 	}
-	if slices.ContainsFunc(met, (*term).optional) {
+	if mayBeNil(met...) {
 		return c.maybeNil(n, met[0].typ)
 	}
 	return &term{node: n, typ: met[0].typ, plain: allPlain(met), choose: func(w *writer) string {

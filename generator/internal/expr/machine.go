@@ -68,21 +68,13 @@ func (c *compiler) onMachine(n ast.Node, t types.Type) *term {
 // type t may not have a nil.
 func (c *compiler) maybeNil(n ast.Node, t types.Type) *term {
 	m := c.onMachine(n, t)
-	m.gates = []*term{m}
+	m.optional = true
 	return m
 }
 
-// optional reports whether t may be nil, even if its type has no nil.
-func (t *term) optional() bool {
-	return len(t.gates) > 0 && t.bare == nil
-}
-
-// orNil returns the gates of t, and t itself if its type has a nil.
-func (t *term) orNil() []*term {
-	if !nilable(t.typ) {
-		return t.gates
-	}
-	return append(slices.Clip(t.gates), t)
+// mayBeNil reports whether one of terms may be nil, although its type has no nil.
+func mayBeNil(terms ...*term) bool {
+	return slices.ContainsFunc(terms, func(t *term) bool { return t.optional })
 }
 
 // program returns the whole expression, whose value is t, as a program for the machine, and the term that runs it.
@@ -138,11 +130,11 @@ func (c *compiler) mapping(n *ast.MapNode) *term {
 
 // common returns the type of all terms, or any if they differ.
 func common(terms []*term) types.Type {
-	if len(terms) == 0 || isNil(terms[0].typ) {
+	if len(terms) == 0 || isNil(terms[0].typ) || mayBeNil(terms...) {
 		return anything
 	}
 	for _, t := range terms {
-		if !types.Identical(t.typ, terms[0].typ) || t.optional() {
+		if !types.Identical(t.typ, terms[0].typ) {
 			return anything
 		}
 	}

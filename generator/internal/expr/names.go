@@ -252,7 +252,7 @@ func (c *compiler) let(n *ast.VariableDeclaratorNode, each func(ast.Node) *term)
 		return c.errorf(start(n.Value), "nil has no type here")
 	}
 	bound := c.onMachine(n.Value, value.typ)
-	if value.optional() {
+	if value.optional {
 		bound = c.maybeNil(n.Value, value.typ)
 	}
 	c.lets[n.Name] = bound

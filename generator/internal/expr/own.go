@@ -69,18 +69,14 @@ func (c *compiler) identity(n *ast.CallNode, name string, id ownFunction, args [
 		}
 		return w.callOf(w.std(wrapPath, id.fn), ctx)
 	}}
-	t := &term{node: n, typ: text, bare: plain, gates: []*term{plain}, write: func(w *writer) operand {
+	return &term{node: n, typ: text, bare: plain, identity: id.fn, write: func(w *writer) operand {
 		o := w.term(plain)
-		if _, given := w.names.Identity(id.fn, w.term(args[0]).text); given || w.held[plain] != "" {
+		if _, given := w.names.Identity(id.fn, w.term(args[0]).text); given {
 			return o
 		}
 		w.fails = true
 		return w.callOf(w.std(wrapPath, "Carried"), o, primary(strconv.Quote(id.what)))
 	}}
-	if isOwn {
-		t.identity = id.fn
-	}
-	return t
 }
 
 // carried returns t for a comparison, where clientIP and userID are "" if the context carries none.
@@ -102,7 +98,7 @@ func (c *compiler) delay(n *ast.CallNode, name string, args []*term) *term {
 		return c.errorf(start(args[0].node), "retryAfter takes an error, an *http.Response or an http.Header; this is %s", c.a(args[0].typ))
 	}
 	c.named(name, func(w *writer) operand { return primary(w.std(wrapPath, "RetryAfter")) })
-	if args[0].optional() {
+	if args[0].optional {
 		return c.onMachine(n, duration)
 	}
 	return goCall(n, duration, wrapPath, "RetryAfter", args[0])

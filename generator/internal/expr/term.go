@@ -31,10 +31,9 @@ type term struct {
 	bare     *term
 	identity string // the function of package wrap that is called, without anything around it
 	there    bool   // it is a pointer that is never nil
-	// gates are the parts that may be nil. If one of them is nil, the term is nil, whatever its type.
-	gates []*term
-	gone  bool // it is nil, because the method has no such parameter
-	sure  bool // the parameters that the method has decide its value, or that it is not nil
+	optional bool   // it may be nil, although its type has no nil: a part of it may
+	gone     bool   // it is nil, because the method has no such parameter
+	sure     bool   // the parameters that the method has decide its value, or that it is not nil
 
 	plain bool // it has no bytes to escape
 
@@ -53,6 +52,8 @@ type compiler struct {
 	parts int // of the tree: a chain of comparisons has its inner operands in the tree twice
 	depth int // of the part that is being checked
 
+	lowered map[ast.Node]*term // the terms of all nodes that have been checked
+
 	closures []closure // that are being checked, the innermost last
 	machine  bool      // a part of the expression does not become Go
 	values   []value   // the values that the expression uses
@@ -66,7 +67,7 @@ type compiler struct {
 	imported  map[string][]string   // the functions of imported packages that it calls, by the names of these
 }
 
-// term lowers n. It returns nil after an error.
+// term lowers n, within the limits of a tree. It returns nil after an error.
 func (c *compiler) term(n ast.Node) *term {
 	c.parts++
 	c.depth++
@@ -78,6 +79,12 @@ func (c *compiler) term(n ast.Node) *term {
 		c.parts = maxParts // the other parts are not checked
 		return c.errorf(n, "the expression has too many parts")
 	}
+	t := c.lower(n)
+	c.lowered[n] = t
+	return t
+}
+
+func (c *compiler) lower(n ast.Node) *term {
 	switch n := n.(type) {
 	case *ast.NilNode:
 		return c.word(n, nil)

@@ -174,7 +174,7 @@ func textPart(t types.Type) string {
 func (c *compiler) callMethod(t *term, name string, result types.Type) *term {
 	obj, path, _ := types.LookupFieldOrMethod(t.typ, true, c.env.Package, name)
 	m := obj.(*types.Func)
-	return &term{node: t.node, typ: result, gates: t.orNil(), write: func(w *writer) operand {
+	return &term{node: t.node, typ: result, optional: t.optional || nilable(t.typ), write: func(w *writer) operand {
 		call := w.callOf(t.method(w, w.term(t), m, path).text)
 		if m.Signature().Results().Len() > 1 {
 			return w.conversion(result, w.must(call))

@@ -36,23 +36,14 @@ func variable(name string) operand {
 type writer struct {
 	names Names
 	from  reach.From
-	fails bool             // what is written may panic
-	held  map[*term]string // the variables and fields that hold values which may be nil
-	uses  map[string]bool  // the package-level and predeclared identifiers in the text
+	fails bool            // what is written may panic
+	uses  map[string]bool // the package-level and predeclared identifiers in the text
 }
 
 // word returns a predeclared or package-level identifier, and records its use.
 func (w *writer) word(name string) string {
 	w.uses[name] = true
 	return name
-}
-
-// local returns the name of a new variable. It is like hint if that hides no package-level or predeclared identifier.
-func (w *writer) local(hint string) string {
-	if types.Universe.Lookup(hint) != nil || !token.IsIdentifier(hint) || w.from.Package.Scope().Lookup(hint) != nil {
-		hint = "value"
-	}
-	return w.names.Local(hint)
 }
 
 // term writes t. A choice becomes a func literal that is called in place:
@@ -64,10 +55,7 @@ func (w *writer) local(hint string) string {
 //		return "-"
 //	}()
 func (w *writer) term(t *term) operand {
-	switch name := w.held[t]; {
-	case name != "":
-		return variable(name)
-	case t.choose != nil:
+	if t.choose != nil {
 		return primary("func() " + w.typ(t.typ) + " " + braced(t.choose(w)) + "()")
 	}
 	return t.write(w)
@@ -75,7 +63,7 @@ func (w *writer) term(t *term) operand {
 
 // returned writes the statements that return t.
 func (w *writer) returned(t *term) string {
-	if t.choose != nil && w.held[t] == "" {
+	if t.choose != nil {
 		return t.choose(w)
 	}
 	return "return " + w.term(t).text
