@@ -110,11 +110,11 @@ func (b *Book) Run(ctx context.Context, decide Decide, d time.Duration, q rateli
 	b.entries = append(b.entries, own.entries...)
 }
 
-// wasRemembered reports whether a call was refused without asking the store. A refusal by a block does not say so, but its time may be before the
-// call, or was after it and is now its end.
+// wasRemembered reports whether a call was refused without asking the store. A refusal by a block does not say so, but its time is before or after
+// the call then.
 func wasRemembered(e Entry, d ratelimit.Decision) bool {
-	outside := e.At < e.Sent || e.At == e.Received && e.Sent < e.Received
-	return d.Source == ratelimit.SourceMemory || d.Source == ratelimit.SourceBlock && outside
+	at := d.At.UnixMicro()
+	return d.Source == ratelimit.SourceMemory || d.Source == ratelimit.SourceBlock && (at < e.Sent || at > e.Received)
 }
 
 // Press lets so many callers make calls one after the other, for a time.
