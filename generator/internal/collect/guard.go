@@ -3,12 +3,10 @@ package collect
 import (
 	"go/ast"
 	"go/token"
-	"slices"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
-	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // ofGuard collects the methods that a type declares itself. A guard has a method for each that has rules.
@@ -33,10 +31,7 @@ func (c *methods) ofGuard() {
 
 // warnOfUnnamed warns if the func of a guard's method cannot get pointers to the results, because these have no names.
 func (c *methods) warnOfUnnamed(m *model.Method) {
-	looksBack := slices.ContainsFunc(m.Rules, func(r *model.Rule) bool {
-		return !r.Rule.Settle.IsZero() || !r.Rule.Pause.IsZero() || r.Declared.Refund == ratelimit.RefundError && m.Error >= 0 || r.Declared.Releases()
-	})
-	if c.of.Kind != model.Guard || !looksBack {
+	if c.of.Kind != model.Guard || !m.LooksBack() {
 		return
 	}
 	for v := range m.Signature.Results().Variables() {

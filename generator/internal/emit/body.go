@@ -16,10 +16,10 @@ import (
 // writer writes the statements of a method that has rules. It implements expr.Names for the code of expressions.
 type writer struct {
 	*function
-	first []string // the statements that read identities, which come before the others
-	stmts []string
-	err   string                  // the variable for errors of expressions
-	fail  func(err string) string // returns the statements for the error of an expression, which is in a variable
+	identified []string // the statements that read identities, which come before those in stmts
+	stmts      []string
+	err        string                  // the variable for errors of expressions
+	fail       func(err string) string // returns the statements for the error of an expression, which is in a variable
 
 	returned []string          // the variables with the results of the wrapped call, after the call
 	pointed  map[int]bool      // the results that the func of a guard's method reads; nil outside of it
@@ -37,7 +37,9 @@ type identity struct {
 	given    bool // it is not empty
 }
 
-// Variable implements expr.Names.
+// Variable implements expr.Names. It returns the name of a parameter or a result, or the wrapped value:
+//
+//	s.next
 func (w *writer) Variable(i int) string {
 	if result := i - len(w.params) - 1; result >= 0 && w.pointed != nil {
 		w.pointed[result] = true
@@ -59,9 +61,9 @@ func (w *writer) Identity(function, argument string) (variable string, given boo
 		id = identity{w.Take(names.Lower(function)), needed}
 		if needed {
 			call := w.rulesOf[w.method] + "." + function + "(" + argument + ")"
-			w.first = append(w.first, id.variable+", "+w.err+" := "+call, w.ifFailed(w.keyFailure(argument, w.err)))
+			w.identified = append(w.identified, id.variable+", "+w.err+" := "+call, w.ifFailed(w.keyFailure(argument, w.err)))
 		} else {
-			w.first = append(w.first, id.variable+" := "+w.wrap(function)+"("+argument+")")
+			w.identified = append(w.identified, id.variable+" := "+w.wrap(function)+"("+argument+")")
 		}
 		w.identities[function] = id
 	}
@@ -87,9 +89,25 @@ func (w *writer) usesOf(function string) (needed bool, uses int) {
 //
 //	return s.next.Close()
 func (f *function) body() []jen.Code {
-	before := f.limitArguments()
+	stmts := f.statements()
+	if _, known := f.needed[f.method]; !known {
+		all := strings.Join(stmts, "\n")
+		f.needed[f.method] = needs{f.namesIn(cmp.Or(f.looks, all)), f.namesIn(all)}
+	}
+	codes := make([]jen.Code, len(stmts))
+	for i, s := range stmts {
+		codes[i] = jen.Id(s) // jennifer prints an identifier as it is
+	}
+	return codes
+}
+
+// statements returns the statements of the method as text:
+//
+//	return s.next.Close()
+func (f *function) statements() []string {
+	before := append(f.first, f.limitArguments()...)
 	if len(f.method.Rules) == 0 {
-		return statements(append(before, f.forward())...)
+		return append(before, f.forward())
 	}
 	w := &writer{function: f, values: map[string]string{}, identities: map[string]identity{}}
 	if w.err = f.failed; w.err == "" {
@@ -97,23 +115,14 @@ func (f *function) body() []jen.Code {
 	}
 	before = append(before, w.checkContext()...)
 	switch {
-	case !looksBack(f.method):
+	case !f.method.LooksBack():
 		w.take()
 	case f.guards:
 		w.beginGuarded()
 	default:
 		w.begin()
 	}
-	return statements(slices.Concat(before, w.first, w.stmts)...)
-}
-
-// statements returns statements for jennifer. Each is passed as an identifier, because jennifer prints these as they are.
-func statements(texts ...string) []jen.Code {
-	codes := make([]jen.Code, len(texts))
-	for i, s := range texts {
-		codes[i] = jen.Id(s)
-	}
-	return codes
+	return slices.Concat(before, w.identified, w.stmts)
 }
 
 // take asks the limiter, and then makes the wrapped call:
@@ -146,7 +155,9 @@ func (w *writer) asked(fn string, arguments func() []string) string {
 }
 
 // errorName returns the name of the variable for the refusal: err, unless a parameter, an import, the type or the package has that name. A
-// message may contain a parameter.
+// message may contain a parameter. For example:
+//
+//	err2
 func (f *function) errorName() string {
 	if f.block.Inside(append(f.imports.Names(), f.params...)...).Has("err") {
 		return f.Take("err")

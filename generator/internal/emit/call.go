@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
 // forward makes the wrapped call and returns its results. A guard's method, which calls nothing, returns nil. For example:
@@ -44,7 +43,7 @@ func (w *writer) failure(err string) string {
 	}
 	values := make([]string, len(w.results))
 	for i, r := range w.method.Results {
-		if values[i], _ = w.zero(r.Type); w.changed(i) {
+		if values[i] = w.zero(r.Type); w.changed(i) {
 			values[i] = "nil"
 		}
 	}
@@ -88,29 +87,25 @@ func (w *writer) fallback(f *model.Fallback) string {
 	return f.Name + args
 }
 
-// zero returns an expression for the zero value of t. The words are the identifiers in it, without the names of packages. For example:
+// zero returns an expression for the zero value of t. For example:
 //
 //	Document{}
-func (p *planned) zero(t types.Type) (text string, words []string) {
-	typed := func(before, behind string) (string, []string) {
-		return before + p.imports.Type(t) + behind, reach.From{Package: p.pkg}.Names(t)
-	}
+func (p *planned) zero(t types.Type) string {
 	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
-		text, words = typed("*new(", ")")
-		return text, append(words, "new")
+		return "*new(" + p.imports.Type(t) + ")"
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
 		switch info := u.Info(); {
 		case info&types.IsBoolean != 0:
-			return "false", []string{"false"}
+			return "false"
 		case info&types.IsNumeric != 0:
-			return "0", nil
+			return "0"
 		case info&types.IsString != 0:
-			return `""`, nil
+			return `""`
 		}
 	case *types.Struct, *types.Array:
-		return typed("", "{}")
+		return p.imports.Type(t) + "{}"
 	}
-	return "nil", []string{"nil"}
+	return "nil"
 }

@@ -115,7 +115,7 @@ func methodLink(w *model.Wrapper, m *model.Method) string {
 //	Buy decides whether a call of [Service.Buy] may go on. Limits: 1 per minute per {user}.
 func guardDoc(w *model.Wrapper, m *model.Method) string {
 	said := fmt.Sprintf("%s decides whether a call of %s may go on. %s", m.Name, methodLink(w, m), limits(w, m))
-	if looksBack(m) {
+	if m.LooksBack() {
 		said += " If the error is nil, defer done at once, with pointers to the named results."
 	}
 	return wrapped(said)

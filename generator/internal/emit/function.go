@@ -2,10 +2,11 @@ package emit
 
 import (
 	"cmp"
+	"go/scanner"
+	"go/token"
 	"go/types"
+	"slices"
 	"strings"
-
-	"github.com/dave/jennifer/jen"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
@@ -24,6 +25,8 @@ type function struct {
 	passed  map[int]string // the variables with funcs that stand for parameters, by the indices of these
 	results []string       // "" for results without names
 	guards  bool           // the method belongs to a guard, so it calls no other
+	first   []string       // the first statements of a guard's method
+	looks   string         // the body of the func that a guard's method returns
 	done    string         // the result of a guard's method that looks back; "" if there is none
 	failed  string         // the error beside done
 	head    string         // what stands before the parameters
@@ -32,16 +35,16 @@ type function struct {
 // function chooses the names of the variables of m. It keeps the user's names, except those that would hide a name that the body
 // needs, such as those of imports and in outer.
 func (w *wrapper) function(m *model.Method, outer ...string) *function {
-	f := &function{planned: w.planned, Scope: w.block.Inside(w.imports.Names()...), method: m, generic: w.args, passed: map[int]string{}, head: "\treturn func"}
+	taken := w.block.Inside(slices.Concat(w.imports.Names(), types.Universe.Names(), outer)...)
+	f := &function{planned: w.planned, Scope: taken, method: m, generic: w.args, passed: map[int]string{}, head: "\treturn func"}
 	if w.receiver != "" {
-		f.head = "func (" + w.receiver + " *" + w.Name + w.args + ") " + m.Name
+		f.head = w.method(m.Name)
 	}
-	needed := append(w.needed(m), outer...)
-	if m.Hold != nil {
-		needed = append(needed, w.inResults(m)...)
+	needed, known := w.needed[m]
+	if !known { // in the draft all variables give way, so the body shows which names it needs
+		needed = needs{variablesOf(m.Signature), nil}
 	}
-	f.Reserve(needed...)
-	hidden := names.NewScope(needed...)
+	hidden := names.NewScope(slices.Concat(needed.afterHead, outer)...)
 	if len(m.Rules)+len(m.Returns)+len(m.Passes) > 0 {
 		hidden.Reserve(w.imports.Names()...)
 	}
@@ -50,97 +53,58 @@ func (w *wrapper) function(m *model.Method, outer ...string) *function {
 			f.Reserve(v) // before other names are chosen
 		}
 	}
-	ofParams := hidden.Inside()
-	if w.Kind == model.Guard {
-		ofParams.Reserve(w.inResults(m)...)
-	}
-	f.nameParams(ofParams)
-	f.nameResults(hidden)
-	return f
-}
-
-func (f *function) nameParams(hidden *names.Scope) {
-	for i, p := range f.method.Params {
-		otherwise := cmp.Or(p.Name, "arg")
-		if i == f.method.Context && !f.method.ByMethod {
-			otherwise = "ctx"
-		}
-		name := f.method.Signature.Params().At(i).Name()
-		if isBlank(name) {
-			name = f.Take(otherwise)
-		} else {
-			name = f.kept(name, hidden)
-		}
-		f.params = append(f.params, name)
-	}
-}
-
-func (f *function) nameResults(hidden *names.Scope) {
-	for i := range f.method.Results {
-		name := f.method.Signature.Results().At(i).Name()
+	f.params = f.kept(m.Signature.Params(), hidden.Inside(needed.inHead...))
+	for i, p := range m.Params {
 		switch {
-		case isBlank(name):
-		case f.changed(i):
-			name = "_"
+		case !isBlank(f.params[i]):
+		case i == m.Context && !m.ByMethod:
+			f.params[i] = f.Take("ctx")
 		default:
-			name = f.kept(name, hidden)
+			f.params[i] = f.Take(cmp.Or(p.Name, "arg"))
 		}
-		f.results = append(f.results, name)
 	}
+	f.results = f.kept(m.Signature.Results(), hidden)
+	for i, name := range f.results {
+		if name != "" && f.changed(i) {
+			f.results[i] = "_"
+		}
+	}
+	return f
 }
 
 // isBlank reports whether a parameter or result of this name cannot be used.
 func isBlank(name string) bool { return name == "" || name == "_" }
 
-// kept returns the user's name of a variable, or another one like it if the body needs the name for something else:
+// kept returns the user's names of variables, or other ones like them if the body needs the names for something else:
 //
-//	timeArg
-func (f *function) kept(name string, hidden *names.Scope) string {
-	if hidden.Has(name) {
-		return f.Take(name + "Arg")
+//	ctx, timeArg
+func (f *function) kept(variables *types.Tuple, hidden *names.Scope) (all []string) {
+	for v := range variables.Variables() {
+		name := v.Name()
+		if hidden.Has(name) && !isBlank(name) {
+			name = f.Take(name + "Arg")
+		}
+		all = append(all, name)
 	}
-	return name
+	return all
 }
 
-// needed returns the identifiers that the body of m uses, without its variables and packages.
-func (p *planned) needed(m *model.Method) []string {
-	if len(m.Rules) == 0 {
-		return nil
-	}
-	words := []string{"nil", p.rulesOf[m]}
-	if looksBack(m) {
-		words = append(words, "true", "false", "recover", "panic")
-	}
-	if f := m.Fallback; f != nil {
-		words = append(words, "new")
-		if f.Of != model.OfNext {
-			words = append(words, cmp.Or(f.Qualifier, f.Name))
-		}
-	}
-	for _, r := range m.Results {
-		_, zero := p.zero(r.Type)
-		words = append(words, zero...)
-	}
-	for _, r := range m.Rules {
-		if r.When != nil || r.Cost != nil || r.Permits != nil || r.Settle != nil {
-			words = append(words, "int64")
-		}
-		for _, c := range r.Codes() {
-			words = append(words, c.Uses...)
-			if c.Program != nil {
-				words = append(words, p.programOf[c.Program])
-			}
-		}
-	}
-	return words
-}
+// needs are the predeclared and package-level names that the body of a method needs. Its variables give way to them. Those in the head of
+// the func of a guard's method come before that func has variables with the results, so only parameters give way to them.
+type needs struct{ afterHead, inHead []string }
 
-// inResults returns the identifiers in the types of the results. The bodies of guards, and of methods whose results hold permits, spell them out.
-func (p *planned) inResults(m *model.Method) (words []string) {
-	for _, r := range m.Results {
-		words = append(words, names.Words(p.imports.Type(r.Type))...)
+// namesIn returns the predeclared and package-level names in Go code.
+func (p *planned) namesIn(code string) (found []string) {
+	var s scanner.Scanner
+	s.Init(token.NewFileSet().AddFile("", -1, len(code)), []byte(code), nil, 0)
+	for before := token.ILLEGAL; before != token.EOF; {
+		_, tok, name := s.Scan()
+		if tok == token.IDENT && before != token.PERIOD && (p.block.Has(name) || types.Universe.Lookup(name) != nil) {
+			found = append(found, name)
+		}
+		before = tok
 	}
-	return words
+	return found
 }
 
 // Import returns the name of a package in the body:
@@ -151,7 +115,7 @@ func (f *function) Import(p *types.Package) string { return f.imports.Name(p) }
 // signature returns the parameters and results:
 //
 //	(ctx context.Context, phone string) (id int, err error)
-func (f *function) signature() *jen.Statement {
+func (f *function) signature() string {
 	if len(f.results) == 0 {
 		return f.parameters("")
 	}
@@ -160,13 +124,13 @@ func (f *function) signature() *jen.Statement {
 		types[i] = f.resultType(i)
 	}
 	results := declared(f.results, types)
-	return f.parameters("(" + strings.Join(results, ", ") + ")").Add(brackets(len(") "), results...))
+	return f.parameters("("+strings.Join(results, ", ")+")") + brackets(len(") "), results...)
 }
 
 // parameters returns the parameters in brackets. The results are the text that follows. For example:
 //
 //	(ctx context.Context, phone string)
-func (f *function) parameters(results string) *jen.Statement {
+func (f *function) parameters(results string) string {
 	types := make([]string, len(f.params))
 	for i, p := range f.method.Params {
 		types[i] = f.imports.Type(p.Type)

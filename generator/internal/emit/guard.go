@@ -17,18 +17,18 @@ import (
 //	func (g *ServiceGuard) Buy(ctx context.Context, user string) error {
 func (w *wrapper) guard() []*jen.Statement {
 	_, limiter := fieldsOf(w.Wrapper)
-	w.receiver = w.receiverOf(w.Wrapper)
+	w.receiver = w.receiverName()
 	decls := append([]*jen.Statement{w.guardType(limiter), w.guardConstructor(limiter), w.rulesFunc()}, w.sharedVars()...)
 	for _, m := range w.Methods {
 		f := w.function(m, append(typeParamNames(w.Wrapper), w.receiver)...)
 		f.guards, f.limiter = true, w.receiver+"."+limiter
-		first := []string{f.needsGuard(w)}
-		if looksBack(m) {
+		f.first = []string{f.needsGuard(w)}
+		if m.LooksBack() {
 			f.done, f.failed = f.Take("done"), f.errorName()
-			first = append(first, f.done+" = func("+strings.Join(f.pointerTypes(false), ", ")+") {} // for a refused call")
+			f.first = append(f.first, f.done+" = func("+strings.Join(f.pointerTypes(false), ", ")+") {} // for a refused call")
 		}
-		body := append(statements(first...), f.body()...)
-		decls = append(append(decls, w.vars(m)...), comment(guardDoc(w.Wrapper, m)).Add(w.method(m.Name)).Add(f.guardSignature()).Block(body...))
+		body := f.body()
+		decls = append(append(decls, w.vars(m)...), comment(guardDoc(w.Wrapper, m)).Id(f.head+f.guardSignature()).Block(body...))
 	}
 	return decls
 }
@@ -66,12 +66,12 @@ func (f *function) needsGuard(w *wrapper) string {
 // guardSignature returns the parameters of the method, and the results of the guard's method: an error, or done and an error:
 //
 //	(ctx context.Context, user string) (done func(order **Order, err *error), err error)
-func (f *function) guardSignature() *jen.Statement {
-	if f.done == "" {
-		return f.parameters("error").Error()
+func (f *function) guardSignature() string {
+	results := "error"
+	if f.done != "" {
+		results = "(" + f.done + " func(" + strings.Join(f.pointerTypes(true), ", ") + "), " + f.failed + " error)"
 	}
-	done := "func(" + strings.Join(f.pointerTypes(true), ", ") + ")"
-	return f.parameters("("+f.done+" "+done+", "+f.failed+" error)").Params(jen.Id(f.done).Id(done), jen.Id(f.failed).Error())
+	return f.parameters(results) + " " + results
 }
 
 // pointerTypes returns the types of the pointers to the results of the method, which done takes. If named is true and the results have
@@ -125,7 +125,7 @@ func (w *writer) lookBack(taken string) string {
 	w.stmts, w.pointed = nil, map[int]bool{}
 	pointers, variables := w.pointers()
 	var release []string
-	if releases(w.method) {
+	if w.method.Releases() {
 		release = w.release(taken)
 	}
 	w.refundAndSettle(taken, pointers, variables)
@@ -140,9 +140,9 @@ func (w *writer) lookBack(taken string) string {
 	for i := range params {
 		params[i] = pointers[i] + " " + params[i]
 	}
-	text := "func(" + strings.Join(params, ", ") + ") {\n" + strings.Join(slices.Concat(release, first, w.stmts), "\n") + "\n}"
+	w.looks = strings.Join(slices.Concat(release, first, w.stmts), "\n")
 	w.stmts = begun
-	return text
+	return "func(" + strings.Join(params, ", ") + ") {\n" + w.looks + "\n}"
 }
 
 // refundAndSettle gives the permits back if the call has failed, lets a result hold them, pauses, and settles the cost. The results of the call
@@ -151,14 +151,10 @@ func (w *writer) lookBack(taken string) string {
 //	ok := err == nil
 //	defer taken.RefundUnless(ctx, &ok)
 func (w *writer) refundAndSettle(taken string, pointers, variables []string) {
-	succeeded := "true"
-	if at := w.method.Error; at >= 0 {
-		succeeded = variables[at] + " == nil"
-	}
-	if refunds(w.method) {
+	if w.method.Refunds() {
 		w.pointed[w.method.Error] = true
 		ok := w.Take("ok")
-		w.add(ok+" := "+succeeded, "defer "+taken+".RefundUnless("+w.context()+", &"+ok+")")
+		w.add(ok+" := "+w.succeeded(variables), "defer "+taken+".RefundUnless("+w.context()+", &"+ok+")")
 	}
 	if h := w.method.Hold; h != nil {
 		w.pointed[h.Result] = true
@@ -167,7 +163,7 @@ func (w *writer) refundAndSettle(taken string, pointers, variables []string) {
 		}
 		w.keep(variables, func(string) string { return "*" + pointers[h.Result] })
 	}
-	w.pauseAndSettle(variables, succeeded, taken, "return")
+	w.pauseAndSettle(variables, taken, "return")
 }
 
 // pointers returns the names of the parameters of done, and of variables for the results that they point to:

@@ -3,8 +3,6 @@ package emit
 import (
 	"strings"
 
-	"github.com/dave/jennifer/jen"
-
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 )
 
@@ -19,14 +17,12 @@ const longest = widest - 10
 // line:
 //
 //	(ctx context.Context, phone string)
-func brackets(others int, declarations ...string) *jen.Statement {
-	var codes []jen.Code
-	for _, d := range declarations {
-		codes = append(codes, jen.Id(d))
-	}
+func brackets(others int, declarations ...string) string {
 	one := strings.Join(declarations, ", ")
-	isLong := others+len("() {"+one) > widest && len(codes) > 0 && !strings.Contains(one, "\n")
-	return jen.Custom(jen.Options{Open: "(", Close: ")", Separator: ",", Multi: isLong}, codes...)
+	if one == "" || strings.Contains(one, "\n") || others+len("() {"+one) <= widest {
+		return "(" + one + ")"
+	}
+	return "(\n" + strings.Join(declarations, ",\n") + ",\n)"
 }
 
 // call returns a call. If the arguments do not fit on one line, each gets its own line. For example:

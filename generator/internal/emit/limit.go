@@ -13,7 +13,7 @@ func (w *wrapper) limitFunc() *jen.Statement {
 	f := w.function(w.Methods[0], next, limiter)
 	f.target, f.next, f.limiter = next, next, limiter
 	check := jen.Id(listed([]string{next + ", " + limiter + " = " + w.checked("Next", next), w.registered(limiter)}, ""))
-	return comment(limitDoc(w.Wrapper, next)).Add(w.head(next, limiter)).Id(w.wrapped).Block(check, jen.Return(f.literal()))
+	return comment(limitDoc(w.Wrapper, next)).Id(w.head(next, limiter)).Id(w.wrapped).Block(check, jen.Return(f.literal()))
 }
 
 // limitFields declares the function that returns a struct with limited funcs:
@@ -37,7 +37,7 @@ func (w *wrapper) limitFields() *jen.Statement {
 			jen.Id(limited).Dot(m.Name).Op("=").Add(f.literal()),
 		))
 	}
-	return comment(limitDoc(w.Wrapper, next)).Add(w.head(next, limiter)).Id(w.wrapped).Block(append(body, jen.Return(jen.Id(limited)))...)
+	return comment(limitDoc(w.Wrapper, next)).Id(w.head(next, limiter)).Id(w.wrapped).Block(append(body, jen.Return(jen.Id(limited)))...)
 }
 
 // literal returns the method as a function literal:
@@ -46,5 +46,5 @@ func (w *wrapper) limitFields() *jen.Statement {
 //		if err := wrap.Take(context.Background(), limiter, clientDoRules, id); err != nil {
 func (f *function) literal() *jen.Statement {
 	body := f.body()
-	return jen.Func().Add(f.signature()).Block(body...)
+	return jen.Id("func" + f.signature()).Block(body...)
 }

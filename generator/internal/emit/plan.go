@@ -2,6 +2,7 @@ package emit
 
 import (
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -24,6 +25,7 @@ type planned struct {
 	sharedAs  map[ofType]string                 // the variables with these rules
 	programOf map[*expr.Program]string          // the variables with the programs of expr's virtual machine
 	programs  map[*model.Method][]*expr.Program // the programs of methods, without duplicates
+	needed    map[*model.Method]needs           // the draft finds them
 }
 
 // plan chooses the names that a file declares and imports.
@@ -31,6 +33,7 @@ func plan(pkg *model.Package, f *model.File) *planned {
 	p := &planned{
 		pkg: pkg.Types, block: names.NewScope(pkg.Declared...), imports: names.NewImports(pkg.Types), begin: names.NewVariables(pkg.Annotated),
 		rulesOf: map[*model.Method]string{}, sharedAs: map[ofType]string{}, programOf: map[*expr.Program]string{}, programs: map[*model.Method][]*expr.Program{},
+		needed: map[*model.Method]needs{},
 	}
 	variables := names.NewScope(slices.Concat(pkg.Declared, pkg.Imported)...)
 	for _, w := range f.Wrappers {
@@ -46,8 +49,9 @@ func plan(pkg *model.Package, f *model.File) *planned {
 			}
 		}
 	}
+	p.block.Reserve(slices.AppendSeq(slices.Collect(maps.Values(p.rulesOf)), maps.Values(p.programOf))...)
 	for _, w := range f.Wrappers {
-		p.declarations(w) // to find the packages to import
+		p.declarations(w) // a draft, to find the packages to import and the names that bodies need
 	}
 	p.imports.Plan(p.block)
 	return p
@@ -93,22 +97,19 @@ func variablesOf(sig *types.Signature) []string {
 	return found
 }
 
-// around returns a scope for the variables around the methods of w. The names that the methods use are taken in it.
+// around returns a scope for the variables around the methods of w.
 func (w *wrapper) around() *names.Scope {
 	taken := w.block.Inside(w.imports.Names()...)
 	for _, m := range w.Methods {
 		taken.Reserve(variablesOf(m.Signature)...)
-		taken.Reserve(w.needed(m)...)
 	}
 	return taken
 }
 
-// receiverOf returns the name of the receiver in all methods of w.
-func (p *planned) receiverOf(w *model.Wrapper) string {
-	taken := p.block.Inside(p.imports.Names()...)
-	for _, m := range w.Methods {
-		taken.Reserve(variablesOf(m.Signature)...)
-	}
+// receiverName returns the name of the receiver in all methods of w:
+//
+//	s
+func (w *wrapper) receiverName() string {
 	r, _ := utf8.DecodeRuneInString(strings.TrimLeft(w.Object.Name(), "_0123456789"))
 	first := string(unicode.ToLower(r))
 	switch {
@@ -117,7 +118,7 @@ func (p *planned) receiverOf(w *model.Wrapper) string {
 	case !unicode.IsLetter(r):
 		first = "l"
 	}
-	return taken.Take(first, "l", "limited")
+	return w.around().Take(first, "l", "limited")
 }
 
 // fieldsOf returns the names of the fields of w, which differ from those of its methods.

@@ -33,7 +33,9 @@ func (p *planned) addPrograms(w *model.Wrapper, m *model.Method, block *names.Sc
 	}
 }
 
-// Program implements expr.Names.
+// Program implements expr.Names. It returns the variable with a program:
+//
+//	senderSendExpr
 func (w *writer) Program(p *expr.Program) string { return w.programOf[p] }
 
 // programVars declares the variables of the programs of m:

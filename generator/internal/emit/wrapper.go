@@ -47,7 +47,7 @@ func (p *planned) declarations(of *model.Wrapper) []*jen.Statement {
 //	func (s *LimitedSender) Send(ctx context.Context, phone string) error {
 func (w *wrapper) wrapper() []*jen.Statement {
 	next, limiter := fieldsOf(w.Wrapper)
-	w.receiver = w.receiverOf(w.Wrapper)
+	w.receiver = w.receiverName()
 	decls := []*jen.Statement{w.structType(next, limiter)}
 	if w.Kind == model.Interface {
 		decls = append(decls, w.assertion())
@@ -63,7 +63,7 @@ func (w *wrapper) wrapper() []*jen.Statement {
 		f.next, f.limiter = w.receiver+"."+next, w.receiver+"."+limiter
 		f.target = f.next + "." + m.Name
 		body := f.body()
-		decls = append(append(decls, w.vars(m)...), comment(methodDoc(w.Wrapper, m)).Add(w.method(m.Name)).Add(f.signature()).Block(body...))
+		decls = append(append(decls, w.vars(m)...), comment(methodDoc(w.Wrapper, m)).Id(f.head+f.signature()).Block(body...))
 	}
 	return decls
 }
@@ -73,22 +73,22 @@ func (w *wrapper) wrapper() []*jen.Statement {
 //	func (s *LimitedSender) RateLimits() []ratelimit.Rule {
 func (w *wrapper) rateLimits() *jen.Statement {
 	return comment("RateLimits returns the rules that the wrapper enforces.").
-		Add(w.method("RateLimits")).Params().Id("[]" + w.ratelimit("Rule")).Block(jen.Return(jen.Id(w.RulesFunc + "()")))
+		Id(w.method("RateLimits")).Params().Id("[]" + w.ratelimit("Rule")).Block(jen.Return(jen.Id(w.RulesFunc + "()")))
 }
 
 // method returns the beginning of the declaration of a method of the wrapper:
 //
 //	func (s *LimitedSender) Send
-func (w *wrapper) method(name string) *jen.Statement {
-	return jen.Func().Params(jen.Id(w.receiver).Id("*" + w.Name + w.args)).Id(name)
+func (w *wrapper) method(name string) string {
+	return "func (" + w.receiver + " *" + w.Name + w.args + ") " + name
 }
 
 // head returns the beginning of the declaration of the constructor or function, whose parameters have these names:
 //
 //	func NewLimitedSender(next Sender, limiter *ratelimit.Limiter)
-func (w *wrapper) head(next, limiter string) *jen.Statement {
-	begin := w.New + w.params
-	return jen.Func().Id(begin).Add(brackets(len("func  *"+begin+w.Name+w.args), next+" "+w.wrapped, limiter+" *"+w.ratelimit("Limiter")))
+func (w *wrapper) head(next, limiter string) string {
+	begin := "func " + w.New + w.params
+	return begin + brackets(len(begin+" *"+w.Name+w.args), next+" "+w.wrapped, limiter+" *"+w.ratelimit("Limiter"))
 }
 
 // structType declares the type of the wrapper:
@@ -121,7 +121,7 @@ func (w *wrapper) constructor(next, limiter string) *jen.Statement {
 	value := literal("&"+own, next+": "+w.checked("Next", by), limiter+": "+w.registered(with))
 	doc := fmt.Sprintf("%s wraps %s with the limits declared on %s. Use the wrapper in its place:", w.New, by, link(w.Object.Name()))
 	return comment(wrapped(doc) + example(w.Wrapper, by)).
-		Add(w.head(by, with)).Op("*").Id(own).Block(jen.Return(jen.Id(value)))
+		Id(w.head(by, with)).Op("*").Id(own).Block(jen.Return(jen.Id(value)))
 }
 
 // checked returns a call of a function of package wrap that checks an argument of the constructor:

@@ -101,6 +101,26 @@ type Method struct {
 	Spared  bool // the rules of the type do not apply because the method cannot return an error
 }
 
+// LooksBack reports whether the rules of m do something when the call is over.
+func (m *Method) LooksBack() bool { return m.Refunds() || m.Settles() || m.Releases() || m.Pauses() }
+
+// Refunds reports whether a rule of m gives its permits back when the call fails. A guard learns of failures by an error result alone. Its
+// methods have no fallbacks, which methods of wrappers without an error result have.
+func (m *Method) Refunds() bool {
+	return (m.Error >= 0 || m.Fallback != nil) && m.any(func(r *Rule) bool { return r.Declared.Refund == ratelimit.RefundError })
+}
+
+// Settles reports whether a rule of m computes its cost after the call.
+func (m *Method) Settles() bool { return m.any(func(r *Rule) bool { return !r.Rule.Settle.IsZero() }) }
+
+// Releases reports whether a rule of m releases its permits when the call ends.
+func (m *Method) Releases() bool { return m.any(func(r *Rule) bool { return r.Declared.Releases() }) }
+
+// Pauses reports whether a rule of m may pause its key after the call.
+func (m *Method) Pauses() bool { return m.any(func(r *Rule) bool { return r.Declared.Pausable }) }
+
+func (m *Method) any(is func(*Rule) bool) bool { return slices.ContainsFunc(m.Rules, is) }
+
 // Hold says how a result holds the permits of calls that run.
 type Hold struct {
 	Result   int        // its index

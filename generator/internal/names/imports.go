@@ -64,7 +64,9 @@ const (
 )
 
 // Name returns the name of a package in the file. Variables give way to it. Before Plan, Name adds the package to the imports and returns its
-// own name.
+// own name. For example:
+//
+//	ratelimit
 func (im *Imports) Name(p *types.Package) string {
 	i := im.all[p.Path()]
 	if i == nil {
@@ -120,7 +122,9 @@ func BaseOf(p string) string {
 	return base
 }
 
-// Type returns the text of a type in this file.
+// Type returns the text of a type in this file:
+//
+//	map[string]*docs.Document
 func (im *Imports) Type(t types.Type) string {
 	text := types.TypeString(t, func(p *types.Package) string {
 		if p.Path() == im.self.Path() {

@@ -30,7 +30,9 @@ func NewVariables(types []string) Variables {
 var numbered = regexp.MustCompile(`_[0-9]+$`)
 
 // Of returns the beginning of the names for a method, or for the type itself if method is "". The type UserGet with the method Name
-// and the type User with the method GetName would both give userGetName. In such a case Of adds the length of the type's part.
+// and the type User with the method GetName would both give userGetName. In such a case Of adds the length of the type's part:
+//
+//	userGetName_4
 func (v Variables) Of(typ, method string) string {
 	name := v.stems[typ]
 	end := len(name)

@@ -9,7 +9,9 @@ import (
 )
 
 // Prefixed returns the default name of a declaration that is generated for a type: "limited" and "Sender" give LimitedSender, and
-// "limited" and "sender" give limitedSender.
+// "limited" and "sender" give:
+//
+//	limitedSender
 func Prefixed(word, typ string) string {
 	if token.IsExported(typ) {
 		word = Upper(word)
