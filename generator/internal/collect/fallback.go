@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -87,57 +86,46 @@ func (c *methods) text(t types.Type) string {
 	return types.TypeString(t, types.RelativeTo(c.pkg.Types))
 }
 
-// find returns the object that a fallback names, or nil after an error. It records in f what the name before the dot is.
+// find returns the object that a fallback names, or nil after an error. It records in f what the name before the dot is: an imported
+// package, a variable, a type, or the annotated type, which stands for the wrapped value.
 func (c *methods) find(f *model.Fallback) types.Object {
-	qualifier, name, dotted := strings.Cut(f.Func.Value, ".")
-	if !dotted {
-		f.Name = qualifier
-		scope := c.pkg.Types.Scope()
-		if o := scope.Lookup(f.Name); o != nil {
-			return o
-		}
-		c.found.Add(f.Func.Pos, "unknown function %s%s", f.Name, annotations.Suggest(f.Name, functions(scope)))
-		return nil
+	scope, dotted := c.pkg.Types.Scope(), false
+	if f.Qualifier, f.Name, dotted = strings.Cut(f.Func.Value, "."); !dotted {
+		f.Qualifier, f.Name = "", f.Qualifier
+		return c.ofScope(f, scope, "unknown function")
 	}
-	f.Qualifier, f.Name = qualifier, name
-	if qualifier == "" {
+	f.Import = c.pkg.ImportedAs(f.Func.Pos, f.Qualifier)
+	of := scope.Lookup(f.Qualifier)
+	_, isVar := of.(*types.Var)
+	_, isType := of.(*types.TypeName)
+	switch {
+	case f.Import != nil:
+		return c.ofScope(f, f.Import.Scope(), "package "+f.Import.Name()+" has no function")
+	case f.Qualifier == "", of == c.object:
 		return c.member(f, model.OfNext, c.self())
+	case isVar:
+		return c.member(f, model.OfValue, of.Type())
+	case !isType:
+		c.found.Add(f.Func.Pos, "unknown type, variable or package %s%s", f.Qualifier, annotations.Suggest(f.Qualifier, scope.Names()))
+	case types.IsInterface(of.Type()):
+		c.found.Add(f.Func.Pos, "%s is an interface, so there is no new value to call; expected a concrete type", f.Qualifier)
+	case typeParams(of.Type()).Len() > 0:
+		c.found.Add(f.Func.Pos, "%s is generic; its methods cannot be a fallback", f.Qualifier)
+	default:
+		return c.member(f, model.OfType, of.Type())
 	}
-	if p := c.pkg.ImportedAs(f.Func.Pos, qualifier); p != nil {
-		if o := p.Scope().Lookup(name); o != nil && o.Exported() {
-			f.Import = p
-			return o
-		}
-		c.found.Add(namePos(f), "package %s has no function %s%s", p.Name(), name, annotations.Suggest(name, functions(p.Scope())))
-		return nil
-	}
-	return c.qualified(f)
+	return nil
 }
 
-// namePos returns where the name behind the dot stands.
-func namePos(f *model.Fallback) token.Pos { return f.Func.At(len(f.Qualifier) + 1) }
-
-// qualified finds a method by its qualifier, which is the annotated type, which stands for the wrapped value, another type, or a
-// variable.
-func (c *methods) qualified(f *model.Fallback) types.Object {
-	scope := c.pkg.Types.Scope()
-	switch o := scope.Lookup(f.Qualifier).(type) {
-	case *types.TypeName:
-		switch {
-		case o == c.object:
-			return c.member(f, model.OfNext, c.self())
-		case types.IsInterface(o.Type()):
-			c.found.Add(f.Func.Pos, "%s is an interface, so there is no new value to call; expected a concrete type", f.Qualifier)
-			return nil
-		case typeParams(o.Type()).Len() > 0:
-			c.found.Add(f.Func.Pos, "%s is generic; its methods cannot be a fallback", f.Qualifier)
-			return nil
-		}
-		return c.member(f, model.OfType, o.Type())
-	case *types.Var:
-		return c.member(f, model.OfValue, o.Type())
+// ofScope finds a function in the scope of a package.
+func (c *methods) ofScope(f *model.Fallback, scope *types.Scope, unknown string) types.Object {
+	if o := scope.Lookup(f.Name); o != nil && (f.Import == nil || o.Exported()) {
+		return o
 	}
-	c.found.Add(f.Func.Pos, "unknown type, variable or package %s%s", f.Qualifier, annotations.Suggest(f.Qualifier, scope.Names()))
+	c.reportUnknown(f, unknown, slices.DeleteFunc(scope.Names(), func(name string) bool {
+		_, ok := scope.Lookup(name).(*types.Func)
+		return !ok
+	}))
 	return nil
 }
 
@@ -146,16 +134,14 @@ func (c *methods) member(f *model.Fallback, of model.FallbackOf, t types.Type) t
 	f.Of = of
 	o, _, _ := types.LookupFieldOrMethod(t, true, c.pkg.Types, f.Name)
 	if o == nil {
-		c.found.Add(namePos(f), "%s has no method %s%s", c.text(t), f.Name, annotations.Suggest(f.Name, methodNames(t)))
+		c.reportUnknown(f, c.text(t)+" has no method", methodNames(t))
 	}
 	return o
 }
 
-func functions(scope *types.Scope) []string {
-	return slices.DeleteFunc(scope.Names(), func(name string) bool {
-		_, ok := scope.Lookup(name).(*types.Func)
-		return !ok
-	})
+// reportUnknown reports the name of the function or method, which is the last word of the fallback.
+func (c *methods) reportUnknown(f *model.Fallback, unknown string, valid []string) {
+	c.found.Add(f.Func.At(len(f.Func.Value)-len(f.Name)), "%s %s%s", unknown, f.Name, annotations.Suggest(f.Name, valid))
 }
 
 func methodNames(t types.Type) []string {
