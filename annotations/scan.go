@@ -152,7 +152,7 @@ func (s *scanner) value(name Text) (Text, bool) {
 		return s.quoted()
 	}
 	v := s.skip(isNoSpace)
-	last, at := len(v.Value)-1, parted.FindStringIndex(v.Value)
+	at := parted.FindStringIndex(v.Value)
 	switch {
 	case v.Value == "":
 		s.add(name.Pos, "%s has no value; expected %[1]s=value, without a space", name.Value)
@@ -162,18 +162,14 @@ func (s *scanner) value(name Text) (Text, bool) {
 		s.add(v.Pos, "a second =; expected %s=value", name.Value)
 	case at != nil:
 		s.add(v.At(at[0]), "unexpected %q; arguments are separated by spaces", []rune(v.Value[at[0]:])[0])
-	case v.Value[last] == ',':
-		s.add(v.At(last), "unexpected comma; arguments are separated by spaces")
-	case v.Value[last] == ';':
-		s.add(v.At(last), "unexpected semicolon; arguments are separated by spaces")
 	default:
 		return v, true
 	}
 	return Text{}, false
 }
 
-// parted finds another argument inside a bare value, after a comma or semicolon, as in 1,per=1m. The mark may be East Asian.
-var parted = regexp.MustCompile(`[,;，；、][a-z-]+=[^=]`)
+// parted finds a comma or semicolon at the end of a bare value, or before another argument, as in 1,per=1m. The mark may be East Asian.
+var parted = regexp.MustCompile(`[,;，；、]([a-z-]+=[^=]|$)`)
 
 // quoted reads a Go string.
 func (s *scanner) quoted() (Text, bool) {

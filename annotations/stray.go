@@ -33,8 +33,8 @@ func Stray(fset *token.FileSet, file *ast.File, used map[*ast.CommentGroup]bool)
 // whyStray returns the end of a message about a directive in a comment group that has no effect: where it is, and where it goes.
 func whyStray(fset *token.FileSet, file *ast.File, cg *ast.CommentGroup, verb string) string {
 	line := func(pos token.Pos) int { return fset.PositionFor(pos, false).Line }
-	around := declarationAround(file, cg)
-	below := nodeBelow(file, around, cg.End())
+	around := nodeAround(file, cg)
+	below := nodeBelow(around, cg.End())
 	f, isFunc := below.(*ast.FuncDecl)
 	group, isGroup := below.(*ast.GenDecl)
 	switch body, _ := around.(*ast.FuncDecl); {
@@ -53,23 +53,19 @@ func whyStray(fset *token.FileSet, file *ast.File, cg *ast.CommentGroup, verb st
 	return "here; write it on a line of its own, directly " + LookUp(verb).On
 }
 
-// declarationAround returns the declaration that a comment is in, or nil.
-func declarationAround(file *ast.File, cg *ast.CommentGroup) ast.Decl {
+// nodeAround returns the declaration that a comment is in, or the file.
+func nodeAround(file *ast.File, cg *ast.CommentGroup) ast.Node {
 	for _, d := range file.Decls {
 		if d.Pos() < cg.Pos() && cg.Pos() < d.End() {
 			return d
 		}
 	}
-	return nil
+	return file
 }
 
-// nodeBelow returns the first declaration, type or field after a position, or nil. If around is not nil, it is inside around.
-func nodeBelow(file *ast.File, around ast.Decl, pos token.Pos) (below ast.Node) {
-	inside := ast.Node(file)
-	if around != nil {
-		inside = around
-	}
-	ast.Inspect(inside, func(n ast.Node) bool {
+// nodeBelow returns the first declaration, type or field after a position that is inside around, or nil.
+func nodeBelow(around ast.Node, pos token.Pos) (below ast.Node) {
+	ast.Inspect(around, func(n ast.Node) bool {
 		switch n.(type) {
 		case ast.Decl, *ast.TypeSpec, *ast.Field:
 			if n.Pos() > pos && (below == nil || n.Pos() < below.Pos()) {

@@ -10,21 +10,19 @@ import (
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // Count describes the count of a rule, to find rules of other packages that share it.
 type Count struct {
-	pkg    string // the path of the package
-	name   string
-	named  bool   // the directive has a name
-	twin   bool   // an error was reported already, as another rule of the method shares the count
-	state  string // the key of the count in the store, without prefix and subject
-	window string
-	key    string    // the template
-	shape  string    // of the key, as returned by shape
-	limit  int64     // -1 if it is not constant
-	rule   token.Pos // the position of the directive
-	at     token.Pos // the position of the name, or of the verb
+	pkg   string // the path of the package
+	rule  ratelimit.Rule
+	named bool      // the directive has a name
+	id    string    // the name, or, without one, the key of the count in the store, without prefix and subject
+	twin  bool      // an error was reported already, as another rule of the method shares the count
+	shape string    // of the key, as returned by shape
+	pos   token.Pos // of the directive
+	at    token.Pos // of the name, or of the verb
 }
 
 // counts returns the counts of the rules of a package in source order. A rule of a type has one.
@@ -37,23 +35,15 @@ func (a *analysis) counts(pkg *model.Package) []Count {
 				continue
 			}
 			seen[r.Pos] = true
-			limit, known := limitOf(r)
-			if !known {
-				limit = -1
+			name, named := r.Declared.Name, r.Rule.Text("name") != ""
+			id := "name=" + name
+			if !named {
+				id = key.State("", name, "", key.Tag(name, m.Scope, r.Declared.Window(), r.Declared.Key))
 			}
-			named := r.Rule.Text("name") != ""
-			at := r.Verb.Pos
-			if named {
-				at = r.At("name")
-			}
-			found = append(found, Count{
-				pkg: pkg.Types.Path(), name: r.Declared.Name, named: named, twin: a.twin[r.Pos],
-				state:  key.State("", r.Declared.Name, "", key.Tag(r.Declared.Name, m.Scope, r.Declared.Window(), r.Declared.Key)),
-				window: r.Declared.Window(), key: r.Key.Value, shape: shape(r), limit: limit, rule: r.Pos, at: at,
-			})
+			found = append(found, Count{pkg.Types.Path(), r.Declared, named, id, a.twin[r.Pos], shape(r), r.Pos, r.At("name")})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Count) int { return cmp.Compare(a.rule, b.rule) })
+	slices.SortStableFunc(found, func(a, b Count) int { return cmp.Compare(a.pos, b.pos) })
 	return found
 }
 
@@ -79,33 +69,29 @@ func shape(r *model.Rule) string {
 // C of type B in package a and the type C in package a.B, or packages with the same path in two modules.
 func Shared(fset *token.FileSet, counts []Count) annotations.Diagnostics {
 	var found annotations.Diagnostics
-	firsts := map[string]*Count{} // by name, or by state for unnamed rules
+	firsts := map[string]*Count{}
 	for i := range counts {
 		c := &counts[i]
-		id := c.state
-		if c.named {
-			id = "name=" + c.name
-		}
-		first := firsts[id]
+		first := firsts[c.id]
 		if first == nil {
-			firsts[id] = c
+			firsts[c.id] = c
 			continue
 		}
-		at := annotations.Line(fset, first.rule, c.rule)
+		here, there, line := c.rule, first.rule, annotations.Line(fset, first.pos, c.pos)
 		switch {
 		case !c.named && c.pkg != first.pkg:
 			found.Warn(c.at, "this rule shares its counts with the rule of %s in %s, since both are called %s; give one of them a name",
-				at, first.pkg, c.name)
+				line, first.pkg, here.Name)
 		case !c.named || c.twin:
-		case c.window != first.window:
+		case here.Window() != there.Window():
 			found.Warn(c.at, "rules called %s share a budget only if they have one window: this rule has %s, the rule of %s has %s",
-				c.name, c.window, at, first.window)
-		case c.limit >= 0 && first.limit >= 0 && c.limit != first.limit:
+				here.Name, here.Window(), line, there.Window())
+		case !here.Computed && !there.Computed && here.Limit != there.Limit:
 			found.Warn(c.at, "rules called %s share one budget, but have different limits: this rule has %d, the rule of %s has %d",
-				c.name, c.limit, at, first.limit)
+				here.Name, here.Limit, line, there.Limit)
 		case c.shape != first.shape:
 			found.Warn(c.at, "rules called %s share one budget, but have different keys: this rule has %q, the rule of %s has %q",
-				c.name, c.key, at, first.key)
+				here.Name, here.Key, line, there.Key)
 		}
 	}
 	return found.Coded("rule")
