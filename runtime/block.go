@@ -22,15 +22,7 @@ import (
 // The error is a *RuleError if there is no room for more (see [Overrides]), if there is no request, if a rule has no name, or if d is
 // not above 0 or is longer than 30 days. The other errors are those of [Limiter.Reset].
 func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Request) error {
-	blocks, err := l.keySettings(ctx, fleet.Block, false, requests)
-	switch {
-	case err != nil:
-		return err
-	case d <= 0 || d > maxBlock:
-		return requests[0].Rule.wrong("block", "found %s; expected more than 0, up to %s", period.Format(d), period.Format(maxBlock))
-	}
-	_, err = l.changeSettings(ctx, fleet.Edit{What: "block", Settings: blocks, For: d})
-	return err
+	return l.changeBlocks(ctx, requests, fleet.Edit{What: "block", For: d})
 }
 
 // Blocked is a key that [Limiter.Block] refuses. For example, kim blocked 203.0.113.7 at 17:00 for an hour: Rule is "login", Key
@@ -65,18 +57,25 @@ func (l *Limiter) Blocked(ctx context.Context) ([]Blocked, error) {
 
 // Unblock ends the blocks that [Limiter.Block] set. A key that is not blocked is no error. The errors are those of Block.
 func (l *Limiter) Unblock(ctx context.Context, requests ...Request) error {
-	blocks, err := l.keySettings(ctx, fleet.Block, true, requests)
-	if err != nil {
-		return err
+	return l.changeBlocks(ctx, requests, fleet.Edit{What: "unblock"})
+}
+
+func (l *Limiter) changeBlocks(ctx context.Context, requests []Request, e fleet.Edit) (err error) {
+	if e.Settings, err = l.keySettings(ctx, fleet.Block, requests, e); err == nil {
+		_, err = l.changeSettings(ctx, e)
 	}
-	_, err = l.changeSettings(ctx, fleet.Edit{What: "unblock", Settings: blocks})
 	return err
 }
 
-// keySettings returns a setting of a kind for the key of each request, by the user of ctx, without its end.
-func (l *Limiter) keySettings(ctx context.Context, kind fleet.Kind, cleared bool, requests []Request) ([]*fleet.Setting, error) {
-	if len(requests) == 0 {
+// keySettings returns a setting of a kind for the key of each request, by the user of ctx, without its end. The edit e either sets or clears
+// them, as its name says.
+func (l *Limiter) keySettings(ctx context.Context, kind fleet.Kind, requests []Request, e fleet.Edit) ([]*fleet.Setting, error) {
+	cleared := e.What != string(kind)
+	switch {
+	case len(requests) == 0:
 		return nil, noRequests()
+	case !cleared && (e.For <= 0 || e.For > maxBlock):
+		return nil, requests[0].Rule.wrong(e.What, "found %s; expected more than 0, up to %s", period.Format(e.For), period.Format(maxBlock))
 	}
 	by, _ := ctx.Value(bridge.UserID).(string)
 	settings := make([]*fleet.Setting, len(requests))

@@ -17,26 +17,22 @@ import (
 // rules this limiter follows at once, the others within about two seconds, and only the Name, Key and Hash of the rule matter. A rule in shadow
 // or trigger mode pauses nothing. The errors are those of [Limiter.Block].
 func (l *Limiter) Pause(ctx context.Context, d time.Duration, requests ...Request) error {
-	if len(requests) > 0 && (d <= 0 || d > maxBlock) {
-		return requests[0].Rule.wrong("pause", "found %s; expected more than 0, up to %s", period.Format(d), period.Format(maxBlock))
-	}
-	return l.changePauses(ctx, "pause", d, requests)
+	return l.changePauses(ctx, requests, fleet.Edit{What: "pause", For: d})
 }
 
 // Resume ends the pauses of the requests' keys under their rules. The calls that this limiter holds go on at once, those of others within about
 // two seconds. A key that is not paused is no error. The errors are those of [Limiter.Block].
 func (l *Limiter) Resume(ctx context.Context, requests ...Request) error {
-	return l.changePauses(ctx, "resume", 0, requests)
+	return l.changePauses(ctx, requests, fleet.Edit{What: "resume"})
 }
 
-// changePauses pauses the keys of the requests for d, or ends their pauses if d is 0. The pause of a rule that is Pausable is a marker beside
-// its state. Other pauses are settings. The end of a pause is written in both, because a rule may have been another one when the pause began.
-func (l *Limiter) changePauses(ctx context.Context, what string, d time.Duration, requests []Request) error {
-	all, err := l.keySettings(ctx, fleet.Pause, d == 0, requests)
+// changePauses pauses the keys of the requests, or ends their pauses. The pause of a rule that is Pausable is a marker beside its state. Other
+// pauses are settings. The end of a pause is written in both, because a rule may have been another one when the pause began.
+func (l *Limiter) changePauses(ctx context.Context, requests []Request, e fleet.Edit) error {
+	all, err := l.keySettings(ctx, fleet.Pause, requests, e)
 	if err != nil {
 		return err
 	}
-	var settings []*fleet.Setting
 	marks := &engine.Call{Prefix: l.prefix, Change: engine.Repauses}
 	for i := range requests {
 		rule, claim, err := l.claimOf(&requests[i])
@@ -45,25 +41,25 @@ func (l *Limiter) changePauses(ctx context.Context, what string, d time.Duration
 		case err != nil:
 			return err
 		case rule.Pausable:
-			if claim.Delta = d.Microseconds(); d == 0 {
+			if claim.Delta = e.For.Microseconds(); all[i].Cleared {
 				claim.Delta = -1
 			}
 			marks.Claims = append(marks.Claims, claim)
 		}
-		if d == 0 || !requests[i].Rule.Pausable {
-			settings = append(settings, all[i])
+		if all[i].Cleared || !requests[i].Rule.Pausable {
+			e.Settings = append(e.Settings, all[i])
 		}
 	}
-	if len(settings) > 0 {
-		if _, err := l.changeSettings(ctx, fleet.Edit{What: what, Settings: settings, For: d}); err != nil {
+	if len(e.Settings) > 0 {
+		if _, err := l.changeSettings(ctx, e); err != nil {
 			return err
 		}
 	}
-	if d == 0 { // the settings have all keys, and are noted
+	if all[0].Cleared { // the settings have all keys, and are noted
 		ctx = WithActor(ctx, "", "")
 	}
 	if len(marks.Claims) > 0 {
-		err = l.changeStates(ctx, what, marks, func() error { return l.decider.Adjust(ctx, marks) })
+		err = l.changeStates(ctx, e.What, marks, func() error { return l.decider.Adjust(ctx, marks) })
 	}
 	l.wakeAll(requests)
 	return err

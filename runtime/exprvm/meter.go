@@ -165,9 +165,9 @@ func weigh(r reflect.Value, depth int64, n *int64, opaque func(any) bool) {
 			inside(each.Value())
 		}
 	case reflect.Struct:
-		for i := 0; i < r.NumField() && *n <= maxWork; i++ {
-			*n += int64(len(r.Type().Field(i).Name))
-			inside(r.Field(i))
+		for field, value := range r.Fields() {
+			*n += int64(len(field.Name))
+			inside(value)
 		}
 	}
 }
@@ -195,7 +195,7 @@ func added(args ...any) any {
 // meter returns a node for the meter, which follows the values of an expression.
 func (p *patcher) meter() ast.Node {
 	values := &ast.IdentifierNode{Value: envName}
-	m := &ast.MemberNode{Node: values, Property: &ast.IntegerNode{Value: p.count}}
+	m := &ast.MemberNode{Node: values, Property: &ast.IntegerNode{Value: len(p.index)}}
 	p.done[m], p.done[values], p.metered = true, true, true
 	return m
 }

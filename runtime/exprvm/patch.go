@@ -12,12 +12,11 @@ type patcher struct {
 	held  map[ast.Node]ast.Node // the replacements of nodes that must not be replaced twice
 	lists int                   // the number of lists that have a name
 
-	count   int  // of the values
 	metered bool // the expression needs a meter
 }
 
 func newPatcher(names []string) *patcher {
-	p := &patcher{count: len(names), index: map[string]int{}, done: map[ast.Node]bool{}, held: map[ast.Node]ast.Node{}}
+	p := &patcher{index: map[string]int{}, done: map[ast.Node]bool{}, held: map[ast.Node]ast.Node{}}
 	for i, name := range names {
 		p.index[name] = i
 	}
@@ -69,17 +68,17 @@ func (p *patcher) Visit(node *ast.Node) {
 	}
 }
 
-// replaced maps expr's functions to our own that replace them.
-var replaced = map[string]string{
-	"get": "look", "int": "integral", "abs": "absolute", "bitshl": "shifted", "min": "least", "max": "greatest",
-	"string": "shown", "now": "now", "date": "date",
+// substitutes are our functions that take the place of expr's functions of the same names.
+var substitutes = map[string]function{
+	"get": boundedResult(look), "int": integral, "abs": absolute, "bitshl": shifted, "min": extreme(">"), "max": extreme("<"),
+	"now": library("now"), "date": library("date"),
 }
 
-// makers are those of our functions whose work or result may be much larger than their arguments.
+// makers are functions, ours and expr's, whose work or result may be much larger than their arguments.
 var makers = map[string]function{
 	"repeat": counted(repeated, library("repeat")), "replace": counted(substituted, replace), "join": counted(connected, library("join")),
 	"toJSON": counted(indented, library("toJSON")), "flatten": counted(spread, library("flatten")), "uniq": counted(paired, library("uniq")),
-	"shown": counted(printed, shown),
+	"string": counted(printed, shown),
 }
 
 // sum turns a sum into a reduction, which uses our own +.
@@ -161,17 +160,13 @@ func (p *patcher) binary(node *ast.Node, n *ast.BinaryNode) {
 
 // builtin makes one of expr's own functions count what it reads, and replaces it if one of ours takes its place.
 func (p *patcher) builtin(node *ast.Node, n *ast.BuiltinNode) {
-	own, isReplaced := replaced[n.Name]
-	if !isReplaced {
-		own = n.Name
-		p.plainArguments(n)
-	}
+	p.plainArguments(n)
 	p.countArguments(n)
 	switch {
-	case makers[own] != nil:
-		p.replace(node, own, append([]ast.Node{p.meter()}, n.Arguments...)...)
-	case isReplaced:
-		p.replace(node, own, n.Arguments...)
+	case makers[n.Name] != nil:
+		p.replace(node, n.Name, append([]ast.Node{p.meter()}, n.Arguments...)...)
+	case substitutes[n.Name] != nil:
+		p.replace(node, n.Name, n.Arguments...)
 	case n.Name == "sum":
 		p.sum(node, n)
 	case n.Name == "findLast", n.Name == "findLastIndex":
@@ -182,8 +177,11 @@ func (p *patcher) builtin(node *ast.Node, n *ast.BuiltinNode) {
 // plainArguments makes the arguments of expr's own functions plain. It leaves those that become members of a list or map, or whose types are
 // shown.
 func (p *patcher) plainArguments(n *ast.BuiltinNode) {
+	if substitutes[n.Name] != nil {
+		return
+	}
 	switch n.Name {
-	case "map", "find", "findLast", "reduce", "type", "toJSON", "first", "last", "take", "keys", "values",
+	case "string", "map", "find", "findLast", "reduce", "type", "toJSON", "first", "last", "take", "keys", "values",
 		"toPairs", "fromPairs", "reverse", "concat", "flatten":
 		return
 	case "len":
@@ -217,8 +215,8 @@ var predicates = map[string]bool{
 
 // plainResults are those of our functions whose results are plain.
 var plainResults = map[string]bool{
-	"$in": true, "$equal": true, "$within": true, "$operate": true, "$opposite": true, "$absolute": true, "$integral": true, "$shifted": true,
-	"$least": true, "$greatest": true, "$added": true,
+	"$in": true, "$equal": true, "$within": true, "$operate": true, "$added": true, "$opposite": true, "$abs": true, "$int": true, "$bitshl": true,
+	"$min": true, "$max": true,
 }
 
 // plain makes the value of a node plain, unless it always is.

@@ -85,15 +85,11 @@ func must[T any](v T, err error) T {
 // functions returns the functions that patched expressions call. Their names begin with $, which no variable's name does.
 func (p *Program) functions() map[string]function {
 	all := map[string]function{
-		"at": boundedResult(p.at), "look": boundedResult(look), "call": boundedResult(call), "in": in, "equal": equal, "within": within,
-		"hold": hold, "held": held, "value": ofOne(target), "plain": ofOne(plain), "list": ofOne(list), "number": ofOne(number),
-		"index": ofOne(index),
-
-		"mirrored": mirrored, "now": library("now"), "date": library("date"),
-
-		"operate": operate, "opposite": opposite, "absolute": absolute, "integral": integral, "shifted": shifted,
-		"read": read, "added": added, "least": extreme(">"), "greatest": extreme("<"),
+		"at": boundedResult(p.at), "call": boundedResult(call), "in": in, "equal": equal, "within": within, "hold": hold, "held": held,
+		"value": ofOne(target), "plain": ofOne(plain), "list": ofOne(list), "number": ofOne(number), "index": ofOne(index),
+		"operate": operate, "added": added, "opposite": opposite, "mirrored": mirrored, "read": read,
 	}
+	maps.Copy(all, substitutes)
 	maps.Copy(all, makers)
 	return all
 }
