@@ -117,9 +117,8 @@ func (n *node) sendAll(ctx context.Context, runs []*run) {
 func (n *node) exchange(ctx context.Context, to route, runs []*run) {
 	commands := make([]redis.Cmder, len(runs))
 	for i, r := range runs {
-		cmd := servers.NewCmd(ctx, slices.Concat([]any{to.verb, to.script, len(r.Keys)}, r.Keys, r.Args)...)
-		cmd.By = n.own
-		commands[i] = cmd
+		cmd := redis.NewCmd(ctx, slices.Concat([]any{to.verb, to.script, len(r.Keys)}, r.Keys, r.Args)...)
+		commands[i] = servers.Cmd{Cmd: cmd, By: n.own}
 	}
 	send := func() {
 		if len(commands) == 1 {

@@ -102,12 +102,12 @@ func (n *counter) giveBack(ctx context.Context, p redis.Pipeliner, permits int64
 // forget removes the count.
 func (n *counter) forget(ctx context.Context, p redis.Pipeliner) {
 	n.counted = servers.Cmd{}
-	n.deleted = servers.NewCmd(ctx, "del", n.key)
+	n.deleted = servers.Cmd{Cmd: redis.NewCmd(ctx, "del", n.key)}
 	_ = p.Process(ctx, n.deleted) // queued only: it cannot fail yet
 }
 
 func (n *counter) send(ctx context.Context, p redis.Pipeliner, args ...any) {
-	n.counted = servers.NewCmd(ctx, args...)
+	n.counted = servers.Cmd{Cmd: redis.NewCmd(ctx, args...)}
 	_ = p.Process(ctx, n.counted) // queued only: it cannot fail yet
 	n.length = p.StrLen(ctx, n.key)
 	n.expiry = p.Do(ctx, "pexpiretime", n.key)

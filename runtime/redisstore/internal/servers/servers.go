@@ -80,9 +80,6 @@ type Cmd struct {
 	By *redis.Client // the client that sends the command, instead of the one that it is given to; or nil
 }
 
-// NewCmd returns a command with the given arguments.
-func NewCmd(ctx context.Context, args ...any) Cmd { return Cmd{Cmd: redis.NewCmd(ctx, args...)} }
-
 // NoRetry implements redis.Cmder.
 func (Cmd) NoRetry() bool { return true }
 

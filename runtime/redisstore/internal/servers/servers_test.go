@@ -10,8 +10,7 @@ import (
 // Nobody sends a command or its clone twice, or with another client than the one it is for.
 func TestCloneOfACmd(t *testing.T) {
 	by := redis.NewClient(&redis.Options{})
-	c := NewCmd(t.Context(), "get", "k")
-	c.By = by
+	c := Cmd{redis.NewCmd(t.Context(), "get", "k"), by}
 	for _, cmd := range []redis.Cmder{c, c.Clone(), c.Clone().Clone()} {
 		if own, ok := cmd.(Cmd); !ok || !cmd.NoRetry() || own.By != by || !slices.Equal(cmd.Args(), c.Args()) {
 			t.Errorf("got %+v", cmd)
