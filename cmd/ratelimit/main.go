@@ -68,7 +68,7 @@ func main() {
 		os.Exit(status)
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(800) // the command ends before its garbage matters
+		debug.SetGCPercent(1600) // the command ends before its garbage matters
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(360 << 20) // it matters if hundreds of files have directives

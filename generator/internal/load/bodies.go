@@ -5,13 +5,14 @@ import "bytes"
 // withoutBodies returns Go source with empty lines in place of function bodies. It is faster to parse, and errors in bodies do
 // not hide declarations. A body consists of the indented lines between the line that begins a function, or ends its signature,
 // and a line that is a single brace. Bodies that gofmt would format differently are kept. So are comments, unless nobody reads them.
+// The result overwrites src.
 func withoutBodies(src []byte, comments bool) []byte {
-	out, body := make([]byte, 0, len(src)), -1 // body is the index in out where a body begins, or -1
+	out, body := src[:0], -1 // body is the index in out where a body begins, or -1
 	for line := range bytes.Lines(src) {
 		text := bytes.TrimRight(line, "\r\n")
 		switch {
-		case body >= 0 && mayBeInBody(text):
-		case body >= 0 && string(text) == "}":
+		case body >= 0 && (len(text) == 0 || text[0] == '\t' || text[0] == ' '):
+		case body >= 0 && string(text) == "}" && isWhole(out[body:]):
 			n := bytes.Count(out[body:], []byte("\n"))
 			out, body = append(out[:body], bytes.Repeat([]byte("\n"), n)...), -1
 		case opensBody(text):
@@ -32,12 +33,7 @@ func opensBody(line []byte) bool {
 		!bytes.HasSuffix(line, []byte("struct {")) && !bytes.HasSuffix(line, []byte("interface {"))
 }
 
-// mayBeInBody reports whether a line is empty or indented, and whole. If such a line is code, the next line is code too.
-func mayBeInBody(line []byte) bool {
-	return (len(line) == 0 || line[0] == '\t' || line[0] == ' ') && isWhole(line)
-}
-
-// isWhole reports whether a line neither begins nor ends a string or comment of several lines.
-func isWhole(line []byte) bool {
-	return bytes.IndexByte(line, '`') < 0 && !bytes.Contains(line, []byte("/*")) && !bytes.Contains(line, []byte("*/"))
+// isWhole reports whether lines neither begin nor end a string or comment of several lines. If they are code, the next line is code too.
+func isWhole(lines []byte) bool {
+	return bytes.IndexByte(lines, '`') < 0 && !bytes.Contains(lines, []byte("/*")) && !bytes.Contains(lines, []byte("*/"))
 }
