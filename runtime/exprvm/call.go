@@ -8,16 +8,20 @@ import (
 
 var errorType = reflect.TypeFor[error]()
 
-// call calls its first argument with the others.
+// call calls its second argument with the others. The first one is the evaluation.
 func call(args ...any) any {
-	fn := reflect.ValueOf(args[0])
+	id, isIdentity := args[1].(identity)
+	if isIdentity {
+		args[1] = id.find
+	}
+	fn := reflect.ValueOf(args[1])
 	if fn.Kind() != reflect.Func {
-		panic(fmt.Errorf("%T cannot be called", args[0]))
+		panic(fmt.Errorf("%T cannot be called", args[1]))
 	}
 	if fn.IsNil() {
 		panic(errors.New("a function is nil"))
 	}
-	t, args := fn.Type(), args[1:]
+	e, t, args := args[0].(*evaluation), fn.Type(), args[2:]
 	fixed := t.NumIn()
 	if t.IsVariadic() {
 		fixed--
@@ -36,7 +40,12 @@ func call(args ...any) any {
 			panic(fmt.Errorf("argument %d: %w", i+1, err))
 		}
 	}
-	return result(fn.Call(in))
+	out := result(fn.Call(in))
+	if isIdentity && out == "" {
+		e.missing = id.what
+		return e.assumed
+	}
+	return out
 }
 
 func result(out []reflect.Value) any {

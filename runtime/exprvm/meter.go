@@ -23,11 +23,16 @@ const (
 
 var errWork = errors.New("the expression has too much to do for these values")
 
-// meter counts the work of one evaluation before the work is done.
-type meter struct{ work int64 }
+// evaluation is what one evaluation knows of itself. Functions get it as their first argument.
+type evaluation struct {
+	work    int64
+	missing string // the identity that the context lacks
+	assumed any    // the value of such an identity
+}
 
-func (m *meter) count(n int64) {
-	if m.work += n; m.work > maxWork || n > maxWork {
+// count counts work before the work is done.
+func (e *evaluation) count(n int64) {
+	if e.work += n; e.work > maxWork || n > maxWork {
 		panic(errWork)
 	}
 }
@@ -68,17 +73,17 @@ func size(v any) int64 {
 	return 0
 }
 
-// read returns its second argument, and counts the work of reading it with the first, the meter.
+// read returns its second argument, and counts the work of reading it.
 func read(args ...any) any {
-	args[0].(*meter).count(1 + size(args[1]))
+	args[0].(*evaluation).count(1 + size(args[1]))
 	return args[1]
 }
 
-// counted returns a function with the meter as an additional first argument. It counts the work of a call, and the size of its result, before
+// counted returns a function with the evaluation as an additional first argument. It counts the work of a call, and the size of its result, before
 // it calls the function.
 func counted(work func(args []any) int64, f function) function {
 	return func(args ...any) any {
-		args[0].(*meter).count(work(args[1:]))
+		args[0].(*evaluation).count(work(args[1:]))
 		return f(args[1:]...)
 	}
 }
@@ -181,23 +186,23 @@ func connected(args []any) int64 {
 	return n
 }
 
-// added returns l + r. The first argument is the meter.
+// added returns l + r. The first argument is the evaluation.
 func added(args ...any) any {
 	l, isText := plain(args[1]).(string)
 	r, both := plain(args[2]).(string)
 	if isText && both {
-		args[0].(*meter).count(int64(len(l)) + int64(len(r)))
+		args[0].(*evaluation).count(int64(len(l)) + int64(len(r)))
 		return l + r
 	}
 	return operate("+", args[1], args[2])
 }
 
-// meter returns a node for the meter, which follows the values of an expression.
-func (p *patcher) meter() ast.Node {
+// evaluation returns a node for the evaluation, which follows the values of an expression.
+func (p *patcher) evaluation() ast.Node {
 	values := &ast.IdentifierNode{Value: envName}
-	m := &ast.MemberNode{Node: values, Property: &ast.IntegerNode{Value: len(p.index)}}
-	p.done[m], p.done[values], p.metered = true, true, true
-	return m
+	e := &ast.MemberNode{Node: values, Property: &ast.IntegerNode{Value: len(p.index)}}
+	p.done[e], p.done[values] = true, true
+	return e
 }
 
 // countArguments makes one of expr's functions count what it reads, and each round of its loop.
@@ -214,6 +219,6 @@ func (p *patcher) countArguments(n *ast.BuiltinNode) {
 
 func (p *patcher) countReading(node *ast.Node) {
 	if !isConstant(*node) {
-		p.replace(node, "read", p.meter(), *node)
+		p.replace(node, "read", p.evaluation(), *node)
 	}
 }

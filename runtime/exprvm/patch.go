@@ -11,8 +11,6 @@ type patcher struct {
 	done  map[ast.Node]bool     // calls of our functions; a node may occur twice in a tree
 	held  map[ast.Node]ast.Node // the replacements of nodes that must not be replaced twice
 	lists int                   // the number of lists that have a name
-
-	metered bool // the expression needs a meter
 }
 
 func newPatcher(names []string) *patcher {
@@ -48,7 +46,7 @@ func (p *patcher) Visit(node *ast.Node) {
 		}
 		p.replace(node, "at", base, property)
 	case *ast.CallNode:
-		p.replace(node, "call", append([]ast.Node{n.Callee}, n.Arguments...)...)
+		p.replace(node, "call", append([]ast.Node{p.evaluation(), n.Callee}, n.Arguments...)...)
 	case *ast.UnaryNode:
 		if n.Operator == "-" {
 			p.replace(node, "opposite", n.Node)
@@ -136,7 +134,7 @@ func (p *patcher) binary(node *ast.Node, n *ast.BinaryNode) {
 		p.countReading(&n.Right)
 		p.replace(node, "in", n.Left, n.Right)
 	case "+":
-		p.replace(node, "added", p.meter(), n.Left, n.Right)
+		p.replace(node, "added", p.evaluation(), n.Left, n.Right)
 	case "-", "*", "%", "<", "<=", ">", ">=":
 		p.replace(node, "operate", &ast.StringNode{Value: n.Operator}, n.Left, n.Right)
 	case "==":
@@ -164,7 +162,7 @@ func (p *patcher) builtin(node *ast.Node, n *ast.BuiltinNode) {
 	p.countArguments(n)
 	switch {
 	case makers[n.Name] != nil:
-		p.replace(node, n.Name, append([]ast.Node{p.meter()}, n.Arguments...)...)
+		p.replace(node, n.Name, append([]ast.Node{p.evaluation()}, n.Arguments...)...)
 	case substitutes[n.Name] != nil:
 		p.replace(node, n.Name, n.Arguments...)
 	case n.Name == "sum":

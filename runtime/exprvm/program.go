@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -36,7 +35,6 @@ type Program struct {
 
 	once    sync.Once
 	program *vm.Program
-	metered bool // the machine gets a meter behind the values
 	err     error
 }
 
@@ -49,10 +47,9 @@ func New(source string, names ...string) *Program {
 // Err compiles the program and returns its error: a *file.Error of expr, which has the position.
 func (p *Program) Err() error {
 	p.once.Do(func() {
-		patcher := newPatcher(p.names)
 		ops := []expr.Option{
 			expr.Optimize(false), // the optimizer relies on types that are not known here
-			expr.Patch(patcher),
+			expr.Patch(newPatcher(p.names)),
 		}
 		declare := func(name string, f function) {
 			ops = append(ops, expr.Function(name, func(args ...any) (any, error) { return f(args...), nil }))
@@ -66,7 +63,6 @@ func (p *Program) Err() error {
 			}
 		}
 		p.program, p.err = expr.Compile(p.source, ops...)
-		p.metered = patcher.metered
 	})
 	return p.err
 }
@@ -133,33 +129,19 @@ func (p *Program) Value(values ...any) (any, error) {
 
 // evaluate runs p, and converts the result by as. The error is a bridge.Missing if an identity that the context lacks would have avoided it.
 func evaluate[T any](p *Program, values []any, as func(any) (T, error)) (result T, err error) {
-	missing := ""
-	result, err = run(p, bound(values, func(what string) any { missing = what; return nil }), as)
-	if err == nil || missing == "" {
+	var e evaluation
+	result, err = run(p, values, &e, as)
+	if err == nil || e.missing == "" {
 		return result, err
 	}
-	if _, other := run(p, bound(values, func(string) any { return "0" }), as); other == nil {
-		err = bridge.Missing(missing)
+	if _, other := run(p, values, &evaluation{assumed: "0"}, as); other == nil {
+		err = bridge.Missing(e.missing)
 	}
 	return result, err
 }
 
-// bound returns values with identities that call absent if a context carries none.
-func bound(values []any, absent func(what string) any) []any {
-	own := values
-	for i, v := range values {
-		if id, ok := v.(identity); ok {
-			if &own[0] == &values[0] {
-				own = slices.Clone(values)
-			}
-			own[i] = id(absent)
-		}
-	}
-	return own
-}
-
 // run runs p, and converts the result by as. It turns panics of both into errors: as may call methods of the result.
-func run[T any](p *Program, values []any, as func(any) (T, error)) (result T, err error) {
+func run[T any](p *Program, values []any, e *evaluation, as func(any) (T, error)) (result T, err error) {
 	if err := p.Err(); err != nil {
 		return result, fmt.Errorf("the expression does not compile with the expr of this program: %w", err)
 	}
@@ -171,15 +153,12 @@ func run[T any](p *Program, values []any, as func(any) (T, error)) (result T, er
 			return result, fmt.Errorf("%s: %w", p.names[i], err)
 		}
 	}
-	if p.metered {
-		values = append(values[:len(values):len(values)], new(meter))
-	}
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
 		}
 	}()
-	v, err := vm.Run(p.program, values)
+	v, err := vm.Run(p.program, append(values[:len(values):len(values)], e))
 	if err != nil {
 		return result, cause(err)
 	}
@@ -199,21 +178,15 @@ func cause(err error) error {
 	return errors.New(at.Message)
 }
 
-// identity returns the function of expressions that finds who calls. It returns what absent returns if a context does not say.
-type identity func(absent func(what string) any) any
+// identity is a function of expressions that finds who calls.
+type identity struct {
+	what string
+	find any // a func(C) string
+}
 
 // Identity returns the value for clientIP or userID. The function find is wrap.ClientIP or wrap.UserID, and what is "client IP" or "user ID". In
 // an expression, they return nil instead of "".
-func Identity[C any](what string, find func(C) string) any {
-	return identity(func(absent func(string) any) any {
-		return func(c C) any {
-			if s := find(c); s != "" {
-				return s
-			}
-			return absent(what)
-		}
-	})
-}
+func Identity[C any](what string, find func(C) string) any { return identity{what, find} }
 
 // Known is Identity for an identity that the caller has looked up: "" if the context carries none. A program that asks for it gives only the
 // context of the call.
