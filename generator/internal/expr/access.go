@@ -225,7 +225,7 @@ func (c *compiler) slice(n *ast.SliceNode) *term {
 	if slices.Contains(args, nil) {
 		return nil
 	}
-	_, result, wrong := choose(functions["slice"], args)
+	_, result, wrong := choose(functions()["slice"], args)
 	switch {
 	case result == nil && wrong == 0:
 		return c.errorf(n, "%s cannot be sliced here", c.a(args[0].typ))

@@ -50,9 +50,9 @@ func (c *compiler) callee(n ast.Node) *term {
 		case isFunc && (i < 0 || i >= len(c.env.Params)) && !c.env.Hidden(n.Value):
 			write := func(w *writer) operand { return variable(w.word(n.Value)) }
 			c.named(n.Value, write)
-			return &term{node: n, typ: f.Signature(), declared: true, write: write}
+			return &term{node: n, typ: f.Signature(), write: write}
 		case o == nil && c.lets[n.Value] == nil && !c.env.declares(n.Value):
-			near := slices.DeleteFunc(append(c.words(), slices.Sorted(maps.Keys(functions))...), func(name string) bool { return !c.callable(name) })
+			near := slices.DeleteFunc(append(c.words(), slices.Sorted(maps.Keys(functions()))...), func(name string) bool { return !c.callable(name) })
 			return c.errorf(n, "unknown function %s%s", n.Value, suggest(n.Value, near))
 		}
 	case *ast.MemberNode:
@@ -100,7 +100,7 @@ func (c *compiler) ofPackage(n *ast.MemberNode, p *types.Package) *term {
 		}
 		return w.composite(namedValues, pairs)
 	})
-	return &term{node: n, typ: f.Signature(), declared: true, write: func(w *writer) operand {
+	return &term{node: n, typ: f.Signature(), write: func(w *writer) operand {
 		return variable(w.names.Import(p) + "." + name)
 	}}
 }

@@ -39,9 +39,9 @@ func (t *term) integer(kind types.BasicKind) *term {
 	if t.fits(to) || holds(to, t.typ) {
 		return t.as(kind)
 	}
-	return &term{node: t.node, typ: to, optional: t.optional, write: func(w *writer) operand {
-		return w.must(w.callOf(w.std(checkedPath, "To")+"["+w.typ(to)+"]", w.term(t)))
-	}}
+	return t.then(to, func(w *writer, o operand) operand {
+		return w.must(w.callOf(w.std(checkedPath, "To")+"["+w.typ(to)+"]", o))
+	})
 }
 
 // checked returns a call of a function of package checked. If it returns an error, the method returns a KeyError.

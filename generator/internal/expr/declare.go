@@ -10,6 +10,7 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
@@ -25,12 +26,10 @@ type declaration struct {
 var functionsText string
 
 // functions are all functions and operators of expr that an expression may use.
-var functions = declared(functionsText)
-
-func declared(text string) map[string][]declaration {
+var functions = sync.OnceValue(func() map[string][]declaration {
 	var list []declaration
 	src := "package expr; "
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(functionsText) {
 		if i := strings.IndexAny(line, "[("); i > 0 && !strings.Contains(line[:i], " ") {
 			signature, goes, _ := strings.Cut(strings.TrimSpace(line[i:]), " = ")
 			list = append(list, declaration{name: line[:i], goes: goes})
@@ -47,13 +46,13 @@ func declared(text string) map[string][]declaration {
 	if err != nil {
 		panic(err)
 	}
-	functions := map[string][]declaration{}
+	byName := map[string][]declaration{}
 	for i, d := range list {
 		d.Signature = pkg.Scope().Lookup(fmt.Sprintf("f%d", i+1)).(*types.Func).Signature()
-		functions[d.name] = append(functions[d.name], d)
+		byName[d.name] = append(byName[d.name], d)
 	}
-	return functions
-}
+	return byName
+})
 
 // result returns the type of the result of a call, or nil if d does not take the arguments. Then wrong is the index of the first
 // argument that does not fit, or -1 if their number is wrong.

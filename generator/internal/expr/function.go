@@ -34,7 +34,7 @@ func (c *compiler) builtin(n *ast.BuiltinNode) *term {
 
 // apply lowers a function or an operator.
 func (c *compiler) apply(n ast.Node, name string, args ...*term) *term {
-	d, result, wrong := choose(functions[name], args)
+	d, result, wrong := choose(functions()[name], args)
 	switch {
 	case result == nil:
 		return c.misfit(n, name, args, wrong)

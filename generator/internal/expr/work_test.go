@@ -18,7 +18,7 @@ func applications(name string) (calls []string) {
 		"func(any) bool": "# == #", "func(E) bool": "# == #", "func(any) int": "number", "func(any) float64": "number",
 		"func(any) any": "[#, list]", "func(E) any": "[#, list]", "func(any) R": "[#, list]",
 	}
-	for _, d := range functions[name] {
+	for _, d := range functions()[name] {
 		var args []string
 		for i := range d.Params().Len() {
 			word := strings.ReplaceAll(parameter(d.Signature, i).String(), "expr.", "")
@@ -85,7 +85,7 @@ func TestWorkOfAllFunctionsIsBounded(t *testing.T) {
 		deep = []any{deep}
 	}
 	values := []any{text, "", 5000, make([]int, 8000), strings.Split(strings.Repeat("a,", 2000), ","), deep, map[string]any{"a": deep, text: text}}
-	for name := range functions {
+	for name := range functions() {
 		if !isFunction(name) {
 			continue
 		}
