@@ -7,14 +7,14 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// coalesce lowers a ?? b ?? c: the first value that is not nil. It uses last for the value after the last ??, and each for the
+// coalesce lowers a ?? b ?? c: the first value that is not nil. It uses final for the value after the last ??, and each for the
 // others.
-func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) *term {
+func (c *compiler) coalesce(n *ast.BinaryNode, each, final func(ast.Node) *term) *term {
 	var all, terms []*term
 	for _, left := range operands(n.Left) {
 		all = append(all, each(left))
 	}
-	all = append(all, last(n.Right))
+	all = append(all, final(n.Right))
 	if slices.Contains(all, nil) {
 		return nil
 	}
@@ -26,22 +26,20 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, last func(ast.Node) *term) 
 			break
 		}
 	}
-	before := terms[:len(terms)-1]
-	links := make([][]*term, len(before))
-	for i, t := range before {
-		if links[i] = c.links(t.node); len(links[i]) == 0 && !t.optional {
-			return c.errorf(n, "?? has no effect: %s is never nil", t.said())
-		}
-		terms[i] = t.carried()
-	}
-	if len(before) == 0 {
+	last := len(terms) - 1
+	if last == 0 {
 		return terms[0]
 	}
-	met := c.meet(start(n.Right), terms)
-	if met[len(met)-1].optional {
-		return c.maybeNil(n, met[0].typ)
+	var present []func(*writer) string
+	for i, t := range terms[:last] {
+		links := c.links(t.node)
+		if len(links) == 0 && !t.optional {
+			return c.errorf(n, "?? has no effect: %s is never nil", t.said())
+		}
+		present = append(present, func(w *writer) string { return w.present(links) })
+		terms[i] = t.carried().plainly()
 	}
-	return &term{node: n, typ: met[0].typ, plain: allPlain(met), choose: func(w *writer) string { return w.first(met, links) }}
+	return c.choice(n, start(n.Right), terms, present...)
 }
 
 // operands returns the operands of a chain of ??.
@@ -75,27 +73,14 @@ func (c *compiler) links(n ast.Node) (parts []*term) {
 	return parts
 }
 
-// first returns the statements that return the first of terms whose links are not nil, and otherwise the last one.
-//
-//	if doc != nil && doc.Meta != nil {
-//		return doc.Meta.Title
-//	}
-//	return "-"
-func (w *writer) first(terms []*term, links [][]*term) string {
-	if len(links) == 0 {
-		return w.returned(terms[0])
+// present returns the condition that no link is nil: doc != nil && doc.Meta != nil.
+func (w *writer) present(links []*term) (condition string) {
+	for i, t := range links {
+		present := w.againstNil(token.NEQ, t).text
+		if i > 0 {
+			present = operation(condition, "&&", present)
+		}
+		condition = present
 	}
-	condition := w.present(links[0][0]).text
-	for _, link := range links[0][1:] {
-		condition = operation(condition, "&&", w.present(link).text)
-	}
-	return "if " + condition + " " + braced(w.returned(terms[0])) + "\n" + w.first(terms[1:], links[1:])
-}
-
-// present returns the condition that t is not nil, or that the identity is known.
-func (w *writer) present(t *term) operand {
-	if isText(t.typ) {
-		return join(token.NEQ, w.term(t), primary(`""`))
-	}
-	return w.againstNil(token.NEQ, w.term(t), t.typ)
+	return condition
 }

@@ -84,22 +84,24 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 	switch {
 	case isNil(t.typ):
 		return literal(n, op == token.EQL)
-	case t.bare != nil:
-		return infix(n, truth, op, t.bare, literal(n, ""))
 	case t.optional:
 		return c.onMachine(n, truth)
-	case !nilable(t.typ):
+	case t.bare == nil && !nilable(t.typ):
 		return c.errorf(n, "%s is never nil: it is %s", t.said(), c.a(t.typ))
 	}
-	return &term{node: n, typ: truth, write: func(w *writer) operand { return w.againstNil(op, w.term(t), t.typ) }}
+	return &term{node: n, typ: truth, write: func(w *writer) operand { return w.againstNil(op, t.carried()) }}
 }
 
-// againstNil writes a comparison with nil. A nil pointer in an interface or in a type parameter counts as nil.
-func (w *writer) againstNil(op token.Token, o operand, t types.Type) operand {
-	if !types.IsInterface(t) {
-		return join(op, o, primary(w.word("nil")))
+// againstNil writes a comparison with nil, or of an identity with the empty text. A nil pointer in an interface or in a type parameter counts
+// as nil.
+func (w *writer) againstNil(op token.Token, t *term) operand {
+	switch {
+	case isText(t.typ):
+		return join(op, w.term(t), primary(`""`))
+	case !types.IsInterface(t.typ):
+		return join(op, w.term(t), primary(w.word("nil")))
 	}
-	r := w.callOf(w.std(wrapPath, "IsNil"), o)
+	r := w.callOf(w.std(wrapPath, "IsNil"), w.term(t))
 	if op == token.NEQ {
 		return operand{text: "!" + r.text, prec: unary}
 	}

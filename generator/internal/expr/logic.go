@@ -55,11 +55,6 @@ func (c *compiler) condition(n ast.Node, role string) *term {
 }
 
 // conditional lowers c ? a : b and if c { a } else { b }. It uses each to lower the values.
-//
-//	if c {
-//		return a
-//	}
-//	return b
 func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term) *term {
 	cond := c.condition(n.Cond, "the condition")
 	switch {
@@ -72,18 +67,28 @@ func (c *compiler) conditional(n *ast.ConditionalNode, each func(ast.Node) *term
 	if cond == nil || x == nil || y == nil {
 		return nil
 	}
-	met := c.meet(start(n.Exp2), []*term{x, y})
-	if met == nil {
-		return nil
-	}
-	if mayBeNil(met...) {
-		return c.maybeNil(n, met[0].typ)
-	}
-	return &term{node: n, typ: met[0].typ, plain: allPlain(met), choose: func(w *writer) string {
-		return "if " + w.term(cond).text + " " + braced(w.returned(met[0])) + "\n" + w.returned(met[len(met)-1])
-	}}
+	return c.choice(n, start(n.Exp2), []*term{x, y}, func(w *writer) string { return w.term(cond).text })
 }
 
-func allPlain(terms []*term) bool {
-	return !slices.ContainsFunc(terms, func(t *term) bool { return !t.plain })
+// choice lowers the first of terms whose condition is true, and otherwise the last one. An error that they have no type stands at last.
+//
+//	if doc != nil && doc.Meta != nil {
+//		return doc.Meta.Title
+//	}
+//	return "-"
+func (c *compiler) choice(n, last ast.Node, terms []*term, conditions ...func(*writer) string) *term {
+	met := c.meet(last, terms)
+	switch {
+	case met == nil:
+		return nil
+	case mayBeNil(met...):
+		return c.maybeNil(n, met[0].typ)
+	}
+	isPlain := !slices.ContainsFunc(met, func(t *term) bool { return !t.plain })
+	return &term{node: n, typ: met[0].typ, plain: isPlain, choose: func(w *writer) (stmts string) {
+		for i, holds := range conditions {
+			stmts += "if " + holds(w) + " " + braced(w.returned(met[i])) + "\n"
+		}
+		return stmts + w.returned(met[len(met)-1])
+	}}
 }
