@@ -44,7 +44,6 @@ func (c *compiler) finally(t *term, want Want) *term {
 	if want == Island {
 		return c.text(t)
 	}
-	sure := t.sure
 	switch t = t.value(); {
 	case isAny(t.typ):
 		t = c.onMachine(t.node, t.typ)
@@ -66,7 +65,7 @@ func (c *compiler) finally(t *term, want Want) *term {
 		return c.errorf(start(t.node), "an integer is needed here; this is %s", c.a(t.typ))
 	}
 	v := *t
-	v.plain, v.sure = true, sure
+	v.plain = true
 	if want == Int && v.lit {
 		v.typ = types.Typ[types.Int64]
 	}
@@ -81,7 +80,7 @@ func isFraction(con any) bool {
 // text converts t to a text that is the same for equal values. It uses the method MarshalText, or else the method String, or else
 // the kind of the type.
 func (c *compiler) text(t *term) *term {
-	source, sure := t.typ, t.sure
+	source := t.typ
 	switch {
 	case isAny(source):
 		t = c.onMachine(t.node, source)
@@ -105,7 +104,6 @@ func (c *compiler) text(t *term) *term {
 		return c.errorf(start(t.node), "%s has no stable text form%s", c.a(source), textHint(t))
 	}
 	v := *t
-	v.sure = sure
 	s, constant := v.con.(string)
 	v.plain = constant && !strings.ContainsAny(s, `:\`) || t.plain
 	return &v
@@ -174,7 +172,7 @@ func textPart(t types.Type) string {
 func (c *compiler) callMethod(t *term, name string, result types.Type) *term {
 	obj, path, _ := types.LookupFieldOrMethod(t.typ, true, c.env.Package, name)
 	m := obj.(*types.Func)
-	return &term{node: t.node, typ: result, optional: t.optional || nilable(t.typ), write: func(w *writer) operand {
+	return &term{node: t.node, typ: result, optional: t.optional || nilable(t.typ), sure: t.sure, write: func(w *writer) operand {
 		call := w.callOf(t.method(w, w.term(t), m, path).text)
 		if m.Signature().Results().Len() > 1 {
 			return w.conversion(result, w.must(call))
