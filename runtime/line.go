@@ -71,11 +71,6 @@ func (c *call) lineOfPause() (line fleet.Count) {
 	return cmp.Or(line, own)
 }
 
-// ruleOfOthers returns the first rule in whose line a pause holds other calls, or nil.
-func (c *call) ruleOfOthers() *ruling {
-	return c.first(func(r *ruling) bool { return !c.limiter.placeLines.IsFree(r.count(), nil) })
-}
-
 // hold keeps the call in the line of the permits that it waits for, or else in that of its pause, or puts the call there. If the call is
 // the first that holds there, it asks again at a time, or when it is woken.
 func (c *call) hold(at time.Time) {
@@ -113,8 +108,8 @@ func (c *call) lineUp() {
 // awaitTurn holds the call while earlier calls of its line hold. If the call is the first of these, awaitTurn sleeps until it asks.
 func (c *call) awaitTurn(ctx context.Context) error {
 	if c.waiter == nil && !c.Peek {
-		r := c.ruleOfOthers()
-		if r == nil {
+		r := c.first(func(r *ruling) bool { return !c.limiter.placeLines.IsFree(r.count(), nil) })
+		if r == nil { // no pause holds other calls in its lines
 			return nil
 		}
 		c.waiter, c.began = c.limiter.placeLines.EnterHolding(r.count(), c.counts()), c.limiter.store.Time()
@@ -157,7 +152,7 @@ func (c *call) patience() (longest time.Duration) {
 // awaitOrder holds a call whose place has come until the calls of its line with earlier places have gone. Only calls of rules with pauses
 // do so: they have just asked once more, and the answers may come in any order.
 func (c *call) awaitOrder(ctx context.Context) error {
-	if !c.isPausable() {
+	if !slices.ContainsFunc(c.rulings, func(r ruling) bool { return r.rule.Pausable }) {
 		return nil
 	}
 	for c.waiter.IsBehind() {
@@ -166,11 +161,6 @@ func (c *call) awaitOrder(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// isPausable reports whether a rule of the call is Pausable.
-func (c *call) isPausable() bool {
-	return slices.ContainsFunc(c.rulings, func(r ruling) bool { return r.rule.Pausable })
 }
 
 // awaitedRule returns the first rule for whose permits earlier calls of this process wait, or nil.

@@ -60,16 +60,6 @@ type policyDecider struct {
 	parts.Split                // adjusts each charge where it was made
 }
 
-func newPolicyDecider(l *Limiter) *policyDecider {
-	fallback := l.inProcess()
-	return &policyDecider{l, fallback, func(c *engine.Claim) (string, engine.Decider) {
-		if c.By == engine.ByFallback {
-			return "fallback", fallback
-		}
-		return "store", l.store
-	}}
-}
-
 // Decide implements engine.Decider.
 func (p *policyDecider) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	v, err := p.limiter.store.Decide(ctx, call)
@@ -167,7 +157,13 @@ func (p *policyDecider) Reset(ctx context.Context, call *engine.Call) (int, erro
 
 // byScope returns who decides the calls of the limiter: this process the rules of instance scope, and the limiter's store the others.
 func (l *Limiter) byScope() engine.Decider {
-	instance, store := l.inProcess(), newPolicyDecider(l)
+	instance, fallback := l.inProcess(), l.inProcess()
+	store := &policyDecider{l, fallback, func(c *engine.Claim) (string, engine.Decider) {
+		if c.By == engine.ByFallback {
+			return "fallback", fallback
+		}
+		return "store", l.store
+	}}
 	return parts.Split(func(c *engine.Claim) (string, engine.Decider) {
 		if c.Rule.Instance {
 			return "instance", instance // first in order: a refusal of this process spares the store a charge that goes back

@@ -150,12 +150,30 @@ func Fault(err error) error {
 // laterLayout matches the error of fail_later_layout in states.lua: the layout found, and the layout known.
 var laterLayout = regexp.MustCompile(`later layout (\d+) (\d+)`)
 
-// ReadDecision reads the script's reply to a decision, and sets the results in the claims. The error is a WindowsAt if the call must be
-// sent again.
+// ReadDecision reads the script's reply to a decision, and sets the results in the claims, also what an admitted call was charged, and when.
+// The error is a WindowsAt if the call must be sent again.
 func ReadDecision(reply any, call *engine.Call) (engine.Verdict, error) {
 	v, err := read(reply, call)
-	if v.Admitted && !call.Peek {
-		markCharged(call, v)
+	if !v.Admitted || call.Peek {
+		return v, err
+	}
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		if known := c.Dated && c.At == 0; known || c.Refused { // a known member was charged nothing
+			c.Dated = false
+			continue
+		}
+		c.Charged = c.Cost
+		if call.UpTo || call.Lease > 0 {
+			c.Charged = v.Taken
+		}
+		switch {
+		case c.Dated:
+		case c.Mode == engine.Enforce:
+			c.At = v.At
+		default:
+			c.At = v.Now
+		}
 	}
 	return v, err
 }
@@ -269,28 +287,6 @@ func readEntry(entry string, call *engine.Call, v *engine.Verdict) {
 		v.Damaged = true
 	case entryQuota:
 		c.Earliest, c.Room, c.Full, c.Fired = n[0], n[1], n[2], n[3]
-	}
-}
-
-// markCharged sets in each claim of an admitted call what it was charged, and when. A known member was charged nothing.
-func markCharged(call *engine.Call, v engine.Verdict) {
-	for i := range call.Claims {
-		c := &call.Claims[i]
-		if known := c.Dated && c.At == 0; known || c.Refused {
-			c.Dated = false
-			continue
-		}
-		c.Charged = c.Cost
-		if call.UpTo || call.Lease > 0 {
-			c.Charged = v.Taken
-		}
-		switch {
-		case c.Dated:
-		case c.Mode == engine.Enforce:
-			c.At = v.At
-		default:
-			c.At = v.Now
-		}
 	}
 }
 
