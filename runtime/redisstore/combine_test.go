@@ -240,6 +240,36 @@ func TestBatchesAreBounded(t *testing.T) {
 	n.waiting = nil
 }
 
+// A lone caller sends its request itself. The first caller after a batch of several leaves that to a goroutine, so that the others join it.
+func TestCrowdsSendTogether(t *testing.T) {
+	s, _ := open(t)
+	n, err := s.node(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, callers := range []int{1, 2, 1, 3} {
+		calls := make([]*engine.Call, callers)
+		for i := range calls {
+			call := of(combinable[0], 1e6, fmt.Sprint(i))
+			calls[i] = &call
+		}
+		together(t, s, calls)
+		r := &request{call: calls[0], until: time.Now().Add(time.Minute)}
+		b, own := n.place(t.Context(), r, true)
+		if own != (callers == 1) {
+			t.Errorf("after a batch of %d, the next caller sends its request itself: %t", callers, own)
+		}
+		if own {
+			n.sendBatch(b)
+		} else {
+			<-b.done
+		}
+		if r.err != nil || !r.verdict.Admitted {
+			t.Errorf("the verdict is %+v, the error %v", r.verdict, r.err)
+		}
+	}
+}
+
 // alone reports whether one of the requests alone writes permits.
 func alone(requests []*request) bool {
 	writing := 0
