@@ -33,11 +33,8 @@ func settings(r *model.Rule) map[string]any {
 	if n := r.Rule.Cost.Int; n > 1 {
 		values["cost"] = n
 	}
-	for name, text := range map[string]string{
-		"cost": r.Rule.Cost.Expr.Value, "when": r.Rule.When.Value, "settle": r.Rule.Settle.Value, "pause": r.Rule.Pause.Value,
-		"hold": r.Rule.Hold.Value,
-	} {
-		if text != "" {
+	for _, name := range []string{"cost", "when", "settle", "pause", "hold"} {
+		if text := r.Rule.Text(name); text != "" && (name != "cost" || !r.Rule.Cost.Expr.IsZero()) {
 			values[name] = text
 		}
 	}

@@ -27,14 +27,13 @@ func (f *isLimited) String() string { return "limits " + strings.Join(f.Methods,
 
 // limited is an annotated type with its generated constructor.
 type limited struct {
-	annotated   *types.TypeName
-	constructor string          // qualified with the name of its package
-	wrapper     *types.TypeName // nil if the constructor returns the annotated type itself, or is not known here
-	methods     []string        // the methods with limits
+	*isLimited
+	annotated *types.TypeName
+	wrapper   *types.TypeName // nil if the constructor returns the annotated type itself, or is not known here
 }
 
 // covers reports whether a method has limits.
-func (l *limited) covers(method string) bool { return slices.Contains(l.methods, method) }
+func (l *limited) covers(method string) bool { return slices.Contains(l.Methods, method) }
 
 // limitedBy returns the type that fn wraps. It returns nil unless fn looks like a generated constructor: func(next, *Limiter) wrapper.
 func limitedBy(fn *types.Func) *limited {
@@ -42,7 +41,7 @@ func limitedBy(fn *types.Func) *limited {
 	if fn.Signature().Recv() != nil || params.Len() != 2 || results.Len() != 1 || !isLimiter(params.At(1).Type()) {
 		return nil
 	}
-	l := &limited{annotated: source.TypeName(params.At(0).Type()), constructor: fn.Pkg().Name() + "." + fn.Name()}
+	l := &limited{&isLimited{Constructor: fn.Pkg().Name() + "." + fn.Name()}, source.TypeName(params.At(0).Type()), nil}
 	if l.annotated == nil {
 		return nil
 	}
@@ -79,13 +78,12 @@ func (c *checker) declare(f *ast.File, fn *types.Func) {
 	for _, d := range source.Methods(f) {
 		method := c.TypesInfo.Defs[d.Name].(*types.Func)
 		if source.TypeName(method.Signature().Recv().Type()) == l.wrapper && c.usesLimiter(d.Body) {
-			l.methods = append(l.methods, method.Name())
+			l.Methods = append(l.Methods, method.Name())
 		}
 	}
-	fact := &isLimited{l.constructor, l.methods}
-	c.ExportObjectFact(fn, fact)
+	c.ExportObjectFact(fn, l.isLimited)
 	if l.annotated.Pkg() == c.Pkg { // false if an alias of a type of another package is annotated
-		c.ExportObjectFact(l.annotated, fact)
+		c.ExportObjectFact(l.annotated, l.isLimited)
 	}
 }
 
@@ -111,14 +109,14 @@ func (c *checker) importFacts() {
 		switch o := f.Object.(type) {
 		case *types.Func:
 			l := limitedBy(o)
-			l.methods = fact.Methods
+			l.isLimited = fact
 			c.constructors[o], c.limited[l.annotated] = l, l
 			if l.wrapper != nil {
 				c.wrappers[l.wrapper] = l.annotated
 			}
 			c.wrapped = append(c.wrapped, o.Signature().Params().At(0))
 		case *types.TypeName: // after all functions, as the sorted texts begin with "func", "type" and "var"
-			c.limited[o] = &limited{annotated: o, constructor: fact.Constructor, methods: fact.Methods}
+			c.limited[o] = &limited{isLimited: fact, annotated: o}
 		case *types.Var:
 			c.wrapped = append(c.wrapped, o)
 		}
@@ -145,5 +143,5 @@ func (c *checker) name(t types.Type) string {
 
 // nameOf returns the name of a constructor as this package would usually write it.
 func (c *checker) nameOf(l *limited) string {
-	return strings.TrimPrefix(l.constructor, c.Pkg.Name()+".")
+	return strings.TrimPrefix(l.Constructor, c.Pkg.Name()+".")
 }
