@@ -45,12 +45,17 @@ func (s *redisServer) version() string {
 	return info["redis_version"]
 }
 
-func (s *redisServer) pid() (int, error) {
+// onOneCore runs do while this process and the server share one processor, where the system can do that.
+func (s *redisServer) onOneCore(do func() error) error {
 	info, err := s.info()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return strconv.Atoi(info["process_id"])
+	pid, err := strconv.Atoi(info["process_id"])
+	if err != nil {
+		return err
+	}
+	return onOneCore(pid, do)
 }
 
 func (s *redisServer) info() (map[string]string, error) { return redisproc.Info(ctx, s.client) }

@@ -132,11 +132,7 @@ func measureServer(server *redisServer, e effort) ([]table, error) {
 		all = append(all, c.byLimit...)
 	}
 	all = slices.DeleteFunc(all, func(t *traffic) bool { return t == nil })
-	pid, err := server.pid()
-	if err != nil {
-		return nil, err
-	}
-	err = onOneCore(pid, func() error {
+	err = server.onOneCore(func() error {
 		for i := range e.rounds * len(all) {
 			if err := all[i%len(all)].round(server, e.calls); err != nil {
 				return err
