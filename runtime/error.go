@@ -217,11 +217,7 @@ func joinErrors(errs ...error) error {
 }
 
 func (l *errorList) Error() string {
-	texts := make([]string, len(l.errs))
-	for i, err := range l.errs {
-		texts[i] = err.Error()
-	}
-	return oneLine(strings.Join(texts, "; "))
+	return oneLine(strings.ReplaceAll(errors.Join(l.errs...).Error(), "\n", "; "))
 }
 
 // Unwrap returns the errors.

@@ -63,48 +63,31 @@ const (
 
 // list is a part of a long table.
 type list[T any] struct {
-	Rows  []T
-	Total int // of the whole table
-	from  int // the index of the first row
-	size  int // rows of a whole part
-	path  string
-	query url.Values
+	Rows         []T
+	First, Last  int    // the numbers of the first and the last row
+	Total        int    // of the whole table
+	Before, Next string // links to the parts around it, or ""
 }
 
-// part returns the part of a table that begins at the row of the query's parameter "from". Links to other parts go to a path.
+// part returns the part of a table that begins at the row of the query's parameter "from". Links to other parts go to a path:
+// "rules?from=100&q=sms".
 func part[T any](all []T, size int, path string, query url.Values) list[T] {
 	from, _ := strconv.Atoi(query.Get("from"))
 	from = max(0, min(from, len(all)-1)) / size * size
-	return list[T]{all[from:min(len(all), from+size)], len(all), from, size, path, query}
-}
-
-// First is the number of the first row.
-func (l list[T]) First() int { return l.from + 1 }
-
-// Last is the number of the last row.
-func (l list[T]) Last() int { return l.from + len(l.Rows) }
-
-// Before is the link to the part before, or "".
-func (l list[T]) Before() string {
-	if l.from == 0 {
-		return ""
+	to := min(len(all), from+size)
+	link := func(from int) string {
+		query := maps.Clone(query)
+		query.Set("from", strconv.Itoa(from))
+		return path + "?" + query.Encode()
 	}
-	return l.link(l.from - l.size)
-}
-
-// Next is the link to the next part, or "".
-func (l list[T]) Next() string {
-	if l.Last() == l.Total {
-		return ""
+	l := list[T]{Rows: all[from:to], First: from + 1, Last: to, Total: len(all)}
+	if from > 0 {
+		l.Before = link(from - size)
 	}
-	return l.link(l.from + l.size)
-}
-
-// link returns the link to another part of the same table: "rules?from=100&q=sms".
-func (l list[T]) link(from int) string {
-	query := maps.Clone(l.query)
-	query.Set("from", strconv.Itoa(from))
-	return l.path + "?" + query.Encode()
+	if to < len(all) {
+		l.Next = link(to)
+	}
+	return l
 }
 
 // ago puts an age into words.
