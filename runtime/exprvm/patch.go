@@ -190,25 +190,16 @@ func (p *patcher) plainArguments(n *ast.BuiltinNode) {
 			p.wrap("index", &n.Arguments[i])
 		}
 		return
-	case "float", "ceil", "floor", "round", "bitand", "bitor", "bitxor", "bitnand", "bitnot", "bitshr", "bitushr":
-		for i := range n.Arguments {
-			p.wrap("number", &n.Arguments[i])
+	}
+	if len(n.Arguments) > 1 {
+		if each, ok := n.Arguments[1].(*ast.PredicateNode); ok { // the elements of the list stay as they are
+			p.plain(&each.Node)
+			return
 		}
-		return
 	}
 	for i := range n.Arguments {
-		if body, ok := n.Arguments[i].(*ast.PredicateNode); ok {
-			p.plain(&body.Node)
-		} else if len(n.Arguments) == 1 || !predicates[n.Name] {
-			p.wrap("list", &n.Arguments[i])
-		}
+		p.wrap("list", &n.Arguments[i])
 	}
-}
-
-// predicates are the functions whose second argument is evaluated for each element of the first. Those elements stay as they are.
-var predicates = map[string]bool{
-	"all": true, "any": true, "none": true, "one": true, "filter": true, "findIndex": true, "findLastIndex": true,
-	"count": true, "sum": true, "groupBy": true, "sortBy": true,
 }
 
 // plainResults are those of our functions whose results are plain.

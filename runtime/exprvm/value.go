@@ -56,7 +56,7 @@ func target(v any) any {
 	return v
 }
 
-// list returns v in the form that functions on lists need: with plain elements.
+// list returns v in the form that functions need: a number, or a list of plain elements.
 func list(v any) any {
 	switch v.(type) {
 	case []int, []float64, []string:
@@ -64,7 +64,7 @@ func list(v any) any {
 	}
 	r := reflect.Indirect(reflect.ValueOf(v))
 	if r.Kind() != reflect.Slice && r.Kind() != reflect.Array {
-		return plain(v)
+		return number(v)
 	}
 	all := make([]any, r.Len())
 	for i := range all {
