@@ -173,6 +173,7 @@ func TestVetStale(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"x.go", strings.Replace(source, "limit=1", "limit=2", 1), "x.go:3:6: x_ratelimit.go is not up to date; run go tool ratelimit in this directory\n"},
 		{"x_ratelimit.go", strings.ReplaceAll(output, "\n", "\r\n"), ""},
+		{"x_ratelimit.go", "// Copyright Example Ltd.\n\n" + output, ""},
 		{"x_ratelimit.go", output + "// more\n", "x_ratelimit.go is not up to date"},
 		{"x_ratelimit.go", "package x\n", "x_ratelimit.go is not up to date"},
 		{"x.go", "package x\n\ntype X interface{ M(a string) error }\n",

@@ -47,11 +47,9 @@ func run(pass *analysis.Pass) (any, error) {
 func diagnose(pass *analysis.Pass, p *source.Package) (found annotations.Diagnostics) {
 	defer p.NoteFault(&found)
 	pkg, found := collect.Package(pass.Fset, p)
-	errs := compile.Package(pkg)
-	found = append(found, errs...)
+	found = append(found, compile.Package(pkg)...)
 	checked, counts := doubt.Package(pass.Fset, pkg)
-	found = append(append(found, checked...), doubt.Shared(pass.Fset, counts)...)
-	found = append(found, unheld(pass, pkg)...)
+	found = slices.Concat(found, checked, doubt.Shared(pass.Fset, counts), unheld(pass, pkg))
 	if !found.HasErrors() && pass.Module != nil && !slices.ContainsFunc(p.Files, isCgo) { // otherwise nothing can be generated here
 		found = append(found, stale(pass, pkg)...)
 	}
@@ -72,12 +70,13 @@ func stale(pass *analysis.Pass, pkg *model.Package) (found annotations.Diagnosti
 		first, name := f.Wrappers[0].Pos, filepath.Base(f.Output)
 		want, fault := emit.File(pkg, f)
 		got, err := pass.ReadFile(f.Output)
+		got = bytes.ReplaceAll(got, []byte("\r\n"), []byte("\n"))
 		switch {
 		case fault != nil:
 			found.Add(first, "internal error: %v", fault)
 		case err != nil:
 			found.Add(first, "%s is missing; %s", name, remedy)
-		case !bytes.Equal(bytes.ReplaceAll(got, []byte("\r\n"), []byte("\n")), want):
+		case !bytes.Equal(got, slices.Concat(source.Licence(got), want)):
 			found.Add(first, "%s is not up to date; %s", name, remedy)
 		}
 	}
