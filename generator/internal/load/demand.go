@@ -39,19 +39,12 @@ func (d *dependencies) source(p *packages.Package) *dependency {
 		s = &dependency{Package: p, types: types.NewPackage(p.PkgPath, p.Name)}
 		s.types.MarkComplete()
 		d.sources[p.PkgPath] = s
-		var imports []*types.Package
-		for _, i := range p.Imports {
-			if below := d.source(i); below != nil {
-				imports = append(imports, below.types)
-			}
-		}
-		s.types.SetImports(imports)
 	}
 	return s
 }
 
 // askFor asks for everything that p may need of its imports: the names that its declarations and directives mention, and all
-// exported names of dot imports. It also asks for time.Time, which expressions use without naming it.
+// exported names of dot imports.
 func (d *dependencies) askFor(p *source.Package, meta *packages.Package) {
 	for _, f := range p.Files {
 		file := newSourceFile(f.Syntax, meta)
@@ -61,10 +54,6 @@ func (d *dependencies) askFor(p *source.Package, meta *packages.Package) {
 			d.askExported(d.source(dot))
 		}
 	}
-	for _, i := range meta.Imports {
-		d.source(i) // one of them may import time
-	}
-	d.ask(d.sources["time"], "Time")
 }
 
 // askDirectives asks for all exported names of the packages that the directives of a file name.
