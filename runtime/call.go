@@ -57,12 +57,12 @@ type callState struct {
 
 var calls = sync.Pool{New: func() any { return new(call) }}
 
-// newCall returns a call with room for a number of rules.
-func (l *Limiter) newCall(method string, rules int) *call {
+// newCall returns a call of a method, or of n requests. It has room for n rules.
+func (l *Limiter) newCall(method string, rules []*preparedRule, n int) *call {
 	c := calls.Get().(*call)
-	c.callState = callState{limiter: l, method: method}
-	if cap(c.rulings) < rules {
-		c.rulings, c.Claims, c.owners = make([]ruling, rules), make([]engine.Claim, rules), make([]int, rules)
+	c.callState = callState{limiter: l, method: method, rules: rules}
+	if cap(c.rulings) < n {
+		c.rulings, c.Claims, c.owners = make([]ruling, n), make([]engine.Claim, n), make([]int, n)
 	}
 	c.Call = engine.Call{Prefix: l.prefix, Claims: c.Claims[:0]}
 	c.rulings, c.owners = c.rulings[:0], c.owners[:0]

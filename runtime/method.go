@@ -103,9 +103,7 @@ func (r *methodRules) Register(limiter any) {
 
 // Open implements bridge.Rules.
 func (r *methodRules) Open(limiter any) bridge.Call {
-	c := limiter.(*Limiter).newCall(r.method, len(r.rules))
-	c.rules = r.rules
-	return c
+	return limiter.(*Limiter).newCall(r.method, r.rules, len(r.rules))
 }
 
 // Add implements bridge.Call.
