@@ -3,29 +3,34 @@ package engine
 // Decide decides a call on the cells of its claims, and sets the results in the claims. Nothing else may use the cells meanwhile.
 func (call *Call) Decide(cells []*Cell, now int64) Verdict {
 	v := Verdict{Now: now, At: now, Answer: Answer{Admitted: !call.Refused}}
-	for i := range call.Claims {
+	for i, cell := range cells {
 		c := &call.Claims[i]
-		call.check(c, cells[i], now)
-		v.Admitted = v.Admitted && !(c.Refused && c.Mode == Enforce)
+		call.check(c, cell, now)
 		if c.Mode == Enforce {
-			v.At = max(v.At, c.Earliest)
+			v.Admitted, v.At = v.Admitted && !c.Refused, max(v.At, c.Earliest)
 		}
 	}
-	if until := call.PausedUntil(); until > 0 {
-		v.At, v.Admitted = until, false // no place is kept in a pause
-	} else if v.At > now && !call.Refused {
-		call.place(cells, &v)
+	if v.At > now {
+		v = call.later(cells, v)
 	}
+	charges := v.Admitted && !call.Peek && call.Lease == 0
 	switch {
 	case v.Admitted && call.Lease > 0:
-		call.lease(cells, &v)
-	case v.Admitted && !call.Peek:
-		call.commit(cells, &v)
+		v = call.lease(cells, v)
+	case charges && call.UpTo:
+		v.Taken = call.upTo(cells, now)
 	case !v.Admitted && !call.AskAgain(v):
 		v.At = 0
-		call.refuse(cells, v)
 	}
-	call.report(cells, v)
+	for i, cell := range cells {
+		c := &call.Claims[i]
+		if charges && !c.Refused {
+			call.charge(c, cell, v)
+		}
+		if call.Peek || call.Report || c.Refused || c.Fired > 0 {
+			call.report(c, cell, v)
+		}
+	}
 	return v
 }
 
@@ -49,6 +54,16 @@ func (call *Call) check(c *Claim, cell *Cell, now int64) {
 	if cell.isBlocked(c.Rule, now) {
 		c.Earliest, c.Refused, c.Blocked = max(c.Earliest, cell.Until), true, true
 	}
+}
+
+// later decides a call that cannot be admitted now.
+func (call *Call) later(cells []*Cell, v Verdict) Verdict {
+	if until := call.PausedUntil(); until > 0 {
+		v.At, v.Admitted = until, false // no place is kept in a pause
+	} else if !call.Refused {
+		call.place(cells, &v)
+	}
+	return v
 }
 
 // place looks for a place for a call that cannot be admitted now, if its rules let it wait.
@@ -79,33 +94,37 @@ func (call *Call) place(cells []*Cell, v *Verdict) {
 	}
 }
 
-// commit charges the claims of a call that is admitted.
-func (call *Call) commit(cells []*Cell, v *Verdict) {
+// charge charges a claim of a call that is admitted.
+func (call *Call) charge(c *Claim, cell *Cell, v Verdict) {
+	n, at, room := c.Cost, v.At, int64(0)
 	if call.UpTo {
-		v.Taken = call.upTo(cells, v.Now)
+		n = v.Taken
 	}
-	for i := range call.Claims {
-		c, cell := &call.Claims[i], cells[i]
-		if c.Refused {
-			continue
-		}
-		n, at, room := c.Cost, v.At, int64(0)
-		if call.UpTo {
-			n = v.Taken
-		}
-		if c.Mode != Enforce {
-			at = v.Now // such a rule counts now, even if the call waits
-		}
-		if c.Mode == Trigger {
-			room = cell.State.Room(c, v.Now)
-		}
-		c.Charged, c.At = n, at
-		if !(at > v.Now && cell.take(c, at, v.Now)) && !cell.State.Commit(c, n, v.Now, at) {
-			c.Charged, c.At = 0, 0
-		}
-		if c.Charged > 0 && 0 < room && room <= n {
-			c.Fired = c.Limit - room + n
-		}
+	if c.Mode != Enforce {
+		at = v.Now // such a rule counts now, even if the call waits
+	}
+	if c.Mode == Trigger {
+		room = cell.State.Room(c, v.Now)
+	}
+	c.Charged, c.At = n, at
+	if !(at > v.Now && cell.take(c, at, v.Now)) && !cell.State.Commit(c, n, v.Now, at) {
+		c.Charged, c.At = 0, 0
+	}
+	if c.Charged > 0 && 0 < room && room <= n {
+		c.Fired = c.Limit - room + n
+	}
+}
+
+// report begins the block of a rule that refuses the call, and says how many permits the rule has left after the decision.
+func (call *Call) report(c *Claim, cell *Cell, v Verdict) {
+	if c.Refused && c.Rule.Block > 0 && v.At == 0 && !c.Blocked {
+		c.Earliest = max(c.Earliest, cell.block(c.Rule, v.Now, call.Peek))
+	}
+	if call.Peek || call.Report || c.Fired > 0 || c.Cost > 1 && !call.UpTo || c.Rule.Kind.Row().Releases {
+		c.Room, c.Full = cell.State.Room(c, v.Now), cell.State.Full(c, v.Now)
+	}
+	if c.Refused && c.Rule.Block > 0 {
+		c.Room = 0
 	}
 }
 
@@ -123,28 +142,6 @@ func (call *Call) upTo(cells []*Cell, now int64) int64 {
 		}
 	}
 	return n
-}
-
-// refuse begins the blocks of the rules that refuse the call.
-func (call *Call) refuse(cells []*Cell, v Verdict) {
-	for i := range call.Claims {
-		if c := &call.Claims[i]; c.Refused && c.Rule.Block > 0 && !c.Blocked {
-			c.Earliest = max(c.Earliest, cells[i].block(c.Rule, v.Now, call.Peek))
-		}
-	}
-}
-
-// report says how many permits the rules have left after a decision.
-func (call *Call) report(cells []*Cell, v Verdict) {
-	for i := range call.Claims {
-		c, cell := &call.Claims[i], cells[i]
-		if call.Peek || call.Report || c.Fired > 0 || c.Refused && (c.Cost > 1 && !call.UpTo || c.Rule.Kind.Row().Releases) {
-			c.Room, c.Full = cell.State.Room(c, v.Now), cell.State.Full(c, v.Now)
-		}
-		if c.Refused && c.Rule.Block > 0 {
-			c.Room = 0
-		}
-	}
 }
 
 // Adjust changes the charge of each claim by the claim's Delta, or what else the call's Change says. Nothing else may use the cells meanwhile.

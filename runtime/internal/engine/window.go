@@ -128,7 +128,9 @@ func (w *windows) Commit(c *Claim, n, now, at int64) bool {
 
 // drop removes the windows that have ended.
 func (w *windows) drop(now int64) {
-	w.list = slices.DeleteFunc(w.list, func(x window) bool { return x.stop <= now })
+	for len(w.list) > 0 && w.list[0].stop <= now {
+		w.list = slices.Delete(w.list, 0, 1)
+	}
 }
 
 func (w *windows) Charge(c *Claim, n, now int64) { w.Commit(c, n, now, now) }

@@ -3,7 +3,6 @@
 package memory
 
 import (
-	"context"
 	"errors"
 	"hash/maphash"
 	"math/bits"
@@ -62,28 +61,7 @@ func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
 // Local implements engine.Backend.
 func (s *Store) Local() engine.Decider { return &Store{table: s.table, space: new(space)} }
 
-// Decide implements engine.Store.
-func (s *Store) Decide(_ context.Context, call *engine.Call) (engine.Verdict, error) {
-	v, err := s.decide(call)
-	if err != nil && s.makeRoom(v.Now) {
-		return s.decide(call)
-	}
-	return v, err
-}
-
-func (s *Store) decide(call *engine.Call) (engine.Verdict, error) {
-	var few [fewKeys]key
-	keys := s.keys(few[:], call)
-	w := s.lock(keys)
-	defer s.unlock(w)
-	now := s.clock.now() // with the locks held, so that time does not go back from one call to the next
-	if plain := !call.Peek && !call.Report && !call.UpTo && !call.Refused; plain && admit(keys, call.Claims, now) {
-		return engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: true}}, nil
-	}
-	return s.step(call, keys, w, now)
-}
-
-// fewKeys is the largest number of claims whose keys need no allocation.
+// fewKeys is the largest number of claims whose keys and cells need no allocation.
 const fewKeys = 4
 
 // keys returns the keys of a call's claims. It uses the memory of few if that is enough. The hash has a random seed, so nobody can choose subjects
@@ -99,7 +77,7 @@ func (s *Store) keys(few []key, call *engine.Call) []key {
 	return keys
 }
 
-// lock locks the shards of the keys of a call, and finds their entries. It locks in ascending order, so that no two calls wait for each other.
+// lock locks the shards of the keys of a call. It locks in ascending order, so that no two calls wait for each other.
 func (s *Store) lock(keys []key) *work {
 	locked := uint64(0)
 	for i := range keys {
@@ -111,15 +89,11 @@ func (s *Store) lock(keys []key) *work {
 	}
 	w := &s.shards[bits.TrailingZeros64(locked)].work
 	w.locked = locked
-	for i := range keys {
-		keys[i].entry, _ = s.shards[keys[i].shard].find(&keys[i])
-	}
 	return w
 }
 
 // unlock unlocks the shards of a call. Now and then it also removes expired entries from another shard.
 func (s *Store) unlock(w *work) {
-	w.clear()
 	w.calls++
 	due := w.calls%sweepEvery == 0
 	for m := w.locked; m != 0; m &= m - 1 {

@@ -64,7 +64,8 @@ type key struct {
 	subject string
 	shard   uint32
 	hash    uint32
-	entry   *entry // as lock found it; nil if there is none
+	entry   *entry         // as unpack found it; nil if there is none
+	record  *engine.Record // of the entry, or a new one
 }
 
 func (e *entry) is(k *key) bool {
@@ -199,8 +200,10 @@ const never = math.MaxInt64
 
 // expiresAt notes when an entry expires that was added, or that may now expire sooner.
 func (s *shard) expiresAt(at int64) {
-	s.seen = min(s.seen, at)
-	s.soonest.Store(min(s.soonest.Load(), at))
+	if at < s.seen {
+		s.seen = at
+		s.soonest.Store(min(s.soonest.Load(), at))
+	}
 }
 
 // wrap begins with the first entry again after expire has looked at the last one. By then all entries are seen.

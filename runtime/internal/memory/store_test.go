@@ -274,7 +274,7 @@ func TestChains(t *testing.T) {
 			"add": func(t *rapid.T) {
 				k := key{series: series{rule: rule}, subject: fmt.Sprint(added)}
 				k.hash = uint32(rapid.SampledFrom([]int{0, 1, 7, 8, 15, 1 << 30}).Draw(t, "hash"))
-				s.add(&k, engine.NewRecord(rule))
+				s.add(&k, *engine.NewRecord(rule))
 				in, added = append(in, k), added+1
 			},
 			"remove": func(t *rapid.T) {

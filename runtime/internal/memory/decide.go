@@ -1,0 +1,157 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+)
+
+// work is reusable memory for one call at a time.
+type work struct {
+	calls    uint32 // the number of calls so far
+	locked   uint64 // the shards of the call, as a set
+	unpacked []engine.Unpacked
+}
+
+// Decide implements engine.Store.
+func (s *Store) Decide(_ context.Context, call *engine.Call) (engine.Verdict, error) {
+	v, err := s.decide(call)
+	if err != nil && s.makeRoom(v.Now) {
+		return s.decide(call)
+	}
+	return v, err
+}
+
+func (s *Store) decide(call *engine.Call) (engine.Verdict, error) {
+	var few [fewKeys]key
+	keys := s.keys(few[:], call)
+	w := s.lock(keys)
+	defer s.unlock(w)
+	now := s.clock.now() // with the locks held, so that time does not go back from one call to the next
+	var fewCells [fewKeys]*engine.Cell
+	cells, entries, bytes := s.unpack(fewCells[:0], call, keys, w, now)
+	if call.Peek {
+		return call.Decide(cells, now), nil
+	}
+	if entries+bytes > 0 && !s.bound.reserve(entries, bytes) {
+		call.Peek = true
+		v := call.Decide(cells, now)
+		if call.Peek = false; v.Admitted {
+			return v, ErrFull
+		}
+		entries, bytes = 0, 0
+	}
+	v := call.Decide(cells, now)
+	s.keep(keys, w, now, entries, bytes)
+	return v, nil
+}
+
+// unpack finds the entries of a call. It returns the cells of its claims, in the memory of few if that is enough, and how many entries and bytes
+// may be added at most. A key without an entry gets a new record. keep adds an entry for that, unless there is nothing to keep.
+func (s *Store) unpack(few []*engine.Cell, call *engine.Call, keys []key, w *work, now int64) (cells []*engine.Cell, entries, bytes int64) {
+	if len(w.unpacked) < len(keys) {
+		w.unpacked = make([]engine.Unpacked, len(keys))
+	}
+	for i := range keys {
+		k, c := &keys[i], &call.Claims[i]
+		if k.entry, _ = s.shards[k.shard].find(k); k.entry != nil {
+			k.record = &k.entry.record
+		} else {
+			k.record = engine.NewRecord(k.rule)
+		}
+		cell := k.record.Unpack(k.rule, &w.unpacked[i])
+		if few = append(few, cell); k.entry == nil || k.record.MayGrow(c) {
+			e, b := k.need(c, cell, now)
+			entries, bytes = entries+e, bytes+b
+		}
+	}
+	return few, entries, bytes
+}
+
+// need returns how many entries and bytes a charge of the claim's cost may add.
+func (k *key) need(c *engine.Claim, cell *engine.Cell, now int64) (entries, bytes int64) {
+	bytes = cell.State.Grows(c, now)
+	if k.entry == nil {
+		entries = 1
+		bytes += entryBytes + textBytes(k.subject) + k.record.Size()
+	}
+	return entries, bytes
+}
+
+// keep stores the cells of a call, and adds their entries and bytes to the bound instead of those that were reserved.
+func (s *Store) keep(keys []key, w *work, now, entries, bytes int64) {
+	entries, bytes = -entries, -bytes
+	for i := range keys {
+		k := &keys[i]
+		grown, expiry := k.record.Pack(k.rule, &w.unpacked[i])
+		if k.entry != nil {
+			bytes += grown
+			s.shards[k.shard].expiresAt(expiry)
+		}
+	}
+	for i := range keys { // a second loop, because adding entries may move others
+		k := &keys[i]
+		if k.entry == nil && k.record.Expiry(k.rule) > now {
+			shard := &s.shards[k.shard]
+			entries++
+			bytes += shard.add(k, *k.record)
+			removed, freed := shard.expire(now, 4)
+			entries, bytes = entries-removed, bytes-freed
+		}
+	}
+	s.bound.add(entries, bytes)
+}
+
+// Adjust implements engine.Store.
+func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
+	keys := s.keys(nil, call)
+	w := s.lock(keys)
+	defer s.unlock(w)
+	now := s.clock.now()
+	cells, _, _ := s.unpack(nil, call, keys, w, now)
+	entries, bytes := int64(0), int64(0)
+	for i := range keys {
+		c := call.Claims[i]
+		if c.Delta <= 0 || keys[i].entry != nil && !c.Rule.Kind.KeepsTimes() {
+			continue // what is there does not grow
+		}
+		if c.Cost = c.Delta; call.Change >= engine.Pauses {
+			c.Cost = 0
+		}
+		e, b := keys[i].need(&c, cells[i], now)
+		entries, bytes = entries+e, bytes+b
+	}
+	if entries+bytes > 0 && !s.bound.reserve(entries, bytes) {
+		return ErrFull
+	}
+	call.Adjust(cells, now)
+	s.keep(keys, w, now, entries, bytes)
+	s.drop(keys, func(e *entry) bool { return e.record.Expiry(e.rule) <= now })
+	return nil
+}
+
+// Reset implements engine.Store.
+func (s *Store) Reset(_ context.Context, call *engine.Call) (found int, err error) {
+	keys := s.keys(nil, call)
+	w := s.lock(keys)
+	defer s.unlock(w)
+	now := s.clock.now()
+	s.drop(keys, func(e *entry) bool {
+		if e.record.Expiry(e.rule) > now {
+			found++
+		}
+		return true
+	})
+	return found, nil
+}
+
+// drop removes the entries of a call for which goes returns true.
+func (s *Store) drop(keys []key, goes func(*entry) bool) {
+	for i := range keys {
+		shard := &s.shards[keys[i].shard]
+		if e, n := shard.find(&keys[i]); e != nil && goes(e) { // found again, because removing an entry may have moved others
+			bytes := shard.remove(n)
+			s.bound.add(-1, -bytes)
+		}
+	}
+}
