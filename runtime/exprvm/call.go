@@ -8,20 +8,20 @@ import (
 
 var errorType = reflect.TypeFor[error]()
 
-// call calls its second argument with the others. The first one is the evaluation.
+// call calls its first argument with the others. The second one is the evaluation.
 func call(args ...any) any {
-	id, isIdentity := args[1].(identity)
+	id, isIdentity := args[0].(identity)
 	if isIdentity {
-		args[1] = id.find
+		args[0] = id.find
 	}
-	fn := reflect.ValueOf(args[1])
+	fn := reflect.ValueOf(args[0])
 	if fn.Kind() != reflect.Func {
-		panic(fmt.Errorf("%T cannot be called", args[1]))
+		panic(fmt.Errorf("%T cannot be called", args[0]))
 	}
 	if fn.IsNil() {
 		panic(errors.New("a function is nil"))
 	}
-	e, t, args := args[0].(*evaluation), fn.Type(), args[2:]
+	e, t, args := args[1].(*evaluation), fn.Type(), args[2:]
 	fixed := t.NumIn()
 	if t.IsVariadic() {
 		fixed--

@@ -23,7 +23,7 @@ const (
 
 var errWork = errors.New("the expression has too much to do for these values")
 
-// evaluation is what one evaluation knows of itself. Functions get it as their first argument.
+// evaluation is what one evaluation knows of itself. Functions get it as an argument.
 type evaluation struct {
 	work    int64
 	missing string // the identity that the context lacks

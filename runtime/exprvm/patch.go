@@ -46,7 +46,8 @@ func (p *patcher) Visit(node *ast.Node) {
 		}
 		p.replace(node, "at", base, property)
 	case *ast.CallNode:
-		p.replace(node, "call", append([]ast.Node{p.evaluation(), n.Callee}, n.Arguments...)...)
+		// A chain that ends in the callee must leave nothing before it on the machine's stack.
+		p.replace(node, "call", append([]ast.Node{n.Callee, p.evaluation()}, n.Arguments...)...)
 	case *ast.UnaryNode:
 		if n.Operator == "-" {
 			p.replace(node, "opposite", n.Node)

@@ -188,6 +188,7 @@ func TestText(t *testing.T) {
 		{`it.cents + it?.Next.cents`, "106", ""},
 
 		{`none?.Next?.["Price"] ?? "none"`, "none", ""},
+		{`shout(none?.Load(1)?.Load(2) ?? s)`, "role-text!", ""},
 		{`none?.Roles?.[it.Price - most - most] ?? "none"`, "none", ""},
 
 		// $env has all values.
