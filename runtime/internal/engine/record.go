@@ -109,8 +109,10 @@ func (r *Record) Expiry(rule *Rule) int64 {
 	return r.numbers[1]
 }
 
-// MayGrow reports whether the record may grow when the claim is charged. A packed record grows only if the call waits.
-func (r *Record) MayGrow(c *Claim) bool { return r.cell != nil || c.Wait > 0 }
+// MayGrow reports whether the record may grow when the claim is charged to its cell. A packed record grows only if the claim waits.
+func (r *Record) MayGrow(c *Claim, cell *Cell, now int64) bool {
+	return r.cell != nil || c.Wait > 0 && cell.State.Earliest(c, c.Cost, now, now) > now
+}
 
 // Size returns about how many bytes the record refers to.
 func (r *Record) Size() int64 {

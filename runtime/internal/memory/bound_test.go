@@ -156,6 +156,31 @@ func TestMaxBytes(t *testing.T) {
 	}
 }
 
+// A store at its bound on bytes admits known subjects at once, even if they could wait. It keeps no windows for calls that have to wait.
+func TestMaxBytesOfWindowsOfWaitingCalls(t *testing.T) {
+	for _, kind := range []engine.Kind{engine.FixedWindow, engine.Calendar} {
+		const most, window = 10_000, 150
+		s := New((&hand{now: hour}).time, 1e9, most)
+		call := callOf("", 3, ruleOf(kind, hour))
+		call.Claims[0].Wait = 2 * hour
+		kept := 0
+		for err := error(nil); err == nil; kept++ {
+			call.Claims[0].Subject = subject(kept)
+			_, err = s.Decide(t.Context(), call)
+		}
+		for i := range kept - 1 {
+			call.Claims[0].Subject = subject(i)
+			expect(t, s, call, true)
+			expect(t, s, call, true)
+			_, _ = s.Decide(t.Context(), call) // the first may find room for its window
+		}
+		if got := s.bound.bytes.Load(); got > most+window {
+			t.Errorf("%s: %d bytes are taken of %d", kind, got, most)
+		}
+		requireWhole(t, s)
+	}
+}
+
 // The bound on bytes also applies to what settlements add.
 func TestMaxBytesOfSettlements(t *testing.T) {
 	const most = 1 << 20

@@ -60,7 +60,7 @@ func (s *Store) unpack(few []*engine.Cell, call *engine.Call, keys []key, w *wor
 			k.record = engine.NewRecord(k.rule)
 		}
 		cell := k.record.Unpack(k.rule, &w.unpacked[i])
-		if few = append(few, cell); k.entry == nil || k.record.MayGrow(c) {
+		if few = append(few, cell); k.entry == nil || k.record.MayGrow(c, cell, now) {
 			e, b := k.need(c, cell, now)
 			entries, bytes = entries+e, bytes+b
 		}
