@@ -47,6 +47,9 @@ func (w *writer) Variable(i int) string {
 	return slices.Concat(w.params, []string{w.next}, w.returned)[i]
 }
 
+// Local implements expr.Names.
+func (w *writer) Local() string { return w.Take("value") }
+
 // Identity implements expr.Names. An identity of the call's own context is read before all else if the call needs it, or if the method uses
 // it more than once. variable is "" if the caller writes the call itself. For example:
 //

@@ -50,37 +50,47 @@ func operands(n ast.Node) []ast.Node {
 	return []ast.Node{n}
 }
 
-// links returns the parts of an operand of ?? that make it nil: doc, doc.Meta and doc.Meta.Next for doc?.Meta?.Next. As Go code has
-// them twice, the machine computes an operand that calls a function or has an operator.
-func (c *compiler) links(n ast.Node) (parts []*term) {
-	ast.Walk(&n, visitor(func(o ast.Node) {
-		switch o := o.(type) {
+// links returns the parts of an operand of ?? that make it nil: doc, doc.Meta and doc.Meta.Next for doc?.Meta?.Next. All but the first are
+// fields of the one before.
+func (c *compiler) links(operand ast.Node) (parts []*term) {
+	for n := operand; n != nil; {
+		switch chain := n.(type) {
 		case *ast.MemberNode:
-			if base := c.lowered[o.Node]; o.Optional && base != nil && nilable(base.typ) {
+			if base := c.lowered[chain.Node]; chain.Optional && base != nil && nilable(base.typ) {
 				parts = append(parts, base)
 			}
-		case *ast.CallNode, *ast.ConditionalNode, *ast.BinaryNode:
-			if t := c.lowered[o]; t == nil || t.bare == nil {
-				c.machine = true
-			} else if !c.machine {
-				c.identities = append(c.identities, t.identity)
-			}
+			n = chain.Node
+		case *ast.CallNode:
+			n = chain.Callee
+		case *ast.ChainNode:
+			n = chain.Node
+		default:
+			n = nil
 		}
-	}))
-	if t := c.lowered[n]; nilable(t.typ) || t.bare != nil {
+	}
+	slices.Reverse(parts)
+	if t := c.lowered[operand]; nilable(t.typ) || t.bare != nil {
 		parts = append(parts, t.carried())
 	}
 	return parts
 }
 
-// present returns the condition that no link is nil: doc != nil && doc.Meta != nil.
+// present returns the condition that no link is nil: doc != nil && doc.Meta != nil. If the first link is more than a path, it gets a variable,
+// so that its functions are called once:
+//
+//	value := find(id); value != nil && value.Meta != nil
 func (w *writer) present(links []*term) (condition string) {
+	variable := ""
 	for i, t := range links {
+		if o := w.term(t); i == 0 && !path.MatchString(o.text) {
+			w.held[t] = w.names.Local()
+			variable = w.held[t] + " := " + o.text + "; "
+		}
 		present := w.againstNil(token.NEQ, t).text
 		if i > 0 {
 			present = operation(condition, "&&", present)
 		}
 		condition = present
 	}
-	return condition
+	return variable + condition
 }

@@ -53,6 +53,9 @@ func checked(n ast.Node, t types.Type, fn string, args ...*term) *term {
 
 // plainly returns t as a value that must not be nil.
 func (t *term) plainly() *term {
+	if !t.optional {
+		return t
+	}
 	v := *t
 	v.optional = false
 	return &v

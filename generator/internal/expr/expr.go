@@ -1,9 +1,9 @@
 // Package expr turns the expressions of directives into Go code. It parses an expression with expr's parser, and checks it against the
 // types of the method's parameters and of the declarations of its package. It lowers the parts that most keys, costs and conditions consist
 // of, which means that it writes them as Go: names, fields, calls, texts, comparisons, arithmetic of integers, ?: and ??, and fields after
-// ?. . An expression with any other part, such as an index, or with a call before ??, is left as a whole to expr's virtual machine, called
-// the machine below; package exprvm runs it. Everything is type-checked when generating, except values of type any and of type parameters,
-// which are checked in each call. Package emit builds keys and messages from expressions.
+// ?. . An expression with any other part, such as an index, is left as a whole to expr's virtual machine, called the machine below; package
+// exprvm runs it. Everything is type-checked when generating, except values of type any and of type parameters, which are checked in each
+// call. Package emit builds keys and messages from expressions.
 //
 // # Values
 //
@@ -73,6 +73,7 @@ const (
 type Names interface {
 	Import(*types.Package) string // the name of an imported package
 	Variable(i int) string        // the parameters, then the receiver, which is not nil, then the results
+	Local() string                // the name of a new variable in a func literal
 	Program(p *Program) string    // the package-level variable that holds an *exprvm.Program
 
 	// Identity returns the variable that holds the result of a call of wrap.ClientIP or wrap.UserID with this argument, or "". If given is
@@ -187,7 +188,7 @@ func (c *Code) write(w *writer) Written {
 }
 
 func (c *Code) writer(n Names) *writer {
-	return &writer{names: n, from: c.env.From, uses: map[string]bool{}}
+	return &writer{names: n, from: c.env.From, held: map[*term]string{}, uses: map[string]bool{}}
 }
 
 // Name returns a name for a variable that holds the value, or "".
@@ -211,5 +212,6 @@ type anyNames struct{}
 
 func (anyNames) Import(p *types.Package) string      { return "ʻ" + p.Path() }
 func (anyNames) Variable(i int) string               { return "ʻv" + strconv.Itoa(i) }
+func (anyNames) Local() string                       { return "ʻ" }
 func (anyNames) Program(*Program) string             { return "ʻ" }
 func (anyNames) Identity(_, _ string) (string, bool) { return "", false }

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"strings"
 	"sync"
 	"testing"
 
@@ -63,6 +64,7 @@ func compile(src string, env *Env, want Want) (*Code, annotations.Diagnostics) {
 // plainNames returns every name unchanged.
 type plainNames struct {
 	env     *Env
+	locals  int
 	imports map[string]bool // the paths of what the code names
 }
 
@@ -71,6 +73,11 @@ func (p *plainNames) Import(of *types.Package) string {
 	return of.Name()
 }
 func (p *plainNames) Variable(i int) string { return p.env.variables()[i].Name }
+
+func (p *plainNames) Local() string {
+	p.locals++
+	return "value" + strings.Repeat("_", p.locals-1)
+}
 
 func (p *plainNames) Identity(string, string) (string, bool) { return "", false }
 func (p *plainNames) Program(*Program) string                { return "program" }

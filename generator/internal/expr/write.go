@@ -36,8 +36,9 @@ func variable(name string) operand {
 type writer struct {
 	names Names
 	from  reach.From
-	fails bool            // what is written may panic
-	uses  map[string]bool // the package-level and predeclared identifiers in the text
+	fails bool             // what is written may panic
+	held  map[*term]string // the variables that hold values
+	uses  map[string]bool  // the package-level and predeclared identifiers in the text
 }
 
 // word returns a predeclared or package-level identifier, and records its use.
@@ -55,7 +56,10 @@ func (w *writer) word(name string) string {
 //		return "-"
 //	}()
 func (w *writer) term(t *term) operand {
-	if t.choose != nil {
+	switch name := w.held[t]; {
+	case name != "":
+		return variable(name)
+	case t.choose != nil:
 		return primary("func() " + w.typ(t.typ) + " " + braced(t.choose(w)) + "()")
 	}
 	return t.write(w)
@@ -63,7 +67,7 @@ func (w *writer) term(t *term) operand {
 
 // returned writes the statements that return t.
 func (w *writer) returned(t *term) string {
-	if t.choose != nil {
+	if t.choose != nil && w.held[t] == "" {
 		return t.choose(w)
 	}
 	return "return " + w.term(t).text
