@@ -115,63 +115,67 @@ func replace(args ...any) any {
 func paired(args []any) int64 { return size(args[0]) * size(args[0]) / 2 }
 
 // spread returns how many elements a list has together with the lists in it.
-func spread(args []any) int64 { return weight(args[0], func(any) bool { return false }) }
+func spread(args []any) int64 { return walked(args[0], func(any) bool { return false }).weight }
 
 // indented returns about how long the JSON of a value is.
 func indented(args []any) int64 {
-	return weight(args[0], func(v any) bool {
+	return walked(args[0], func(v any) bool {
 		switch v.(type) {
 		case json.Marshaler, encoding.TextMarshaler:
 			return true
 		}
 		return false
-	})
+	}).weight
 }
 
-// printed returns about how long the text of a value is. The text of a text is itself, which was counted as read.
-func printed(args []any) int64 {
-	if basics[reflect.ValueOf(args[0]).Kind()] != nil {
-		return 0
-	}
-	return weight(args[0], func(v any) bool { return printsItself(reflect.ValueOf(v)) })
+// walk is what a walk through a value finds.
+type walk struct {
+	isOpaque func(any) bool // a method turns the value into a text
+	weight   int64          // about how many bytes the value takes in JSON that is indented, or more than maxWork
+	address  bool           // fmt would print a memory address in the value
 }
 
 // opaqueWeight is the weight of a value that a method turns into a text.
 const opaqueWeight = 64
 
-// weight returns about how many bytes v takes in JSON that is indented, or more than maxWork. A method turns opaque values into a text.
-func weight(v any, opaque func(any) bool) (n int64) {
-	weigh(reflect.ValueOf(v), 0, &n, opaque)
-	return n
+func walked(v any, isOpaque func(any) bool) *walk {
+	w := &walk{isOpaque: isOpaque}
+	w.into(reflect.ValueOf(v), 0)
+	return w
 }
 
-// weigh adds to n the weight of a value at a depth. The depth also bounds the recursion into lists that are shared or have a cycle.
-func weigh(r reflect.Value, depth int64, n *int64, opaque func(any) bool) {
-	if *n += 1 + 2*depth; *n > maxWork {
+// into walks into a value at a depth. The depth also bounds the recursion into lists that are shared or have a cycle.
+func (w *walk) into(r reflect.Value, depth int64) {
+	if w.weight += 1 + 2*depth; w.weight > maxWork {
 		return
 	}
-	if r.IsValid() && r.CanInterface() && opaque(r.Interface()) {
-		*n += opaqueWeight
+	if r.IsValid() && r.CanInterface() && w.isOpaque(r.Interface()) {
+		w.weight += opaqueWeight
 		return
 	}
-	inside := func(r reflect.Value) { weigh(r, depth+1, n, opaque) }
+	inside := func(r reflect.Value) { w.into(r, depth+1) }
 	switch r.Kind() {
 	case reflect.String:
-		*n += 6 * int64(r.Len()) // JSON may show a character as \u003c
-	case reflect.Pointer, reflect.Interface:
+		w.weight += 6 * int64(r.Len()) // JSON may show a character as \u003c
+	case reflect.Pointer:
+		w.address = w.address || depth > 0 && !r.IsNil()
+		inside(r.Elem())
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		w.address = w.address || !r.IsNil()
+	case reflect.Interface:
 		inside(r.Elem())
 	case reflect.Slice, reflect.Array:
-		for i := 0; i < r.Len() && *n <= maxWork; i++ {
+		for i := 0; i < r.Len() && w.weight <= maxWork; i++ {
 			inside(r.Index(i))
 		}
 	case reflect.Map:
-		for each := r.MapRange(); *n <= maxWork && each.Next(); {
+		for each := r.MapRange(); w.weight <= maxWork && each.Next(); {
 			inside(each.Key())
 			inside(each.Value())
 		}
 	case reflect.Struct:
 		for field, value := range r.Fields() {
-			*n += int64(len(field.Name))
+			w.weight += int64(len(field.Name))
 			inside(value)
 		}
 	}

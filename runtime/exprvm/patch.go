@@ -77,7 +77,7 @@ var substitutes = map[string]function{
 var makers = map[string]function{
 	"repeat": counted(repeated, library("repeat")), "replace": counted(substituted, replace), "join": counted(connected, library("join")),
 	"toJSON": counted(indented, library("toJSON")), "flatten": counted(spread, library("flatten")), "uniq": counted(paired, library("uniq")),
-	"string": counted(printed, shown),
+	"string": shown,
 }
 
 // sum turns a sum into a reduction, which uses our own +.

@@ -12,49 +12,28 @@ import (
 
 var errAddress = errors.New("a text would show an address, which differs from call to call")
 
-// shown returns string(v).
+// shown returns string(v). The first argument is the evaluation.
 func shown(args ...any) any {
-	v := target(args[0])
+	v := target(args[1])
 	r := reflect.ValueOf(v)
 	switch {
 	case !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil():
 		panic(errNil)
-	case printsItself(r):
+	case basics[r.Kind()] != nil: // a text was counted as read
 		return builtin.String(v)
 	}
-	if r = reflect.Indirect(r); hasAddress(r) {
+	w := walked(v, func(v any) bool { return printsItself(reflect.ValueOf(v)) })
+	args[0].(*evaluation).count(w.weight)
+	to := reflect.Indirect(r)
+	switch {
+	case printsItself(r):
+		return builtin.String(v)
+	case w.address:
 		panic(errAddress)
+	case to.Kind() == reflect.Slice && to.Type().Elem().Kind() == reflect.Uint8:
+		return string(to.Bytes())
 	}
-	if r.Kind() == reflect.Slice && r.Type().Elem().Kind() == reflect.Uint8 {
-		return string(r.Bytes())
-	}
-	return builtin.String(r.Interface())
-}
-
-// hasAddress reports whether fmt would print a memory address for r.
-func hasAddress(r reflect.Value) bool {
-	if printsItself(r) {
-		return false
-	}
-	switch r.Kind() {
-	case reflect.Pointer, reflect.Func, reflect.Chan, reflect.UnsafePointer:
-		return !r.IsNil()
-	case reflect.Interface:
-		return hasAddress(r.Elem())
-	case reflect.Slice, reflect.Array, reflect.Map:
-		for key, element := range r.Seq2() {
-			if hasAddress(key) || hasAddress(element) {
-				return true
-			}
-		}
-	case reflect.Struct:
-		for i := range r.NumField() {
-			if hasAddress(r.Field(i)) {
-				return true
-			}
-		}
-	}
-	return false
+	return builtin.String(to.Interface())
 }
 
 // printsItself reports whether fmt prints r by calling a method of r.
