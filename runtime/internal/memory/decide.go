@@ -2,6 +2,9 @@ package memory
 
 import (
 	"context"
+	"hash/maphash"
+	"math/bits"
+	"slices"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
@@ -45,6 +48,52 @@ func (s *Store) decide(call *engine.Call) (engine.Verdict, error) {
 	s.keep(keys, w, now, entries, bytes)
 	return v, nil
 }
+
+// fewKeys is the largest number of claims whose keys and cells need no allocation.
+const fewKeys = 4
+
+// keys returns the keys of a call's claims. It uses the memory of few if that is enough. The hash has a random seed, so nobody can choose subjects
+// that collide. All rules of a subject are in one shard. The prefix is not hashed: few stores have several.
+func (s *Store) keys(few []key, call *engine.Call) []key {
+	keys := slices.Grow(few[:0], len(call.Claims))[:len(call.Claims)]
+	for i := range keys {
+		k, c := &keys[i], &call.Claims[i] // copying a key takes as long as finding its entry
+		hash := maphash.String(s.seed, c.Subject)
+		k.space, k.prefix, k.rule, k.subject = s.space, call.Prefix, c.Rule, c.Subject
+		k.shard, k.hash = uint32(hash%shards), uint32((hash+c.Rule.Hash())>>32)
+	}
+	return keys
+}
+
+// lock locks the shards of the keys of a call. It locks in ascending order, so that no two calls wait for each other.
+func (s *Store) lock(keys []key) *work {
+	locked := uint64(0)
+	for i := range keys {
+		locked |= 1 << keys[i].shard
+	}
+	locked = max(locked, 1) // a call without claims also needs a shard
+	for m := locked; m != 0; m &= m - 1 {
+		s.shards[bits.TrailingZeros64(m)].Lock()
+	}
+	w := &s.shards[bits.TrailingZeros64(locked)].work
+	w.locked = locked
+	return w
+}
+
+// unlock unlocks the shards of a call. Now and then it also removes expired entries from another shard.
+func (s *Store) unlock(w *work) {
+	w.calls++
+	due := w.calls%sweepEvery == 0
+	for m := w.locked; m != 0; m &= m - 1 {
+		s.shards[bits.TrailingZeros64(m)].Unlock()
+	}
+	if due {
+		s.expire(&s.shards[s.sweeps.Add(1)%shards])
+	}
+}
+
+// sweepEvery is how many calls of one shard are made before the next shard is swept.
+const sweepEvery = 64
 
 // unpack finds the entries of a call. It returns the cells of its claims, in the memory of few if that is enough, and how many entries and bytes
 // may be added at most. A key without an entry gets a new record. keep adds an entry for that, unless there is nothing to keep.
