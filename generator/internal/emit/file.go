@@ -7,7 +7,6 @@ package emit
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"go/format"
 	"go/types"
 	"path/filepath"
@@ -43,7 +42,7 @@ func File(pkg *model.Package, f *model.File) ([]byte, error) {
 		header += "\n\n//go:build " + f.Constraint
 	}
 	file.HeaderComment(header)
-	file.Id(p.importDecl(pkg.Module))
+	file.Id(p.imports.Declaration(pkg.Module))
 	for _, w := range f.Wrappers {
 		for _, decl := range p.declarations(w) {
 			file.Line().Add(decl)
@@ -55,23 +54,4 @@ func File(pkg *model.Package, f *model.File) ([]byte, error) {
 		return nil, errors.New(strings.TrimPrefix(msg, "Error "))
 	}
 	return format.Source(src.Bytes()) // a second time, as gofmt changes some doc comments twice
-}
-
-// importDecl returns the import declaration. Packages of the module are grouped with those of other modules. For example:
-//
-//	import (
-//		"context"
-//
-//		"github.com/ratelimit-go/ratelimit/runtime/wrap"
-//	)
-func (p *planned) importDecl(module string) string {
-	var b strings.Builder
-	std, others := p.imports.Specs(module)
-	for _, group := range [][]names.Spec{std, others} {
-		for _, s := range group {
-			fmt.Fprintf(&b, "%s %q\n", s.Name, s.Path)
-		}
-		b.WriteString("\n")
-	}
-	return "import (\n" + strings.TrimSpace(b.String()) + "\n)"
 }

@@ -13,7 +13,7 @@ func TestFault(t *testing.T) {
 	of := types.NewTypeName(1, pkg.Types, "X", types.NewInterfaceType(nil, nil))
 	f := &model.File{Wrappers: []*model.Wrapper{{Object: of, Name: "no name", New: "New", RulesFunc: "XRules"}}}
 	_, err := File(pkg, f)
-	const want = "13:15: expected ';', found 'struct' (and 1 more errors)"
+	const want = "14:15: expected ';', found 'struct' (and 1 more errors)"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, expected %s", err, want)
 	}

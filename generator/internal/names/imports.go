@@ -84,31 +84,29 @@ func (im *Imports) Names() (names []string) {
 	return names
 }
 
-// Spec is a line of an import declaration. The name is "" if it is the package's own and a reader can tell it from the path.
-type Spec struct{ Name, Path string }
-
-// Specs returns the lines in two groups, each sorted by path: the standard library and the other packages. The packages of the
-// module belong to the others, even if the path of the module has no dot.
-func (im *Imports) Specs(module string) (std, others []Spec) {
-	var specs []Spec
+// Declaration returns the import declaration, with the standard library before the other packages. The packages of the module belong to the
+// others, even if the path of the module has no dot. A name that a reader can tell from the path is left out. Gofmt sorts the lines. For example:
+//
+//	import (
+//		"context"
+//
+//		"github.com/ratelimit-go/ratelimit/runtime/wrap"
+//	)
+func (im *Imports) Declaration(module string) string {
+	std, others := "", ""
 	for path, i := range im.all {
-		name := i.name
-		if name == i.Name() && name == BaseOf(path) {
-			name = ""
+		line := i.name + " " + strconv.Quote(path) + "\n"
+		if i.name == i.Name() && i.name == BaseOf(path) {
+			line = strconv.Quote(path) + "\n"
 		}
-		specs = append(specs, Spec{name, path})
-	}
-	slices.SortFunc(specs, func(a, b Spec) int { return cmp.Compare(a.Path, b.Path) })
-	for _, s := range specs {
-		first, _, _ := strings.Cut(s.Path, "/")
-		inModule := module != "" && (s.Path == module || strings.HasPrefix(s.Path, module+"/"))
-		if inModule || strings.Contains(first, ".") {
-			others = append(others, s)
+		first, _, _ := strings.Cut(path, "/")
+		if strings.Contains(first, ".") || module != "" && (path == module || strings.HasPrefix(path, module+"/")) {
+			others += line
 		} else {
-			std = append(std, s)
+			std += line
 		}
 	}
-	return std, others
+	return "import (\n" + std + "\n" + others + ")"
 }
 
 var version = regexp.MustCompile(`^v[0-9]+$`)

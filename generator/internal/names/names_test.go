@@ -1,7 +1,7 @@
 package names
 
 import (
-	"fmt"
+	"go/format"
 	"go/types"
 	"testing"
 
@@ -36,11 +36,23 @@ func TestPlan(t *testing.T) {
 	}
 	im.Blank("time/tzdata")
 	im.Plan(NewScope("taken"))
-	std, others := im.Specs("mine")
-	const want = `[{ html/template} {string2 odd/string} {template2 text/template} {_ time/tzdata}] ` +
-		`[{yaml example.com/go-yaml} { example.com/m/v2} {taken2 example.com/taken} { mine/x}]`
-	if got := fmt.Sprint(std, " ", others); got != want {
-		t.Errorf("imports are\n%s, expected\n%s", got, want)
+	const want = `package p
+
+import (
+	"html/template"
+	string2 "odd/string"
+	template2 "text/template"
+	_ "time/tzdata"
+
+	yaml "example.com/go-yaml"
+	"example.com/m/v2"
+	taken2 "example.com/taken"
+	"mine/x"
+)
+`
+	got, err := format.Source([]byte("package p\n\n" + im.Declaration("mine") + "\n"))
+	if err != nil || string(got) != want {
+		t.Errorf("imports are\n%s, expected\n%s, error %v", got, want, err)
 	}
 }
 
