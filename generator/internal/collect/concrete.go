@@ -1,35 +1,49 @@
 package collect
 
-import "go/types"
+import (
+	"go/types"
 
-// ofConcrete collects the exported methods of a type and of the pointer to it: first its own methods, then promoted ones.
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+)
+
+// ofConcrete collects methods of a type and of the pointer to it: first its own methods, then promoted ones. A wrapper has the exported
+// methods, a guard those that the type declares itself.
 func (c *methods) ofConcrete() {
-	if !c.embedsKnown() {
+	isGuard, what := c.of.Kind == model.Guard, "wrapper"
+	if isGuard {
+		what = "guard"
+	} else if !c.embedsKnown() {
 		return
 	}
 	var order []string
 	for _, d := range c.methods {
 		order = append(order, d.name.Name)
-		if g := c.group(d.doc); len(g.All) > 0 && !d.name.IsExported() {
+		switch g := c.group(d.doc); {
+		case len(g.All) == 0:
+		case !isGuard && !d.name.IsExported():
 			c.found.Add(first(g), "%s is not exported: the wrapper has exported methods only", d.name.Name)
-		} else if len(g.All) > 0 && c.onlyInTests(d) {
-			c.found.Add(first(g), "%s is declared in a test, but the wrapper is not", d.name.Name)
+		case c.onlyInTests(d):
+			c.found.Add(first(g), "%s is declared in a test, but the %s is not", d.name.Name, what)
 		}
 	}
-	c.embed(methodsOf(c.self(), false)) // so that the wrapper can be registered where the type can, such as with gRPC
-	found := methodsOf(c.self(), true)
+	found, unexported := methodsOf(c.self(), true), methodsOf(c.self(), false)
+	if isGuard {
+		found = append(found, unexported...)
+	} else {
+		c.embed(unexported) // so that the wrapper can be registered where the type can, such as with gRPC
+	}
 	sortAsWritten(found, order)
 	for _, f := range found {
-		var declared []declaration
-		if d, ok := c.declaredAt[f.Pos()]; ok {
-			declared = []declaration{d}
-			if c.onlyInTests(d) {
-				continue
-			}
+		d, known := c.declaredAt[f.Pos()]
+		switch {
+		case known && c.onlyInTests(d), isGuard && d.owner != c.object:
+		case known:
+			c.add(f.Name(), f.Signature(), []declaration{d})
+		default:
+			c.add(f.Name(), f.Signature(), nil)
 		}
-		c.add(f.Name(), f.Signature(), declared)
 	}
-	if len(found) == 0 && !c.faulty {
+	if len(found) == 0 && !isGuard && !c.faulty {
 		c.found.Add(c.of.Pos, "%s has no exported methods, so there is nothing to limit", c.object.Name())
 	}
 }

@@ -2,32 +2,11 @@ package collect
 
 import (
 	"go/ast"
-	"go/token"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
-
-// ofGuard collects the methods that a type declares itself. A guard has a method for each that has rules.
-func (c *methods) ofGuard() {
-	var order []string
-	own := map[token.Pos]declaration{}
-	for _, d := range c.methods {
-		if !c.onlyInTests(d) {
-			order, own[d.name.Pos()] = append(order, d.name.Name), d
-		} else if g := c.group(d.doc); len(g.All) > 0 {
-			c.found.Add(first(g), "%s is declared in a test, but the guard is not", d.name.Name)
-		}
-	}
-	found := append(methodsOf(c.self(), true), methodsOf(c.self(), false)...)
-	sortAsWritten(found, order)
-	for _, f := range found {
-		if d, ok := own[f.Pos()]; ok {
-			c.add(f.Name(), f.Signature(), []declaration{d})
-		}
-	}
-}
 
 // warnOfUnnamed warns if the func of a guard's method cannot get pointers to the results, because these have no names.
 func (c *methods) warnOfUnnamed(m *model.Method) {

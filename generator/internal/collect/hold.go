@@ -1,8 +1,8 @@
 package collect
 
 import (
-	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
@@ -12,31 +12,11 @@ import (
 
 // hold sets which result of m holds the permits of its rules that count calls that run.
 func (c *methods) hold(m *model.Method) {
-	var first, differs *model.Rule
-	for _, r := range m.Rules {
-		switch {
-		case !r.Declared.Releases() || r.Bad:
-		case first == nil:
-			first = r
-		case first.Hold.Value != r.Hold.Value:
-			differs = r
-		}
+	rules := slices.DeleteFunc(slices.Clone(m.Rules), func(r *model.Rule) bool { return !r.Declared.Releases() || r.Bad })
+	agree := c.same(rules, "hold", " that count calls that run", func(r *model.Rule) any { return r.Hold.Value })
+	if agree && len(rules) > 0 && !rules[0].Hold.IsZero() {
+		m.Hold = c.holdBy(m, rules[0].Hold)
 	}
-	switch {
-	case first == nil:
-	case differs != nil:
-		c.found.Add(argumentOr(differs, first, "hold"), "hold: the rules of %s that count calls that run release their permits together; write the same hold= on all, or on none", m.Name)
-	case !first.Hold.IsZero():
-		m.Hold = c.holdBy(m, first.Hold)
-	}
-}
-
-// argumentOr returns the position of an argument in a rule that has it.
-func argumentOr(r, other *model.Rule, argument string) token.Pos {
-	if _, ok := r.Arg(argument); !ok {
-		r = other
-	}
-	return r.At(argument)
 }
 
 // holdBy returns how the result with this name holds permits. It reports an error if it cannot.

@@ -32,17 +32,16 @@ func (c *methods) collect(g annotations.Group) {
 		c.found.Add(g.Fallback.Verb.Pos, "fallback belongs above a method; it names the function to call instead of the method")
 	}
 	c.of.Rules = c.rules(g.Rules, c.of.Scope, c.options, true)
+	if c.of.Kind == model.Interface || c.of.Kind == model.Concrete {
+		c.warnOfEmbedded()
+	}
 	switch c.of.Kind {
 	case model.Interface:
-		c.warnOfEmbedded()
 		c.ofInterface()
-	case model.Concrete:
-		c.warnOfEmbedded()
-		c.ofConcrete()
 	case model.Fields:
 		c.ofFields()
-	case model.Guard:
-		c.ofGuard()
+	default:
+		c.ofConcrete()
 	}
 }
 
@@ -77,7 +76,7 @@ func (c *methods) add(name string, sig *types.Signature, declared []declaration)
 		return
 	}
 	c.warnOfMessages(m)
-	c.sameLease(m)
+	c.same(m.Rules, "lease", "", func(r *model.Rule) any { return r.Declared.Lease })
 	c.hold(m)
 	c.warnOfUnnamed(m)
 	if c.of.Kind != model.Guard || len(m.Rules) > 0 {
@@ -131,17 +130,19 @@ func (c *methods) warnOfMessages(m *model.Method) {
 	}
 }
 
-// sameLease reports rules of one method that have different leases.
-func (c *methods) sameLease(m *model.Method) {
-	for _, r := range m.Rules {
-		for _, other := range m.Rules {
-			if arg, ok := r.Arg("lease"); ok && r.Declared.Lease != other.Declared.Lease {
-				c.found.Add(arg.Value.Pos, "lease: the rule of %s has another lease, or none; write the same lease= on all rules of a method, or on none",
-					annotations.Line(c.fset, other.Pos, r.Pos))
-				return
+// same reports a rule that has another value of an argument than the others, and whether all have the same. After "rules of a method" the
+// message says which rules these are, as in " that count calls that run".
+func (c *methods) same(rules []*model.Rule, argument, of string, value func(*model.Rule) any) bool {
+	for _, r := range rules {
+		for _, other := range rules {
+			if arg, ok := r.Arg(argument); ok && value(r) != value(other) {
+				c.found.Add(arg.Value.Pos, "%s: the rule of %s has another %[1]s, or none; write the same %[1]s= on all rules of a method%[3]s, or on none",
+					argument, annotations.Line(c.fset, other.Pos, r.Pos), of)
+				return false
 			}
 		}
 	}
+	return true
 }
 
 // apply gives m the directives of one of its declarations. The rules of a promoted method apply in every type that promotes it.

@@ -5,6 +5,7 @@ import (
 	"go/build/constraint"
 	"go/token"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -125,13 +126,8 @@ func guardDoc(w *model.Wrapper, m *model.Method) string {
 //
 //	Limits: 1 per minute per {phone}; and those that all methods share.
 func limits(w *model.Wrapper, m *model.Method) string {
-	var own []*model.Rule
-	shared := false
-	for _, r := range m.Rules {
-		if shared = shared || r.OfType; !r.OfType {
-			own = append(own, r)
-		}
-	}
+	own := slices.DeleteFunc(slices.Clone(m.Rules), func(r *model.Rule) bool { return r.OfType })
+	shared := len(own) < len(m.Rules)
 	var said []string
 	switch {
 	case len(own) > 0 && shared:

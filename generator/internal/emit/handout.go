@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -127,30 +128,30 @@ func (f *function) limitArguments() (stmts []string) {
 		}
 		sig := f.method.Params[i].Type.Underlying().(*types.Signature)
 		inner := f.Inside(f.params...)
-		var params, args []string
+		var params []*types.Var
+		var args []string
 		for j := range sig.Params().Len() {
-			text := f.imports.Type(sig.Params().At(j).Type())
-			hint := "arg"
-			if taken[j] != nil {
-				hint = names.Lower(taken[j].Object.Name())
+			hint, l := "arg", taken[j]
+			if l != nil {
+				hint = names.Lower(l.Object.Name())
 			}
 			name := inner.Take(hint)
-			arg := name
-			switch {
-			case taken[j] != nil:
-				arg = f.limitedResult(taken[j], name)
-			case sig.Variadic() && j == sig.Params().Len()-1:
-				text, arg = "..."+strings.TrimPrefix(text, "[]"), name+"..."
+			params, args = append(params, types.NewVar(token.NoPos, f.pkg, name, sig.Params().At(j).Type())), append(args, name)
+			if l != nil {
+				args[j] = f.limitedResult(l, name)
 			}
-			params, args = append(params, name+" "+text), append(args, arg)
 		}
-		call, results := param, ""
+		if sig.Variadic() {
+			args[len(args)-1] += "..."
+		}
+		call := param
 		if sig.Results().Len() > 0 {
-			call, results = "return "+param, " "+f.imports.Type(sig.Results())
+			call = "return " + param
 		}
 		limited := f.Take("limited")
-		stmts = append(stmts, limited+" := "+param, "if "+param+" != nil {\n"+limited+" = func("+strings.Join(params, ", ")+")"+results+" {\n"+
-			hugging(call, args...)+"\n}\n}")
+		head := f.imports.Type(types.NewSignatureType(nil, nil, nil, types.NewTuple(params...), sig.Results(), sig.Variadic()))
+		stmts = append(stmts, limited+" := "+param,
+			"if "+param+" != nil {\n"+limited+" = "+head+" {\n"+hugging(call, args...)+"\n}\n}")
 		f.passed[i] = limited
 	}
 	return stmts

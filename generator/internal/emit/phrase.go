@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -65,10 +66,7 @@ func window(r ratelimit.Rule) string {
 	if r.Cron == "" {
 		return "per " + period.Word(period.Format(r.Per))
 	}
-	zone := r.TZ
-	if zone == "" {
-		zone = "UTC"
-	}
+	zone := cmp.Or(r.TZ, "UTC")
 	if name := period.Calendar(strings.Join(strings.Fields(r.Cron), " ")); name != "" {
 		return "per " + name + " (" + zone + ")"
 	}
