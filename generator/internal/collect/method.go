@@ -119,13 +119,9 @@ func (c *methods) direct(m *model.Method, declared []declaration) {
 
 // warnOfMessages warns of messages that nobody gets, because the fallback does not take the error.
 func (c *methods) warnOfMessages(m *model.Method) {
-	f := m.Fallback
-	if f == nil || f.TakesErr || f.MayBeNil && m.Error >= 0 {
-		return
-	}
 	for _, r := range m.Rules {
-		if arg, ok := r.Arg("message"); ok && !r.OfType {
-			c.found.Warn(arg.Value.Pos, "message: nobody sees it, since the fallback %s takes no error", f.Func.Value)
+		if arg, ok := r.Arg("message"); ok && !r.OfType && m.DropsMessages() {
+			c.found.Warn(arg.Value.Pos, "message: nobody sees it, since the fallback %s takes no error", m.Fallback.Func.Value)
 		}
 	}
 }

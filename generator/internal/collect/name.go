@@ -33,7 +33,8 @@ func (c *collector) name(w *model.Wrapper, g annotations.Group, home *source.Fil
 	c.declare(w, pos, w.New, home)
 }
 
-// declare declares a package-level name of w in the output of home, and reports collisions at pos.
+// declare declares a package-level name of w in the output of home. At pos it reports collisions with names in files that a build may have
+// together with that output.
 func (c *collector) declare(w *model.Wrapper, pos token.Pos, name string, home *source.File) {
 	for _, other := range c.names {
 		if name == other {
@@ -41,23 +42,16 @@ func (c *collector) declare(w *model.Wrapper, pos token.Pos, name string, home *
 		}
 	}
 	c.names = append(c.names, name)
-	for _, p := range c.block.declared[name] {
-		c.collide(w, pos, name, "the declaration in", home, p)
-	}
-	for _, p := range c.block.imported[name] {
-		c.collide(w, pos, name, "the import in", home, p)
+	for with, places := range map[string][]place{"declaration": c.block.declared[name], "import": c.block.imported[name]} {
+		for _, p := range places {
+			if at := c.fset.PositionFor(p.pos, false); c.mayMeet(home, p.file) {
+				c.found.Add(pos, "the generated %s would collide with the %s in line %d of %s; choose another with //ratelimit:%s name=",
+					name, with, at.Line, filepath.Base(at.Filename), verbOf(w))
+			}
+		}
 	}
 	if name == "init" || name == "main" && c.pkg.Types.Name() == "main" || types.Universe.Lookup(name) != nil {
 		c.found.Add(pos, "a generated type or function cannot be called %s; choose another name", name)
-	}
-}
-
-// collide reports a collision with the name at p, if a build may have both that file and the output of home.
-func (c *collector) collide(w *model.Wrapper, pos token.Pos, name, with string, home *source.File, p place) {
-	if c.mayMeet(home, p.file) {
-		at := c.fset.PositionFor(p.pos, false)
-		c.found.Add(pos, "the generated %s would collide with %s line %d of %s; choose another with //ratelimit:%s name=",
-			name, with, at.Line, filepath.Base(at.Filename), verbOf(w))
 	}
 }
 

@@ -45,9 +45,9 @@ func compileRules(env expr.Env, w *model.Wrapper) annotations.Diagnostics {
 		}
 		errs = append(errs, c.errs...)
 		m.Rules = rules
-		if f := m.Fallback; f != nil && !f.TakesErr && (!f.MayBeNil || m.Error < 0) {
-			for _, r := range m.Rules {
-				r.Message = nil // nobody would get it
+		for _, r := range m.Rules {
+			if m.DropsMessages() {
+				r.Message = nil
 			}
 		}
 	}

@@ -50,12 +50,17 @@ func same(pieces []model.Piece) (text string, ok bool) {
 
 // subject returns a template as canonical text: two templates of one method with the same text always have the same value.
 func subject(pieces []model.Piece) string {
+	return written(pieces, func(p model.Piece) string { return p.Code.Text })
+}
+
+// written returns a template with other texts of its islands.
+func written(pieces []model.Piece, island func(model.Piece) string) string {
 	var b strings.Builder
 	for _, p := range pieces {
 		if p.Expr == "" {
 			b.WriteString(strconv.Quote(p.Literal))
 		} else {
-			b.WriteString("{" + p.Code.Text + "}")
+			b.WriteString("{" + island(p) + "}")
 		}
 	}
 	return b.String()

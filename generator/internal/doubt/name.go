@@ -52,14 +52,7 @@ var last = regexp.MustCompile(`[\pL_][\pL_\p{Nd}]*\W*$`)
 
 // shape returns a key in a form in which keys with probably the same meaning are equal: {phone} and {msg.Phone}.
 func shape(r *model.Rule) string {
-	var b strings.Builder
-	for _, p := range r.Subject {
-		b.WriteString(p.Literal)
-		if p.Expr != "" {
-			b.WriteString("{" + strings.ToLower(strings.TrimRight(last.FindString(p.Expr), ") ")) + "}")
-		}
-	}
-	return b.String()
+	return written(r.Subject, func(p model.Piece) string { return strings.ToLower(strings.TrimRight(last.FindString(p.Expr), ") ")) })
 }
 
 // Shared compares the rules of all packages of a run. It warns of rules with the same name and different windows, which do not

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"cmp"
 	"go/token"
 	"maps"
 	"slices"
@@ -96,14 +97,11 @@ func (w *writer) charge(r *model.Rule) string {
 	if s := w.subject(r); len(r.Subject) > 0 {
 		fields = append(fields, "Key: "+s)
 	}
-	switch {
-	case r.Cost != nil:
-		fields = append(fields, "Cost: "+w.code(r.Cost, w.rulesFor(r), r.Rule.Cost.Expr.Value, "cost"))
-	case r.Rule.Cost.Pos.IsValid():
-		fields = append(fields, "Cost: "+strconv.FormatInt(r.Rule.Cost.Int, 10))
-	default:
-		fields = append(fields, "Cost: 1")
+	cost := strconv.FormatInt(cmp.Or(r.Rule.Cost.Int, 1), 10)
+	if r.Cost != nil {
+		cost = w.code(r.Cost, w.rulesFor(r), r.Rule.Cost.Expr.Value, "cost")
 	}
+	fields = append(fields, "Cost: "+cost)
 	if len(r.Member) > 0 {
 		fields = append(fields, "Member: "+w.joined(r.Member))
 	}

@@ -101,6 +101,11 @@ type Method struct {
 	Spared  bool // the rules of the type do not apply because the method cannot return an error
 }
 
+// DropsMessages reports whether nobody gets the messages of the rules, because every refused call goes to a fallback without the error.
+func (m *Method) DropsMessages() bool {
+	return m.Fallback != nil && !m.Fallback.TakesErr && (!m.Fallback.MayBeNil || m.Error < 0)
+}
+
 // LooksBack reports whether the rules of m do something when the call is over.
 func (m *Method) LooksBack() bool { return m.Refunds() || m.Settles() || m.Releases() || m.Pauses() }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/compile"
 	"github.com/ratelimit-go/ratelimit/generator/internal/doubt"
 	"github.com/ratelimit-go/ratelimit/generator/internal/emit"
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
@@ -126,19 +127,14 @@ func wordEnd(pass *analysis.Pass, pos token.Pos) token.Pos {
 func unheld(pass *analysis.Pass, pkg *model.Package) (found annotations.Diagnostics) {
 	excused := source.Excused(pass.Fset, pass.Files)
 	for _, m := range pkg.Methods() {
-		if excused[source.LineOf(pass.Fset, m.Pos)] {
+		i := slices.IndexFunc(m.Results, func(result expr.Param) bool { return collect.Holds(result) != nil })
+		if i < 0 || excused[source.LineOf(pass.Fset, m.Pos)] {
 			continue
 		}
 		for _, r := range m.Rules {
-			if !r.Declared.Releases() || !r.Hold.IsZero() || r.OfType {
-				continue
-			}
-			for _, result := range m.Results {
-				if collect.Holds(result) != nil {
-					found.Add(r.Verb.Pos, "the permit comes back when %s returns, while %s goes on; write hold=%[2]s, "+
-						"or end the line of %[1]s with //ratelimit:bare and a reason", m.Name, result.Name)
-					break
-				}
+			if r.Declared.Releases() && r.Hold.IsZero() && !r.OfType {
+				found.Add(r.Verb.Pos, "the permit comes back when %s returns, while %s goes on; write hold=%[2]s, "+
+					"or end the line of %[1]s with //ratelimit:bare and a reason", m.Name, m.Results[i].Name)
 			}
 		}
 	}
