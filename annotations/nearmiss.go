@@ -50,20 +50,11 @@ func (p *parser) blockMiss(c *ast.Comment, block string) {
 // IsSuspect reports whether a line of source contains a directive or a comment that looks like one. It may take text in quotes
 // for a comment. It ignores bare directives, which only vet reads.
 func IsSuspect(line string) bool {
-	for rest := line; ; {
-		_, behind, ok := strings.Cut(rest, "//")
-		if !ok {
-			break
-		}
+	for _, rest, ok := strings.Cut(line, "//"); ok; _, rest, ok = strings.Cut(rest, "//") {
 		p := &parser{}
-		d, _, ok := p.find(&ast.Comment{Text: "//" + behind})
-		if ok && d.Verb.Value == "bare" {
-			return false
+		if d, _, is := p.find(&ast.Comment{Text: "//" + rest}); is || len(p.errs) > 0 {
+			return d.Verb.Value != "bare"
 		}
-		if ok || len(p.errs) > 0 {
-			return true
-		}
-		rest = behind
 	}
 	if _, inside, ok := strings.Cut(line, "/*"); ok {
 		line = inside
