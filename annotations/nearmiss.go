@@ -53,7 +53,7 @@ func IsSuspect(line string) bool {
 	for _, rest, ok := strings.Cut(line, "//"); ok; _, rest, ok = strings.Cut(rest, "//") {
 		p := &parser{}
 		if d, _, is := p.find(&ast.Comment{Text: "//" + rest}); is || len(p.errs) > 0 {
-			return d.Verb.Value != "bare"
+			return !is || d.Verb.Value != "bare"
 		}
 	}
 	if _, inside, ok := strings.Cut(line, "/*"); ok {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
@@ -14,7 +15,7 @@ func (c *methods) warnOfUnnamed(m *model.Method) {
 		return
 	}
 	for v := range m.Signature.Results().Variables() {
-		if v.Name() == "" || v.Name() == "_" {
+		if names.IsBlank(v.Name()) {
 			c.found.Warn(m.Pos, "the guard of %s gives a func that takes pointers to the results, which have no names; name them", m.Name)
 			return
 		}

@@ -76,11 +76,10 @@ func (h *handout) method(w *model.Wrapper, m *model.Method) {
 // limited returns the wrapper for a value of type t. If t only contains an annotated type, or is a struct where the signature has to stay
 // as it is, limited notes that and returns nil.
 func (h *handout) limited(t types.Type, structs bool) *model.Limited {
-	l, isStruct := h.annotated(t)
-	if l != nil && (structs || !isStruct) {
+	if l := h.annotated(t); l != nil && (structs || l.Kind == model.Interface) {
 		return l
 	}
-	if reach.Mentions(t, func(t types.Type) bool { l, _ := h.annotated(t); return l != nil }) {
+	if reach.Mentions(t, func(t types.Type) bool { return h.annotated(t) != nil }) {
 		h.left = append(h.left, types.TypeString(t, types.RelativeTo(h.pkg.Types)))
 	}
 	return nil
@@ -107,40 +106,35 @@ func (h *handout) passed(t types.Type) map[int]*model.Limited {
 
 // annotated returns the wrapper for t if t is an annotated interface, or an annotated struct or a pointer to one. It returns nil if the
 // wrapper is declared in a test, but the method is not.
-func (h *handout) annotated(t types.Type) (l *model.Limited, isStruct bool) {
-	l = &model.Limited{Value: true}
+func (h *handout) annotated(t types.Type) *model.Limited {
+	l := &model.Limited{Value: true}
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t, l.Value = p.Elem(), false
 	}
-	for {
+	for l.Wrapper == nil {
 		n, ok := t.(interface {
 			Obj() *types.TypeName
 			TypeArgs() *types.TypeList
 		})
 		if !ok {
-			return nil, false
+			return nil
 		}
-		if w := h.wrappers[n.Obj()]; w != nil {
-			l.Wrapper = w
-			for arg := range n.TypeArgs().Types() {
-				l.Args = append(l.Args, arg)
-			}
-			break
+		alias, isAlias := t.(*types.Alias)
+		switch l.Wrapper = h.wrappers[n.Obj()]; {
+		case l.Wrapper != nil:
+			l.Args = slices.Collect(n.TypeArgs().Types())
+		case isAlias:
+			t = alias.Rhs()
+		default:
+			return nil
 		}
-		alias, ok := t.(*types.Alias)
-		if !ok {
-			return nil, false
-		}
-		t = alias.Rhs()
 	}
 	inTest := func(f *model.File) bool { return (&source.File{Path: f.Source}).IsTest() }
-	switch isStruct = l.Kind == model.Concrete; {
-	case inTest(h.outputs[l.Object]) && !inTest(h.file), len(l.Rules) == 0 && !limits(l.Wrapper):
-		return nil, false
-	case isStruct, l.Kind == model.Interface && l.Value:
-		return l, isStruct
+	isValue := l.Kind == model.Concrete || l.Kind == model.Interface && l.Value
+	if !isValue || inTest(h.outputs[l.Object]) && !inTest(h.file) || len(l.Rules) == 0 && !limits(l.Wrapper) {
+		return nil
 	}
-	return nil, false
+	return l
 }
 
 // limits reports whether a method of w has a rule.

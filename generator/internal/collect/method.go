@@ -10,6 +10,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // methods collects the methods of one type.
@@ -62,8 +63,8 @@ func (c *methods) add(name string, sig *types.Signature, declared []declaration)
 	if len(declared) > 0 {
 		d := declared[0]
 		node, m.Pos, m.Doc = d.node, d.name.Pos(), d.doc.Text()
-		if d.receiver != "" && d.owner == c.of.Object && (c.of.Kind == model.Concrete || c.of.Kind == model.Guard) {
-			m.Receiver = &expr.Param{Name: d.receiver, Type: types.NewPointer(c.self())}
+		if recv := sig.Recv(); recv != nil && !names.IsBlank(recv.Name()) && d.owner == c.of.Object {
+			m.Receiver = &expr.Param{Name: recv.Name(), Type: types.NewPointer(c.self())}
 		}
 	}
 	if !c.valid(sig, node) || !c.expressible(m) {

@@ -37,7 +37,7 @@ func named(list *types.Tuple, otherwise string) []expr.Param {
 	for i := range list.Len() {
 		v := list.At(i)
 		name := v.Name()
-		if name == "" || name == "_" {
+		if names.IsBlank(name) {
 			name = otherwise + strconv.Itoa(i)
 			if taken.Has(name) {
 				name = ""

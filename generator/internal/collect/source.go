@@ -28,8 +28,6 @@ type declaration struct {
 	doc   *ast.CommentGroup
 	owner *types.TypeName
 	file  *source.File
-
-	receiver string // the name of a method's receiver, or ""
 }
 
 // index finds the syntax of the package-level types and of their methods.
@@ -42,7 +40,7 @@ func (c *collector) index() {
 	for _, f := range c.pkg.Files {
 		for _, d := range source.Methods(f.Syntax) {
 			if s := c.receiverOf(d); s != nil {
-				m := declaration{d.Name, d.Type, d.Doc, s.object, f, receiverName(d)}
+				m := declaration{d.Name, d.Type, d.Doc, s.object, f}
 				s.methods, c.declaredAt[d.Name.Pos()] = append(s.methods, m), m
 			}
 		}
@@ -92,14 +90,6 @@ func flat(t *ast.InterfaceType) []*ast.Field {
 		}
 	}
 	return all
-}
-
-// receiverName returns the name of a method's receiver, or "".
-func receiverName(d *ast.FuncDecl) string {
-	if len(d.Recv.List[0].Names) == 0 || d.Recv.List[0].Names[0].Name == "_" {
-		return ""
-	}
-	return d.Recv.List[0].Names[0].Name
 }
 
 // localType returns the type of this package that an expression such as T, *T or T[int] names, or nil.

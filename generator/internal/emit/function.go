@@ -56,7 +56,7 @@ func (w *wrapper) function(m *model.Method, outer ...string) *function {
 	f.params = f.kept(m.Signature.Params(), hidden.Inside(needed.inHead...))
 	for i, p := range m.Params {
 		switch {
-		case !isBlank(f.params[i]):
+		case !names.IsBlank(f.params[i]):
 		case i == m.Context && !m.ByMethod:
 			f.params[i] = f.Take("ctx")
 		default:
@@ -72,16 +72,13 @@ func (w *wrapper) function(m *model.Method, outer ...string) *function {
 	return f
 }
 
-// isBlank reports whether a parameter or result of this name cannot be used.
-func isBlank(name string) bool { return name == "" || name == "_" }
-
 // kept returns the user's names of variables, or other ones like them if the body needs the names for something else:
 //
 //	ctx, timeArg
 func (f *function) kept(variables *types.Tuple, hidden *names.Scope) (all []string) {
 	for v := range variables.Variables() {
 		name := v.Name()
-		if hidden.Has(name) && !isBlank(name) {
+		if hidden.Has(name) && !names.IsBlank(name) {
 			name = f.Take(name + "Arg")
 		}
 		all = append(all, name)

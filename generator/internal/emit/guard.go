@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/dave/jennifer/jen"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // guard returns the declarations of a guard:
@@ -172,7 +174,7 @@ func (w *writer) refundAndSettle(taken string, pointers, variables []string) {
 //	order, err
 func (w *writer) pointers() (pointers, variables []string) {
 	for _, name := range w.results {
-		if isBlank(name) {
+		if names.IsBlank(name) {
 			name = w.Take("result")
 		}
 		pointers, variables = append(pointers, w.Take(name+"Ptr")), append(variables, name)

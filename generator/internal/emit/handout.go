@@ -93,7 +93,7 @@ func (f *function) handOut(fn string, args []string) string {
 func (f *function) resultVariables(err string) (variables []string, assign string) {
 	assign = "="
 	if at := f.method.Error; at >= 0 && err == "" {
-		if err = f.results[at]; isBlank(err) {
+		if err = f.results[at]; names.IsBlank(err) {
 			err, assign = f.errorName(), ":="
 		}
 	}
@@ -101,7 +101,7 @@ func (f *function) resultVariables(err string) (variables []string, assign strin
 		switch l := f.method.Returns[i]; {
 		case i == f.method.Error:
 			name = err
-		case !isBlank(name):
+		case !names.IsBlank(name):
 		case l != nil:
 			name, assign = f.Take(names.Lower(l.Object.Name())), ":="
 		default:

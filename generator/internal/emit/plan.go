@@ -89,7 +89,7 @@ func variablesOf(sig *types.Signature) []string {
 	var found []string
 	for _, tuple := range []*types.Tuple{sig.Params(), sig.Results()} {
 		for v := range tuple.Variables() {
-			if !isBlank(v.Name()) {
+			if !names.IsBlank(v.Name()) {
 				found = append(found, v.Name())
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -22,7 +23,7 @@ import (
 //	return answer, err
 func (w *writer) begin() {
 	m, err := w.method, w.err
-	if m.Error >= 0 && !isBlank(w.results[m.Error]) {
+	if m.Error >= 0 && !names.IsBlank(w.results[m.Error]) {
 		err = w.results[m.Error]
 	}
 	taken := w.asksToBegin(err)

@@ -19,6 +19,9 @@ func Prefixed(word, typ string) string {
 	return word + Upper(typ)
 }
 
+// IsBlank reports whether a parameter or result of this name cannot be used.
+func IsBlank(name string) bool { return name == "" || name == "_" }
+
 // Words returns the identifiers, keywords and numbers in a text.
 func Words(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
