@@ -33,8 +33,8 @@ func (p *parser) nearMiss(c *ast.Comment) {
 	}
 }
 
-// blockMiss reports lines of a block comment that look like directives. Those without the // may be prose. All messages stand at the beginning of the comment: its
-// text lacks the carriage returns of the source, so that offsets in the text are not offsets in the file.
+// blockMiss reports lines of a block comment that look like directives. Those without the // may be prose. All messages stand at the
+// beginning of the comment: its text lacks the carriage returns of the source, so that offsets in the text are not offsets in the file.
 func (p *parser) blockMiss(c *ast.Comment, block string) {
 	for line := range strings.Lines(block) {
 		if rest, ok := strings.CutPrefix(strings.TrimLeft(line, "* \t"), Head); ok && p.doc {
@@ -68,8 +68,8 @@ func IsSuspect(line string) bool {
 // the directive replaces. It returns "" if the line is prose, such as "ratelimit: see below" or "ratelimit: rule of thumb".
 //
 // The name of the tool and a verb begin a directive if arguments follow. After a colon the line may also end there. A misspelt name, by one
-// edit or, before arguments, by two, needs the colon and the verb as they are. Names that begin with the tool's, such as ratelimiter, belong
-// to other tools and may differ by one edit at most.
+// edit or, before arguments, by two, needs the colon and the verb as they are. Names that begin with the tool's, such as ratelimiter,
+// belong to other tools and may differ by one edit at most.
 func meant(line string) (found, fix string) {
 	if !strings.ContainsAny(line, ":=") {
 		return "", "" // a quick answer for most comments

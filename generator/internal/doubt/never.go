@@ -8,7 +8,8 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// neverApplies reports a rule that never charges a call, because its cost is a constant of 0 or less. It also reports a settlement to a constant below 0.
+// neverApplies reports a rule that never charges a call, because its cost is a constant of 0 or less. It also reports a settlement to a
+// constant below 0.
 func (a *analysis) neverApplies(r *model.Rule) {
 	if v, ok := constant(r.Cost).(int); ok && v <= 0 {
 		a.found.Add(r.Rule.Cost.Pos, "cost: this is always %d, so the rule never applies; expected at least 1", v)

@@ -147,8 +147,8 @@ func (w *writer) lookBack(taken string) string {
 	return "func(" + strings.Join(params, ", ") + ") {\n" + w.looks + "\n}"
 }
 
-// refundAndSettle gives the permits back if the call has failed, lets a result hold them, pauses, and settles the cost. The results of the call
-// are in variables. For example:
+// refundAndSettle gives the permits back if the call has failed, lets a result hold them, pauses, and settles the cost. The results of the
+// call are in variables. For example:
 //
 //	ok := err == nil
 //	defer taken.RefundUnless(ctx, &ok)

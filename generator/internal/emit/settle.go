@@ -9,8 +9,8 @@ import (
 )
 
 // begin asks the limiter and makes the wrapped call. If the call fails, rules with refund=error give their permits back. The other rules
-// with settle= settle their cost in any case, and those with pause= pause their keys. Rules that count calls that run give their permits back
-// when the method returns. For example:
+// with settle= settle their cost in any case, and those with pause= pause their keys. Rules that count calls that run give their permits
+// back when the method returns. For example:
 //
 //	taken, err := wrap.Begin(ctx, a.limiter, askRules, wrap.Charge{Key: user, Cost: 500})
 //	if err != nil {
@@ -54,8 +54,8 @@ func (w *writer) asksToBegin(err string) (taken string) {
 
 func (w *writer) add(stmts ...string) { w.stmts = append(w.stmts, stmts...) }
 
-// callAndSettle makes the wrapped call, notes in the variable ok, if there is one, whether the call has succeeded, lets a result hold permits,
-// pauses, settles the charge, and returns the results:
+// callAndSettle makes the wrapped call, notes in the variable ok, if there is one, whether the call has succeeded, lets a result hold
+// permits, pauses, settles the charge, and returns the results:
 //
 //	answer, err := a.next.Ask(ctx, user)
 //	ok = err == nil

@@ -173,7 +173,9 @@ func defaultType(v any) types.Type {
 	return types.Typ[types.UntypedNil]
 }
 
-// spelled returns the text of a constant in Go and expr. A float always has a decimal point or an exponent.
+// spelled returns the text of a constant in Go and expr. A float always has a decimal point or an exponent. For example:
+//
+//	1.0
 func spelled(v any) string {
 	f, ok := v.(float64)
 	switch {

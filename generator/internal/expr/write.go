@@ -17,7 +17,9 @@ type operand struct {
 	addr bool // its address can be taken
 }
 
-// in returns the text of o as an operand of an operator of precedence prec.
+// in returns the text of o as an operand of an operator of precedence prec:
+//
+//	(a + b)
 func (o operand) in(prec int) string {
 	if o.prec < prec {
 		return "(" + o.text + ")"
@@ -41,7 +43,9 @@ type writer struct {
 	uses  map[string]bool  // the package-level and predeclared identifiers in the text
 }
 
-// word returns a predeclared or package-level identifier, and records its use.
+// word returns a predeclared or package-level identifier, and records its use:
+//
+//	int64
 func (w *writer) word(name string) string {
 	w.uses[name] = true
 	return name
@@ -65,7 +69,9 @@ func (w *writer) term(t *term) operand {
 	return t.write(w)
 }
 
-// returned writes the statements that return t.
+// returned writes the statements that return t:
+//
+//	return doc.Owner
 func (w *writer) returned(t *term) string {
 	if t.choose != nil && w.held[t] == "" {
 		return t.choose(w)
@@ -82,7 +88,9 @@ func (w *writer) all(terms ...*term) []operand {
 	return ops
 }
 
-// braced returns statements in braces. Gofmt indents them.
+// braced returns statements in braces. Gofmt indents them. For example:
+//
+//	{ return doc.Owner }
 func braced(stmts string) string { return "{\n" + stmts + "\n}" }
 
 // path matches a variable, or a field of one. It costs nothing to write it twice.
@@ -100,7 +108,10 @@ func (w *writer) must(call operand) operand {
 	return w.callOf(w.std(wrapPath, "Must"), call)
 }
 
-// std returns the qualified name of a function of the standard library or of the runtime. The path of a predeclared function is "".
+// std returns the qualified name of a function of the standard library or of the runtime. The path of a predeclared function is "". For
+// example:
+//
+//	strings.ToLower
 func (w *writer) std(path, name string) string {
 	if path == "" {
 		return w.word(name)
@@ -108,7 +119,9 @@ func (w *writer) std(path, name string) string {
 	return w.names.Import(types.NewPackage(path, path[strings.LastIndex(path, "/")+1:])) + "." + name
 }
 
-// typ returns the text of a type.
+// typ returns the text of a type:
+//
+//	*docs.Document
 func (w *writer) typ(t types.Type) string {
 	for _, name := range w.from.Names(t) {
 		w.word(name)

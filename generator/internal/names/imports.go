@@ -63,8 +63,8 @@ const (
 	Wrap    = Runtime + "/wrap"
 )
 
-// Name returns the name of a package in the file. Variables give way to it. Before Plan, Name adds the package to the imports and returns its
-// own name. For example:
+// Name returns the name of a package in the file. Variables give way to it. Before Plan, Name adds the package to the imports and returns
+// its own name. For example:
 //
 //	ratelimit
 func (im *Imports) Name(p *types.Package) string {
@@ -85,7 +85,8 @@ func (im *Imports) Names() (names []string) {
 }
 
 // Declaration returns the import declaration, with the standard library before the other packages. The packages of the module belong to the
-// others, even if the path of the module has no dot. A name that a reader can tell from the path is left out. Gofmt sorts the lines. For example:
+// others, even if the path of the module has no dot. A name that a reader can tell from the path is left out. Gofmt sorts the lines. For
+// example:
 //
 //	import (
 //		"context"

@@ -140,8 +140,8 @@ func (c *checker) missing(at inspector.Cursor, t transfer) *limited {
 	return l
 }
 
-// handsOut reports whether a method that a wrapper calls hands out a value, as a result or to a function that it got. The wrapper limits it if
-// the type of the wrapper is of the same package as that with the limits l.
+// handsOut reports whether a method that a wrapper calls hands out a value, as a result or to a function that it got. The wrapper limits it
+// if the type of the wrapper is of the same package as that with the limits l.
 func (c *checker) handsOut(at inspector.Cursor, t transfer, l *limited) bool {
 	for around := range at.Enclosing((*ast.FuncDecl)(nil)) {
 		fn := c.TypesInfo.Defs[around.Node().(*ast.FuncDecl).Name].(*types.Func)

@@ -153,8 +153,8 @@ func (g *guarded) isOutside(n ast.Node) bool {
 	return false
 }
 
-// checkResults reports results of the guard that the method drops, and a func that it does not defer at once with pointers to its own results. The
-// other statements come after that with the call.
+// checkResults reports results of the guard that the method drops, and a func that it does not defer at once with pointers to its own
+// results. The other statements come after that with the call.
 func (g *guarded) checkResults(stmt ast.Stmt, call *ast.CallExpr, others []ast.Stmt) {
 	if s, ok := stmt.(*ast.IfStmt); ok && s.Init != nil {
 		stmt = s.Init
@@ -181,8 +181,8 @@ func (g *guarded) checkResults(stmt ast.Stmt, call *ast.CallExpr, others []ast.S
 	}
 }
 
-// checkDone checks the calls of the func that the guard has returned, which is in a variable. Func literals that are not deferred may call it
-// whenever the call is over.
+// checkDone checks the calls of the func that the guard has returned, which is in a variable. Func literals that are not deferred may call
+// it whenever the call is over.
 func (g *guarded) checkDone(done types.Object) {
 	isDone := func(n ast.Node) bool { return g.calls(n, done) }
 	const itself = "defer %s itself, as in defer %[1]s(&err); elsewhere it misses panics"
