@@ -122,15 +122,10 @@ func (c *call) awaitPlace(ctx context.Context) (goes bool, err error) {
 func (c *call) giveBack(ctx context.Context) error {
 	back, cancel := afterCall(ctx)
 	defer cancel()
-	for i := range c.Claims {
-		c.Claims[i].Delta = -c.Claims[i].Charged
-	}
-	c.Rollback = true
+	c.Undo()
 	failed := c.limiter.decider.Adjust(back, &c.Call)
 	c.Rollback = false
-	for i := range c.Claims {
-		c.Claims[i].Delta = 0
-	}
+	c.ClearDeltas()
 	if back.Err() != nil {
 		return nil // the store still gives the place back; a timeout here would look like a deadline of ctx
 	}

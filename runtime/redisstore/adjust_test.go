@@ -26,7 +26,7 @@ func TestReset(t *testing.T) {
 			s := open(t)
 			for range 2 {
 				call := of(blocking, 1, "a", "b", "c")
-				requireAdmits(t, s, func() engine.Call { return *clone(&call) }, 3, 1)
+				requireAdmits(t, s, func() engine.Call { return *call.Clone() }, 3, 1)
 				call.Claims = append(call.Claims, of(minute, 1, "nobody").Claims...)
 				if n, err := s.Reset(context.Background(), &call); n != 3 || err != nil {
 					t.Fatalf("found %d states, %v, want 3", n, err)

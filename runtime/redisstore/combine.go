@@ -61,7 +61,7 @@ func (n *node) do(ctx context.Context, r *request) error {
 		return n.finish(ctx, b, r)
 	}
 	if !first { // the time of the batch may end later
-		late, cancel := context.WithDeadlineCause(ctx, r.until, n.store.lateError())
+		late, cancel := context.WithDeadlineCause(ctx, r.until, n.store.Late(n.store.Timeout))
 		defer cancel()
 		ctx = late
 	}
@@ -180,7 +180,7 @@ func (n *node) finish(ctx context.Context, b *batch, r *request) error {
 		return r.err
 	}
 	callers := r.call
-	r.call = clone(callers) // the batch goes on with a copy: the caller may reuse its call
+	r.call = callers.Clone() // the batch goes on with a copy: the caller may reuse its call
 	if r.adjust {
 		return context.Cause(ctx)
 	}
@@ -198,10 +198,7 @@ func (n *node) undo(r *request) {
 	if r.err != nil || !r.verdict.Admitted || r.call.Peek {
 		return
 	}
-	r.call.Rollback = true
-	for i := range r.call.Claims {
-		r.call.Claims[i].Delta = -r.call.Claims[i].Charged
-	}
+	r.call.Undo()
 	n.adjust(r.call)
 }
 
@@ -211,12 +208,6 @@ func (n *node) adjust(call *engine.Call) {
 	defer n.mu.Unlock()
 	n.enqueue(context.Background(), &request{call: call, adjust: true})
 	n.start()
-}
-
-func clone(call *engine.Call) *engine.Call {
-	own := *call
-	own.Claims = slices.Clone(call.Claims)
-	return &own
 }
 
 // errAgain is the error of a request that must be sent again because other calls took the permits that it could have had.

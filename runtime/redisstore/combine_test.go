@@ -62,7 +62,7 @@ func TestRunLikeOneByOne(t *testing.T) {
 			call.Report = rapid.Bool().Draw(t, "report")
 			call.Claims[0].Cost = rapid.SampledFrom([]int64{1, 1, 1, 2}).Draw(t, "cost")
 			drawWhatIsNotJoined(t, &call)
-			calls, want = append(calls, &call), append(want, clone(&call))
+			calls, want = append(calls, &call), append(want, call.Clone())
 		}
 		decided := together(t, s, calls)
 		for _, p := range join(asked(want)) { // in the order in which the script decides
@@ -119,7 +119,7 @@ func indexOf(calls []*engine.Call, call *engine.Call) int {
 
 func checkAnswer(t *rapid.T, m model, got *request, want *engine.Call) {
 	if got.err == errAgain {
-		peek := clone(want)
+		peek := want.Clone()
 		peek.Peek = true
 		if v := peek.Decide(m.cells(peek), start(t, m)); v.Admitted {
 			t.Fatalf("%+v asks again, but would be admitted", want)

@@ -151,7 +151,7 @@ func (n *node) await(ctx context.Context, send func()) error {
 	case err := <-sent:
 		return err
 	case <-ctx.Done():
-		return n.store.lateError()
+		return n.store.Late(n.store.Timeout)
 	}
 }
 

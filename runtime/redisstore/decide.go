@@ -3,8 +3,6 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/parts"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
@@ -109,11 +106,6 @@ func (s *store) do(ctx context.Context, r *request) error {
 	}
 }
 
-// lateError returns the error of a decision that has used up its time. Its server may still decide it.
-func (s *store) lateError() error {
-	return probe.Reason(s.Client, fmt.Errorf("no reply within %v: %w", s.Timeout, os.ErrDeadlineExceeded))
-}
-
 // Adjust implements engine.Decider. If ctx ends, and after p.until, it goes on in the background, because a charge must not outlive its call.
 // All claims of the call change.
 func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
@@ -127,11 +119,9 @@ func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
 	case untaken(err) && (p.until.IsZero() || time.Now().Before(p.until)):
 		return err
 	case untaken(err):
-		p.adjustLater(clone(call))
+		p.adjustLater(call.Clone())
 	}
-	for i := range call.Claims {
-		call.Claims[i].Delta = 0
-	}
+	call.ClearDeltas()
 	return err
 }
 

@@ -59,7 +59,7 @@ func (k *facts) add(call *engine.Call) *fact {
 	defer k.mu.Unlock()
 	f := k.byCall[id]
 	if f == nil && k.hasRoom() {
-		f = &fact{call: clone(call)}
+		f = &fact{call: call.Clone()}
 		if !k.timed {
 			k.byCall, k.timed = make(map[uint64]*fact), true
 			time.AfterFunc(sweepEvery, k.sweepOften)

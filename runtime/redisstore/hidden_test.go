@@ -98,7 +98,7 @@ func TestClientOfAClusterNode(t *testing.T) {
 	}
 	call := of(minute, 1, "a", "b", "c")
 	for _, want := range []bool{true, false} {
-		if v, err := whole.Decide(t.Context(), clone(&call)); err != nil || v.Admitted != want {
+		if v, err := whole.Decide(t.Context(), call.Clone()); err != nil || v.Admitted != want {
 			t.Errorf("a cluster of one node: got %+v, error %v; want admitted: %t", v, err, want)
 		}
 	}

@@ -243,7 +243,7 @@ func (l *lease) takeAhead(ctx context.Context, call *engine.Call) (v engine.Verd
 
 // ask takes permits ahead from the server. Before that, the server takes back those in back, which are left of the last ones.
 func (l *lease) ask(ctx context.Context, call *engine.Call, ahead int64, back *engine.Call) (engine.Verdict, error) {
-	charge := clone(call)
+	charge := call.Clone()
 	charge.Lease, charge.Ahead, charge.Report, charge.Back = call.Claims[0].Rule.Lease, ahead, true, back
 	sentAt := clock()
 	defer l.endTaking()
@@ -282,7 +282,7 @@ func (l *lease) close() *engine.Call {
 	if left == 0 {
 		return nil
 	}
-	back := clone(l.charge)
+	back := l.charge.Clone()
 	for i := range back.Claims {
 		back.Claims[i].Delta = -left
 	}
@@ -319,8 +319,6 @@ func (l *lease) adjust(call *engine.Call) bool {
 		}
 	}
 	l.permits -= delta
-	for i := range call.Claims {
-		call.Claims[i].Delta = 0
-	}
+	call.ClearDeltas()
 	return true
 }

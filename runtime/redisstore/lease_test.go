@@ -171,7 +171,7 @@ func TestLeasesLoseNothing(t *testing.T) {
 	for i := range 16 {
 		all.Go(func() {
 			for range 300 {
-				spend(t, []*store{first, second}[i%2], clone(&call), kept)
+				spend(t, []*store{first, second}[i%2], call.Clone(), kept)
 			}
 		})
 	}
@@ -248,7 +248,7 @@ func TestRefundToALease(t *testing.T) {
 		call, _ := handed(t, s, of(r, 1000, "a"))
 		left, before := inHand(s, call), scripts(server)
 		call.Claims[0].Delta = -1
-		if err := s.Adjust(context.Background(), clone(&call)); err != nil {
+		if err := s.Adjust(context.Background(), call.Clone()); err != nil {
 			t.Fatal(err)
 		}
 		if got := inHand(s, call); got != left+1 || scripts(server) != before {
@@ -293,7 +293,7 @@ func TestResetEndsLeases(t *testing.T) {
 		}
 		redistest.Eventually(t, "what the other rule has left", func() bool { return slices.Equal(rooms(t, s, call), []int64{20, 1000 - used}) })
 	}
-	requireAdmits(t, s, func() engine.Call { return *clone(&call) }, 40, 20)
+	requireAdmits(t, s, func() engine.Call { return *call.Clone() }, 40, 20)
 	if _, err := s.Reset(context.Background(), &call); err != nil { // of all rules: nothing goes back
 		t.Fatal(err)
 	}
@@ -348,7 +348,7 @@ func TestResetBesideALease(t *testing.T) {
 		"prefix": func(c *engine.Call) { c.Prefix = "q" }, "subject": func(c *engine.Call) { c.Claims[0].Subject = "b" },
 		"rule": func(c *engine.Call) { c.Claims[0].Rule = rules[1] }, "window": func(c *engine.Call) { c.Claims[0].Rule = &otherWindow },
 	} {
-		other := clone(&call)
+		other := call.Clone()
 		change(other)
 		if _, err := s.Reset(t.Context(), other); err != nil || inHand(s, call) != left {
 			t.Errorf("another %s: %d permits in hand, want %d, error %v", name, inHand(s, call), left, err)
@@ -398,7 +398,7 @@ func TestResetMeetsALease(t *testing.T) {
 func TestLeaseOfAnotherHash(t *testing.T) {
 	s, _ := open(t)
 	call, _ := handed(t, s, of(leasing(t, long)[0], 1000, "a"))
-	other := *clone(&call)
+	other := *call.Clone()
 	other.Claims[0].Subject, other.Claims[0].Delta = "b", -1
 	known := s.facts.find(&call)
 	s.facts.mu.Lock()
@@ -479,7 +479,7 @@ func TestLeaseOnAHiddenCluster(t *testing.T) {
 	rules := leasing(t, long)
 	call := of(rules[0], 1000, "a")
 	call.Claims = append(call.Claims, of(rules[1], 1000, "b").Claims...)
-	requireAdmits(t, s, func() engine.Call { return *clone(&call) }, 10, 10)
+	requireAdmits(t, s, func() engine.Call { return *call.Clone() }, 10, 10)
 	handed(t, s, of(rules[0], 1000, "c"))
 }
 

@@ -76,7 +76,7 @@ func join(requests []*request) []runCall {
 	}
 	for i := range calls {
 		if j := &calls[i]; len(j.requests) > 1 {
-			j.call = clone(j.call)
+			j.call = j.call.Clone()
 			j.call.UpTo = true
 			for k := range j.call.Claims {
 				j.call.Claims[k].Cost = int64(len(j.requests))

@@ -114,7 +114,7 @@ func (m *refusals) remember(call *engine.Call, v engine.Verdict, sentAt moment) 
 			delay = max(delay, c.Earliest-v.Now)
 		}
 	}
-	r := &refusal{call: clone(call), now: v.Now, sentAt: sentAt, until: sentAt.at + m.memory}
+	r := &refusal{call: call.Clone(), now: v.Now, sentAt: sentAt, until: sentAt.at + m.memory}
 	if delay < m.memory.Microseconds() {
 		r.until = sentAt.at + time.Duration(delay)*time.Microsecond
 	}

@@ -24,7 +24,7 @@ func openRemembering(t testing.TB) (*store, *redistest.Server) {
 
 func decideOnce(t testing.TB, s *store, call engine.Call) (engine.Verdict, engine.Call) {
 	t.Helper()
-	c := clone(&call)
+	c := call.Clone()
 	v, err := s.Decide(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -105,14 +105,14 @@ func TestRefusalThatARefundOvertakes(t *testing.T) {
 	call := of(minute, 1, "a")
 	decideOnce(t, s, call)
 	changes := s.refusals.changes.Load()
-	refused := clone(&call)
+	refused := call.Clone()
 	v, err := s.Decide(context.Background(), refused)
 	if err != nil || v.Admitted {
 		t.Fatal(v, err)
 	}
 	s.refusals.forget(&call)
 	s.refusals.remember(refused, v, moment{clock(), changes})
-	if v, known, _ := s.refusals.recall(clone(&call)); known {
+	if v, known, _ := s.refusals.recall(call.Clone()); known {
 		t.Errorf("recalled %+v", v)
 	}
 }
@@ -143,7 +143,7 @@ func TestWhatIsAlwaysAsked(t *testing.T) {
 		"shadow": func(c *engine.Call) { c.Claims[0].Mode = engine.Shadow }, "cost": func(c *engine.Call) { c.Claims[0].Cost = 1 }, "subject": func(c *engine.Call) { c.Claims[0].Subject = "b" },
 		"refused": func(c *engine.Call) { c.Refused = true },
 	} {
-		other := clone(&call)
+		other := call.Clone()
 		change(other)
 		known := s.facts.find(&call)
 		s.facts.mu.Lock()
@@ -269,11 +269,11 @@ func BenchmarkRecall(b *testing.B) {
 	s, _ := open(b, WithRefusalMemory(time.Hour))
 	call := of(minute, 1, "a")
 	for range 2 {
-		_, _ = s.Decide(context.Background(), clone(&call))
+		_, _ = s.Decide(context.Background(), call.Clone())
 	}
 	b.ReportAllocs()
 	b.RunParallel(func(p *testing.PB) {
-		call := clone(&call)
+		call := call.Clone()
 		for p.Next() {
 			if v, _ := s.Decide(context.Background(), call); v.Source != engine.SourceMemory {
 				b.Error(v)
@@ -307,7 +307,7 @@ func TestOneAsksAgain(t *testing.T) {
 	server.Pause()
 	var callers sync.WaitGroup
 	ask := func() {
-		v, err := s.Decide(context.Background(), clone(&call))
+		v, err := s.Decide(context.Background(), call.Clone())
 		if err != nil || v.Admitted {
 			t.Errorf("got %+v, %v; want a refusal", v, err)
 		}

@@ -31,7 +31,7 @@ func openRing(t testing.TB) *store {
 
 // rooms returns how many permits each subject has left.
 func rooms(t rapid.TB, s *store, call engine.Call) []int64 {
-	peek := *clone(&call)
+	peek := *call.Clone()
 	peek.Peek, peek.UpTo, peek.Refused = true, false, false
 	if _, err := s.Decide(context.Background(), &peek); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestSpreadOverAServerThatFails(t *testing.T) {
 			call := of(minute, 3, subjects...)
 			call.UpTo = upTo
 			hook.before = func(redis.Cmder) error { return errors.New("away") }
-			if v, err := s.Decide(t.Context(), clone(&call)); err == nil || v.Admitted {
+			if v, err := s.Decide(t.Context(), call.Clone()); err == nil || v.Admitted {
 				t.Errorf("%v: got %+v, %v", subjects, v, err)
 			}
 			hook.before = nil
@@ -207,13 +207,13 @@ func TestSpreadWithABlock(t *testing.T) {
 	s := openRing(t)
 	rule := &engine.Rule{Name: "blocking", Tag: "1m", Kind: engine.SlidingWindow, Per: 60 * second, Block: 3600 * second}
 	used := of(rule, 1, "b")
-	requireAdmits(t, s, func() engine.Call { return *clone(&used) }, 1, 1)
+	requireAdmits(t, s, func() engine.Call { return *used.Clone() }, 1, 1)
 	call := of(rule, 1, "a", "b")
 	for i := range call.Claims {
 		call.Claims[i].Wait = 600 * second
 	}
 	for range 2 {
-		c := *clone(&call)
+		c := *call.Clone()
 		v, err := s.Decide(t.Context(), &c)
 		if err != nil || v.Admitted || !c.AskAgain(v) || v.At <= v.Now || v.At > v.Now+60*second {
 			t.Fatalf("got %+v, %v, of %+v", v, err, c)
@@ -226,7 +226,7 @@ func TestSpreadWithABlock(t *testing.T) {
 		call.Claims[i].Wait = second
 	}
 	for want := range 2 { // the refusal begins a block, which the next one tells
-		c := *clone(&call)
+		c := *call.Clone()
 		v, err := s.Decide(t.Context(), &c)
 		if err != nil || v.Admitted || c.AskAgain(v) || !c.Claims[1].Refused {
 			t.Fatalf("got %+v, %v, of %+v", v, err, c)
@@ -323,7 +323,7 @@ func TestSpreadAsksAgain(t *testing.T) {
 	}
 	for range 5 {
 		for {
-			c := *clone(&call)
+			c := *call.Clone()
 			v, err := s.Decide(context.Background(), &c)
 			if err != nil {
 				t.Fatal(err)
@@ -347,7 +347,7 @@ func TestSpreadAsksAgain(t *testing.T) {
 		}
 	}
 	used := of(minute, 1, "b")
-	requireAdmits(t, s, func() engine.Call { return *clone(&used) }, 1, 1)
+	requireAdmits(t, s, func() engine.Call { return *used.Clone() }, 1, 1)
 	if v, err := s.Decide(context.Background(), &call); err != nil || !v.Admitted || v.At <= v.Now {
 		t.Errorf("a call that would wait: got %+v, %v", v, err)
 	}

@@ -89,6 +89,6 @@ func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 
 // Reset implements engine.Store.
 func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
-	own := clone(call) // the caller may reuse its call
+	own := call.Clone() // the caller may reuse its call
 	return servers.Await(ctx, s.Servers, func() (int, error) { return s.Decider.Reset(ctx, own) })
 }

@@ -128,7 +128,7 @@ func TestStoreLikeEngine(t *testing.T) {
 }
 
 func compare(t *rapid.T, s *store, m model, call engine.Call) {
-	want := *clone(&call)
+	want := *call.Clone()
 	v, err := s.Decide(context.Background(), &call)
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestEqual(t *testing.T) {
 		},
 	} {
 		same.Claims = []engine.Claim{{Rule: rule, Subject: "a", Limit: 1}, {Rule: rule, Subject: "b", Limit: 1}}
-		other := clone(same)
+		other := same.Clone()
 		copied := *rule
 		if other.Claims[0].Rule = &copied; !equal(same, other) {
 			t.Error("a copy differs")

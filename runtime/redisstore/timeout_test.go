@@ -77,7 +77,7 @@ func TestTimeoutOfManyServers(t *testing.T) {
 
 // back makes an admitted call one that gives its charge back.
 func back(call *engine.Call) *engine.Call {
-	own := clone(call)
+	own := call.Clone()
 	for i := range own.Claims {
 		own.Claims[i].Delta = -own.Claims[i].Charged
 	}

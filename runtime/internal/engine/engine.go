@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"hash/maphash"
+	"slices"
 	"sync/atomic"
 )
 
@@ -187,6 +188,28 @@ func (call *Call) IsPlain() bool {
 		}
 	}
 	return true
+}
+
+// Clone returns a copy of the call with claims of its own.
+func (call *Call) Clone() *Call {
+	own := *call
+	own.Claims = slices.Clone(call.Claims)
+	return &own
+}
+
+// Undo sets the Deltas so that Adjust gives back all that an admitted call was charged, as if it had not been made.
+func (call *Call) Undo() {
+	call.Rollback = true
+	for i := range call.Claims {
+		call.Claims[i].Delta = -call.Claims[i].Charged
+	}
+}
+
+// ClearDeltas clears the Delta of each claim: nothing of the changes is left to do, or nobody knows whether they were made.
+func (call *Call) ClearDeltas() {
+	for i := range call.Claims {
+		call.Claims[i].Delta = 0
+	}
 }
 
 // AskAgain reports whether the call should be decided again at v.At: it may wait until then, but no place could be kept for it.

@@ -15,17 +15,14 @@ import (
 
 // Adjust implements engine.Store. If ctx ends, it goes on in the background.
 func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
-	own := *call
-	own.Claims = slices.Clone(call.Claims) // the caller may reuse its claims
+	own := call.Clone() // the caller may reuse its claims
 	claims, err := servers.Await(ctx, s.Servers, func() ([]engine.Claim, error) {
-		err := s.change(ctx, &own)
+		err := s.change(ctx, own)
 		return own.Claims, err
 	})
 	copy(call.Claims, claims)
-	for i := range call.Claims {
-		if claims == nil {
-			call.Claims[i].Delta = 0 // nobody knows whether it was done
-		}
+	if claims == nil {
+		call.ClearDeltas() // nobody knows whether it was done
 	}
 	return err
 }
@@ -43,11 +40,9 @@ func (s *store) change(ctx context.Context, call *engine.Call) error {
 
 // undo rolls back the charge of a call.
 func (s *store) undo(ctx context.Context, call *engine.Call) error {
-	own := engine.Call{Prefix: call.Prefix, Claims: slices.Clone(call.Claims), Rollback: true}
-	for i := range own.Claims {
-		own.Claims[i].Delta = -own.Claims[i].Charged
-	}
-	return s.change(ctx, &own)
+	own := call.Clone()
+	own.Undo()
+	return s.change(ctx, own)
 }
 
 // adjust tries once. It clears the Deltas of the call, unless certainly nothing was changed.
@@ -79,12 +74,12 @@ func (s *store) adjust(ctx context.Context, server redis.UniversalClient, call *
 			}
 		})
 		if err != nil && !errors.Is(err, redis.TxFailedErr) && !strings.HasPrefix(err.Error(), "EXECABORT ") {
-			clearDeltas(counters) // the charges may have been changed
+			call.ClearDeltas() // the charges may have been changed
 		}
 		return err
 	})
 	if err == nil {
-		clearDeltas(counters)
+		call.ClearDeltas()
 	}
 	return err
 }
@@ -109,12 +104,6 @@ func (s *store) adjustable(ctx context.Context, tx *redis.Tx, counters []*counte
 	return changed, nil
 }
 
-func clearDeltas(counters []*counter) {
-	for _, n := range counters {
-		n.Delta = 0
-	}
-}
-
 // discard removes damaged counts, which would otherwise let everybody pass, or nobody. On success it returns errAgain.
 func (s *store) discard(ctx context.Context, server redis.UniversalClient, counters []*counter) error {
 	err := watch(ctx, server, counters, func(tx *redis.Tx) error {
@@ -135,9 +124,8 @@ func (s *store) discard(ctx context.Context, server redis.UniversalClient, count
 
 // Reset implements engine.Store.
 func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
-	own := *call
-	own.Claims = slices.Clone(call.Claims) // the caller may reuse its claims
-	return servers.Await(ctx, s.Servers, func() (int, error) { return s.reset(ctx, &own) })
+	own := call.Clone() // the caller may reuse its claims
+	return servers.Await(ctx, s.Servers, func() (int, error) { return s.reset(ctx, own) })
 }
 
 func (s *store) reset(ctx context.Context, call *engine.Call) (found int, err error) {

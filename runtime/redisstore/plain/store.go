@@ -15,8 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,7 +24,6 @@ import (
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
 )
 
@@ -98,13 +95,12 @@ func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, 
 		verdict engine.Verdict
 		err     error
 	}
-	own, answered := *call, make(chan answer, 1)
-	own.Claims = slices.Clone(call.Claims) // the caller may reuse its claims before the answer comes
+	own, answered := call.Clone(), make(chan answer, 1) // the caller may reuse its claims before the answer comes
 	silent := time.NewTimer(s.Timeout)
 	defer silent.Stop()
 	go func() {
 		var a answer
-		if err := s.Guard(func() { a.verdict, a.err = s.decide(ctx, &own, silent) }); err != nil {
+		if err := s.Guard(func() { a.verdict, a.err = s.decide(ctx, own, silent) }); err != nil {
 			a.err = err
 		}
 		answered <- a
@@ -117,11 +113,11 @@ func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, 
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-silent.C:
-		err = probe.Reason(s.Client, fmt.Errorf("no reply within %v: %w", s.Timeout, os.ErrDeadlineExceeded))
+		err = s.Late(s.Timeout)
 	}
 	go s.Guard(func() {
 		if a := <-answered; a.err == nil {
-			_ = s.undo(ctx, &own)
+			_ = s.undo(ctx, own)
 		}
 	})
 	return engine.Verdict{}, err

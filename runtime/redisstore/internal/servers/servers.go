@@ -123,11 +123,15 @@ func Await[T any](ctx context.Context, s *Servers, do func() (T, error)) (T, err
 	})
 }
 
+// Late returns the error of work that has used up its time. Its server may still do it.
+func (s *Servers) Late(timeout time.Duration) error {
+	return probe.Reason(s.Client, fmt.Errorf("no reply within %v: %w", timeout, os.ErrDeadlineExceeded))
+}
+
 // PingEach is [probe.Each] with a timeout.
 func (s *Servers) PingEach(ctx context.Context, timeout time.Duration, prefix string,
 	try func(ctx context.Context, server redis.UniversalClient, key string) error) error {
-	late := probe.Reason(s.Client, fmt.Errorf("no reply within %v: %w", timeout, os.ErrDeadlineExceeded))
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, late)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, s.Late(timeout))
 	defer cancel()
 	_, err := Await(ctx, s, func() (struct{}, error) { return struct{}{}, probe.Each(ctx, s.Client, prefix, try) })
 	return err
