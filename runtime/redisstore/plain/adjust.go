@@ -105,17 +105,9 @@ func (s *store) adjustable(ctx context.Context, tx *redis.Tx, counters []*counte
 }
 
 // discard removes damaged counts, which would otherwise let everybody pass, or nobody. On success it returns errAgain.
-func (s *store) discard(ctx context.Context, server redis.UniversalClient, counters []*counter) error {
-	err := watch(ctx, server, counters, func(tx *redis.Tx) error {
-		_, err := s.ask(ctx, tx.Pipelined, counters, (*counter).look)
-		damaged := slices.DeleteFunc(slices.Clone(counters), func(n *counter) bool { return !n.damaged })
-		if err != nil || len(damaged) == 0 { // another call has removed them
-			return err
-		}
-		_, err = s.ask(ctx, tx.TxPipelined, damaged, (*counter).forget)
-		return err
-	})
-	if err != nil {
+func (s *store) discard(ctx context.Context, tx *redis.Tx, counters []*counter) error {
+	damaged := slices.DeleteFunc(slices.Clone(counters), func(n *counter) bool { return !n.damaged })
+	if _, err := s.ask(ctx, tx.TxPipelined, damaged, (*counter).forget); err != nil {
 		return err
 	}
 	s.TellDamage()

@@ -53,24 +53,26 @@ func (s *store) try(ctx context.Context, server redis.UniversalClient, call *eng
 	case call.Peek || call.Refused:
 		return s.look(ctx, server.TxPipelined, call, counters)
 	case len(counters) == 1 && !call.UpTo:
-		v, err = s.charge(ctx, server.TxPipelined, call, counters)
-	default:
-		v, err = s.watch(ctx, server, call, counters)
+		if v, err = s.charge(ctx, server.TxPipelined, call, counters); err != nil && !errors.Is(err, errAgain) || !isDamaged(counters) {
+			return v, err
+		}
 	}
-	if isDamaged(counters) && (err == nil || errors.Is(err, errAgain)) {
-		return v, s.discard(ctx, server, counters)
-	}
-	return v, err
+	return s.watch(ctx, server, call, counters)
 }
 
 func isDamaged(counters []*counter) bool {
 	return slices.ContainsFunc(counters, func(n *counter) bool { return n.damaged })
 }
 
-// watch decides a call under several rules. It reads all counts, and charges them if none has been changed meanwhile.
+// watch decides a call under several rules, or on a damaged count. It reads all counts, and charges them if none has been changed meanwhile.
 func (s *store) watch(ctx context.Context, server redis.UniversalClient, call *engine.Call, counters []*counter) (v engine.Verdict, err error) {
 	err = watch(ctx, server, counters, func(tx *redis.Tx) error {
-		if v, err = s.look(ctx, tx.Pipelined, call, counters); err == nil && v.Admitted && !isDamaged(counters) {
+		v, err = s.look(ctx, tx.Pipelined, call, counters)
+		switch {
+		case err != nil && !errors.Is(err, errAgain):
+		case isDamaged(counters):
+			err = s.discard(ctx, tx, counters)
+		case err == nil && v.Admitted:
 			v, err = s.charge(ctx, tx.TxPipelined, call, counters)
 		}
 		return err
