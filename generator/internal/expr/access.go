@@ -66,7 +66,7 @@ func (c *compiler) member(n *ast.MemberNode) *term {
 
 // selected lowers a field or a method of base.
 func (c *compiler) selected(n *ast.MemberNode, base *term, o types.Object, path []int) *term {
-	if !c.valid(n, o.Type()) || !c.reachable(n, base.typ, path) {
+	if !c.reachable(n, base.typ, path) {
 		return nil
 	}
 	c.hide(n.Property, base.typ, o, path)
@@ -188,7 +188,7 @@ func (c *compiler) index(n *ast.MemberNode, base *term) *term {
 // element lowers an element of a map, or the zero value if there is none. It leaves maps with interface keys to the machine, as Go
 // panics on a key that cannot be compared.
 func (c *compiler) element(n *ast.MemberNode, base, key *term, elem types.Type) *term {
-	if key == nil || !c.valid(n, elem) {
+	if key == nil {
 		return nil
 	}
 	if pointee(base.typ) != nil || types.IsInterface(key.typ) {
@@ -205,8 +205,6 @@ func (c *compiler) item(n *ast.MemberNode, base, key *term) *term {
 	array, _ := aggregate(base.typ).(*types.Array)
 	i, fixed := key.con.(int)
 	switch {
-	case !c.valid(n, elemOf(base.typ)):
-		return nil
 	case !mayBe(isInt, key.typ):
 		return c.errorf(start(n.Property), "an index must be an integer; this is %s", c.a(key.typ))
 	case fixed && array != nil && (int64(i) >= array.Len() || int64(i) < -array.Len()):
@@ -231,8 +229,6 @@ func (c *compiler) slice(n *ast.SliceNode) *term {
 		return c.errorf(n, "%s cannot be sliced here", c.a(args[0].typ))
 	case result == nil:
 		return c.errorf(start(nodes[wrong]), "a bound must be an integer; this is %s", c.a(args[wrong].typ))
-	case args[0].optional:
-		return c.maybeNil(n, result)
 	}
-	return c.onMachine(n, result)
+	return c.onMachine(n, result, args[0])
 }

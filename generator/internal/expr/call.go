@@ -18,7 +18,7 @@ func (c *compiler) call(n *ast.CallNode) *term {
 			return c.own(n, id.Value, own)
 		}
 	}
-	f := c.callee(n.Callee)
+	f := c.valid(n.Callee, c.callee(n.Callee))
 	if f != nil {
 		if sig, ok := f.typ.Underlying().(*types.Signature); ok {
 			return c.invoke(n, f, sig)
@@ -178,7 +178,7 @@ func (c *compiler) result(n *ast.CallNode, name string, sig *types.Signature) ty
 		c.errorf(n, "%s returns no value", name)
 	case r.Len() > 2, r.Len() == 2 && !types.Identical(r.At(1).Type(), failure):
 		c.errorf(n, "%s returns %s; expected one value, or a value and an error", name, c.typeName(r))
-	case c.valid(n, r.At(0).Type()):
+	default:
 		return r.At(0).Type()
 	}
 	return nil

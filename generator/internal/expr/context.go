@@ -58,9 +58,6 @@ func (c *compiler) context(n *ast.IdentifierNode) *term {
 		return c.unknown(n, "; the method has no parameter that is a context.Context or has a method Context() context.Context")
 	}
 	t := c.ofMethod(n, i)
-	if t == nil {
-		return nil
-	}
 	if param := t; called { // that the parameter is not nil is checked before
 		t = &term{typ: contextOf(t.typ), write: func(w *writer) operand {
 			return primary(w.term(param).text + ".Context()")

@@ -12,9 +12,7 @@ import (
 func (c *compiler) argument(n *ast.MemberNode, name *ast.StringNode) *term {
 	if c.env.holds(name.Value) {
 		t := c.ofMethod(n, c.env.find(name.Value))
-		if t != nil {
-			t.sure = n.Optional && !nilable(t.typ)
-		}
+		t.sure = n.Optional && !nilable(t.typ)
 		return t
 	}
 	if n.Optional {

@@ -58,10 +58,11 @@ func seenByExpr(t types.Type, member types.Object, path []int) bool {
 	return member.Exported()
 }
 
-// onMachine returns a term that does not become Go. It leaves the whole expression to the machine.
-func (c *compiler) onMachine(n ast.Node, t types.Type) *term {
+// onMachine returns a term that does not become Go. It leaves the whole expression to the machine. The term may be nil where one of parts
+// may be.
+func (c *compiler) onMachine(n ast.Node, t types.Type, parts ...*term) *term {
 	c.machine = true
-	return &term{node: n, typ: t}
+	return &term{node: n, typ: t, optional: mayBeNil(parts...)}
 }
 
 // maybeNil returns a term of type t that may also be nil, such as an optional chain. The machine computes it, as a Go variable of

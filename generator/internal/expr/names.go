@@ -183,9 +183,6 @@ func (c *compiler) listed(noun string, variables []Param) string {
 
 // variable returns the term for a variable of the method or of the package.
 func (c *compiler) variable(n ast.Node, name string, t types.Type, write func(*writer) operand) *term {
-	if !c.valid(n, t) {
-		return nil
-	}
 	c.named(name, write)
 	return &term{node: n, typ: t, write: write}
 }
@@ -197,18 +194,16 @@ func (c *compiler) ofMethod(n ast.Node, i int) *term {
 	t := c.variable(n, v.Name, v.Type, func(w *writer) operand {
 		return primary(w.names.Variable(i)) // a method with a pointer receiver gets a copy, as it may change what is forwarded
 	})
-	if t != nil {
-		t.there = i == len(c.env.Params) // the receiver
-	}
+	t.there = i == len(c.env.Params) // the receiver
 	return t
 }
 
-func (c *compiler) valid(n ast.Node, t types.Type) bool {
-	if strings.Contains(types.TypeString(t, nil), "invalid type") {
-		c.errorf(n, "the type of this is unknown: it is a type of C, or the package does not compile")
-		return false
+// valid returns t unless its type is unknown.
+func (c *compiler) valid(n ast.Node, t *term) *term {
+	if t != nil && strings.Contains(types.TypeString(t.typ, nil), "invalid type") {
+		return c.errorf(n, "the type of this is unknown: it is a type of C, or the package does not compile")
 	}
-	return true
+	return t
 }
 
 // packageConstant returns the term for a constant of the package.
@@ -251,11 +246,7 @@ func (c *compiler) let(n *ast.VariableDeclaratorNode, each func(ast.Node) *term)
 	if isNil(value.typ) {
 		return c.errorf(start(n.Value), "nil has no type here")
 	}
-	bound := c.onMachine(n.Value, value.typ)
-	if value.optional {
-		bound = c.maybeNil(n.Value, value.typ)
-	}
-	c.lets[n.Name] = bound
+	c.lets[n.Name] = c.onMachine(n.Value, value.typ, value)
 	body := each(n.Expr)
 	delete(c.lets, n.Name)
 	return body

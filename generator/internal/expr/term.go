@@ -79,7 +79,7 @@ func (c *compiler) term(n ast.Node) *term {
 		c.parts = maxParts // the other parts are not checked
 		return c.errorf(n, "the expression has too many parts")
 	}
-	t := c.lower(n)
+	t := c.valid(n, c.lower(n))
 	c.lowered[n] = t
 	return t
 }
