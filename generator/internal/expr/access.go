@@ -21,14 +21,6 @@ func (t *term) passes(n *ast.MemberNode) bool {
 	return false
 }
 
-// ending returns t, a member of base that is not a field. If the chain may end before t, the machine has to compute it.
-func (c *compiler) ending(n *ast.MemberNode, base, t *term) *term {
-	if t != nil && base.passes(n) {
-		return c.maybeNil(n, t.typ)
-	}
-	return t
-}
-
 // member lowers a field, a method to be called, or an element of a map, an array or a slice.
 func (c *compiler) member(n *ast.MemberNode) *term {
 	if name, ok := ofEnv(n); ok {
@@ -41,27 +33,26 @@ func (c *compiler) member(n *ast.MemberNode) *term {
 	if base.gone {
 		return c.ofAbsent(n)
 	}
-	name, ok := n.Property.(*ast.StringNode)
-	if !ok {
-		return c.ending(n, base, c.index(n, base))
+	if name, ok := n.Property.(*ast.StringNode); ok {
+		obj, path, _ := types.LookupFieldOrMethod(base.typ, true, c.env.Package, name.Value)
+		if obj == nil {
+			obj, path = c.tagged(base.typ, name.Value)
+		}
+		m, isMap := aggregate(base.typ).(*types.Map)
+		switch {
+		case obj != nil:
+			return c.selected(n, base, obj, path)
+		case isTypeParam(base.typ):
+			return c.onMachine(n, anything) // the type argument may have this member
+		case !isAny(base.typ) && !(isMap && mayBe(isText, m.Key())):
+			return c.errorf(name, "%s has no field or method %s%s", c.typeName(base.typ), name.Value, suggest(name.Value, c.members(base.typ)))
+		}
 	}
-	if isAny(base.typ) {
-		return c.onMachine(n, anything)
+	t := c.index(n, base)
+	if t != nil && base.passes(n) {
+		return c.maybeNil(n, t.typ)
 	}
-	obj, path, _ := types.LookupFieldOrMethod(base.typ, true, c.env.Package, name.Value)
-	if obj == nil {
-		obj, path = c.tagged(base.typ, name.Value)
-	}
-	if obj != nil {
-		return c.selected(n, base, obj, path)
-	}
-	if isTypeParam(base.typ) {
-		return c.onMachine(n, anything) // the type argument may have this member
-	}
-	if m, ok := aggregate(base.typ).(*types.Map); ok && (isText(m.Key()) || isAny(m.Key())) {
-		return c.ending(n, base, c.index(n, base))
-	}
-	return c.errorf(name, "%s has no field or method %s%s", c.typeName(base.typ), name.Value, suggest(name.Value, c.members(base.typ)))
+	return t
 }
 
 // selected lowers a field or a method of base.

@@ -131,7 +131,7 @@ func (t *term) method(w *writer, o operand, m *types.Func, path []int) operand {
 	_, pointer := m.Signature().Recv().Type().(*types.Pointer)
 	switch {
 	case panicsIfNil(at) && !there:
-		o = w.notNil(o)
+		o = w.callOf(w.std(wrapPath, "NotNil"), o)
 	case pointer && !o.addr && !panicsIfNil(at):
 		o = w.callOf(w.std(wrapPath, "Copy"), o)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/types"
 	"math"
+	"regexp"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
@@ -89,9 +90,9 @@ func (c *compiler) text(t *term) *term {
 	case isNil(source):
 		return c.errorf(start(t.node), "nil has no stable text form")
 	case prints(source, "MarshalText"):
-		t = c.callMethod(t, "MarshalText", text)
+		t = c.callMethod(t, "MarshalText")
 	case prints(source, "String"):
-		t = c.callMethod(t, "String", text)
+		t = c.callMethod(t, "String")
 	case isText(source), isBool(source), isInt(source):
 		for _, m := range []string{"MarshalText", "String"} {
 			if prints(types.NewPointer(source), m) {
@@ -108,6 +109,9 @@ func (c *compiler) text(t *term) *term {
 	v.plain = constant && !strings.ContainsAny(s, `:\`) || t.plain
 	return &v
 }
+
+// path matches a variable, or a field of one.
+var path = regexp.MustCompile(`^[$\pL_][\pL_\pN.]*$`)
 
 // textHint says what to write instead of a value without a text form.
 func textHint(t *term) string {
@@ -168,14 +172,14 @@ func textPart(t types.Type) string {
 	return ""
 }
 
-// callMethod calls a method without arguments, which gives a text, or a context. Where t may be absent so may be the result.
-func (c *compiler) callMethod(t *term, name string, result types.Type) *term {
+// callMethod calls a method without arguments, which gives a text. Where t may be absent so may be the result.
+func (c *compiler) callMethod(t *term, name string) *term {
 	obj, path, _ := types.LookupFieldOrMethod(t.typ, true, c.env.Package, name)
 	m := obj.(*types.Func)
-	return &term{node: t.node, typ: result, optional: t.optional || nilable(t.typ), sure: t.sure, write: func(w *writer) operand {
+	return &term{node: t.node, typ: text, optional: t.optional || nilable(t.typ), sure: t.sure, write: func(w *writer) operand {
 		call := w.callOf(t.method(w, w.term(t), m, path).text)
 		if m.Signature().Results().Len() > 1 {
-			return w.conversion(result, w.must(call))
+			return w.conversion(text, w.must(call))
 		}
 		return call
 	}}
@@ -209,7 +213,7 @@ func stable(t *term) *term {
 func (c *compiler) string(n ast.Node, t *term) *term {
 	for _, m := range []string{"Error", "String"} {
 		if prints(t.typ, m) {
-			return c.callMethod(t, m, text)
+			return c.callMethod(t, m)
 		}
 	}
 	switch {

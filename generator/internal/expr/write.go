@@ -4,7 +4,6 @@ import (
 	"go/format"
 	"go/token"
 	"go/types"
-	"regexp"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
@@ -92,15 +91,6 @@ func (w *writer) all(terms ...*term) []operand {
 //
 //	{ return doc.Owner }
 func braced(stmts string) string { return "{\n" + stmts + "\n}" }
-
-// path matches a variable, or a field of one. It costs nothing to write it twice.
-var path = regexp.MustCompile(`^[$\pL_][\pL_\pN.]*$`)
-
-// notNil returns a value, called o, that panics if it is nil: wrap.NotNil(doc).
-func (w *writer) notNil(o operand) operand {
-	w.fails = true
-	return w.callOf(w.std(wrapPath, "NotNil"), o)
-}
 
 // must returns the first result of a call that also returns an error, and panics if there is one: wrap.Must(tenant(ctx)).
 func (w *writer) must(call operand) operand {
