@@ -130,7 +130,7 @@ func (d *dependencies) check(p *source.Package, meta *packages.Package) (found a
 	}
 	p.Info = source.NewInfo()
 	p.Types, _ = conf.Check(p.Path, d.set.Fset, syntax, p.Info)
-	p.Loader = outputsOf{d, meta}
+	p.Loader = &compilation{dependencies: d, meta: meta}
 	d.sources[p.Path] = &dependency{types: p.Types, parsed: true} // fully checked
 	return nil
 }

@@ -14,14 +14,16 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// outputsOf checks what is generated for a package.
-type outputsOf struct {
+// compilation checks what is generated for a package. If no type of an imported package is in use, the declarations in api stand for it.
+type compilation struct {
 	*dependencies
-	by *packages.Package
+	meta    *packages.Package
+	fset    *token.FileSet            // of api
+	assumed map[string]*types.Package // from api, by path
 }
 
 // Compile implements source.Loader. A build without tests lacks what they declare, so other outputs are checked without them.
-func (i outputsOf) Compile(p *source.Package, outputs []*source.File) (errs []types.Error) {
+func (c *compilation) Compile(p *source.Package, outputs []*source.File) (errs []types.Error) {
 	var tests, others []*source.File
 	for _, o := range outputs {
 		if o.IsTest() {
@@ -31,18 +33,18 @@ func (i outputsOf) Compile(p *source.Package, outputs []*source.File) (errs []ty
 		}
 	}
 	if len(others) > 0 {
-		errs = i.compile(slices.DeleteFunc(slices.Clone(p.Files), (*source.File).IsTest), others, p.StandIns)
+		errs = c.compile(slices.DeleteFunc(slices.Clone(p.Files), (*source.File).IsTest), others, p.StandIns)
 	}
 	if len(tests) > 0 && len(errs) == 0 {
-		errs = i.compile(p.Files, outputs, p.StandIns)
+		errs = c.compile(p.Files, outputs, p.StandIns)
 	}
 	return errs
 }
 
 // compile type-checks outputs, and the declarations of the other files of their package.
-func (i outputsOf) compile(others, outputs []*source.File, standIns []string) (errs []types.Error) {
-	c := &compilation{dependencies: i.dependencies, meta: i.by, fset: token.NewFileSet(), assumed: map[string]*types.Package{}}
-	conf := c.config(i.by, func(err error) {
+func (c *compilation) compile(others, outputs []*source.File, standIns []string) (errs []types.Error) {
+	c.fset, c.assumed = token.NewFileSet(), map[string]*types.Package{}
+	conf := c.config(c.meta, func(err error) {
 		e := err.(types.Error)
 		if slices.ContainsFunc(outputs, func(o *source.File) bool { return o.Syntax.FileStart <= e.Pos && e.Pos < o.Syntax.FileEnd }) {
 			errs = append(errs, e)
@@ -61,9 +63,9 @@ func (i outputsOf) compile(others, outputs []*source.File, standIns []string) (e
 		files = append(files, o.Syntax)
 	}
 	standIns = slices.DeleteFunc(slices.Clone(standIns), func(name string) bool { return generated[name] })
-	files = append(files, c.standIns(i.by.Name, standIns))
+	files = append(files, c.standIns(c.meta.Name, standIns))
 	c.needAll(outputs)
-	_, _ = conf.Check(i.by.PkgPath, c.set.Fset, files, nil)
+	_, _ = conf.Check(c.meta.PkgPath, c.set.Fset, files, nil)
 	return errs
 }
 
@@ -79,14 +81,6 @@ func withoutFunctions(f *ast.File) *ast.File {
 		}
 	}
 	return &file
-}
-
-// compilation imports packages for generated files. If no type of a package is in use, the declarations in api stand for it.
-type compilation struct {
-	*dependencies
-	meta    *packages.Package
-	fset    *token.FileSet            // of api
-	assumed map[string]*types.Package // from api, by path
 }
 
 // inUse returns a dependency if types of it are in use, or else nil.

@@ -33,6 +33,7 @@ type sourceFile struct {
 	syntax  *ast.File
 	imports map[string]*packages.Package // by their names in this file
 	dots    []*packages.Package          // dot imports
+	header  []ast.Decl                   // the import declarations of a dependency
 	wanted  []ast.Decl                   // to be checked next
 }
 
@@ -61,6 +62,9 @@ func (s *dependency) parse(fset *token.FileSet) {
 		for _, d := range syntax.Decls {
 			switch d := d.(type) {
 			case *ast.GenDecl:
+				if d.Tok == token.IMPORT {
+					f.header = append(f.header, d)
+				}
 				s.index(f, d)
 			case *ast.FuncDecl:
 				d.Body = nil // if it was kept
@@ -184,11 +188,7 @@ func (s *dependency) pending() []*ast.File {
 			continue
 		}
 		file := *f.syntax
-		file.Decls = slices.DeleteFunc(slices.Clone(f.syntax.Decls), func(d ast.Decl) bool {
-			group, ok := d.(*ast.GenDecl)
-			return !ok || group.Tok != token.IMPORT
-		})
-		file.Decls = append(file.Decls, f.wanted...)
+		file.Decls = slices.Concat(f.header, f.wanted)
 		f.wanted = nil
 		files = append(files, &file)
 	}

@@ -150,10 +150,10 @@ func TestWrong(t *testing.T) {
 func TestFault(t *testing.T) {
 	dir := module(t, "a.go", "package a\n\ntype T int\n"+annotated)
 	p := first(load(t, dir, "."))
-	loaded := p.Loader.(outputsOf)
+	loaded := p.Loader.(*compilation)
 	p.Files[0].Syntax.Decls = []ast.Decl{&ast.GenDecl{Tok: token.TYPE, Specs: []ast.Spec{&ast.TypeSpec{}}}}
 	const want = "a.go:1:9: Go's own type checker fails at this package; does it compile? ("
-	found := newDependencies(loaded.loader).check(p, loaded.by)
+	found := newDependencies(loaded.loader).check(p, loaded.meta)
 	if got := annotations.Join(found.Messages(loaded.set.Fset, dir)); !strings.HasPrefix(got, want) {
 		t.Errorf("found %s, expected %s", got, want)
 	}

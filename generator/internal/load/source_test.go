@@ -205,7 +205,7 @@ func TestSourceIsLittle(t *testing.T) {
 		"//ratelimit:rule limit=1 per=1m\ntype X interface{ M(ctx context.Context) error }\n")
 	set := load(t, dir, ".")
 	var checked []string
-	for path, s := range first(set).Loader.(outputsOf).sources {
+	for path, s := range first(set).Loader.(*compilation).sources {
 		if s.checker != nil {
 			checked = append(checked, path)
 		}
@@ -226,7 +226,7 @@ func TestAskedWithoutMention(t *testing.T) {
 			"//ratelimit:wrap\ntype X interface{\n\t"+comment+"\n\tM() error\n}\n",
 			"b/b.go", "package b\n\ntype Alias = private\n\ntype private struct{}\n\nfunc Push() {}\n\ntype Type struct{}\n")
 		p := first(load(t, dir, "."))
-		d := p.Loader.(outputsOf)
+		d := p.Loader.(*compilation)
 		if got := strings.Join(d.sources["example.com/m/b"].types.Scope().Names(), " "); got != want {
 			t.Errorf("with %s there are %s, expected %s", comment, got, want)
 		}
@@ -238,7 +238,7 @@ func TestSealed(t *testing.T) {
 	dir := module(t, "x.go", "package x\n\nimport \"example.com/m/b\"\n\n//ratelimit:rule limit=1 per=1m\ntype X interface{ b.Own }\n",
 		"b/b.go", "package b\n\ntype sealed interface{ seal() }\n\ntype Own interface{ seal() }\n\ntype Embeds interface{ sealed }\n\n"+
 			"type Twice interface{ interface{ Embeds } }\n\ntype Alias = sealed\n\ntype Of Own\n\ntype Other interface{ open() }\n\ntype Loop interface{ Loop }\n")
-	d := first(load(t, dir, ".")).Loader.(outputsOf)
+	d := first(load(t, dir, ".")).Loader.(*compilation)
 	const want = "Alias Embeds Of Own Twice sealed"
 	if got := strings.Join(d.sources["example.com/m/b"].types.Scope().Names(), " "); got != want {
 		t.Errorf("there are %s, expected %s", got, want)

@@ -72,16 +72,6 @@ type File struct {
 // IsTest reports whether f is a test file.
 func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
-// imported returns a package that p imports directly, or nil.
-func (p *Package) imported(path string) *types.Package {
-	for _, i := range p.Types.Imports() {
-		if i.Path() == path {
-			return i
-		}
-	}
-	return nil
-}
-
 // Named returns the object of the name in an expression such as T, *T or pkg.T[int] in p, or nil.
 func (p *Package) Named(e ast.Expr) types.Object {
 	switch e := Bare(e).(type) {
@@ -161,7 +151,12 @@ func Checked(fset *token.FileSet, pkg *types.Package, info *types.Info, files []
 // names of a dot import.
 func (p *Package) ImportedNames(spec *ast.ImportSpec) []string {
 	path, _ := strconv.Unquote(spec.Path.Value)
-	imported := p.imported(path)
+	var imported *types.Package
+	for _, i := range p.Types.Imports() {
+		if i.Path() == path {
+			imported = i
+		}
+	}
 	switch {
 	case spec.Name != nil && spec.Name.Name != ".":
 		return []string{spec.Name.Name}

@@ -72,7 +72,7 @@ type checker struct {
 	constructors map[*types.Func]*limited
 	wrappers     map[*types.TypeName]*types.TypeName // to the annotated types
 	wrapped      []*types.Var                        // parameters and fields whose values reach a generated constructor, according to facts
-	excused      map[token.Position]bool
+	excused      func(token.Pos) bool
 	origins      *origins
 	exempt       []ast.Node
 	found        []analysis.Diagnostic
@@ -247,11 +247,8 @@ func (c *checker) addAnyway(at ast.Node, format string, args ...any) {
 func (c *checker) report() {
 	slices.SortStableFunc(c.found, func(a, b analysis.Diagnostic) int { return cmp.Compare(a.Pos, b.Pos) })
 	for _, d := range c.found {
-		if !c.excused[c.line(d.Pos)] {
+		if !c.excused(d.Pos) {
 			c.Report(d)
 		}
 	}
 }
-
-// line returns the file and the line of a position.
-func (c *checker) line(pos token.Pos) token.Position { return source.LineOf(c.Fset, pos) }

@@ -72,7 +72,7 @@ func (c *checker) declareConstructors() {
 // declare exports the facts of fn, if it is the constructor of a wrapper in f.
 func (c *checker) declare(f *ast.File, fn *types.Func) {
 	l := limitedBy(fn)
-	if l == nil || c.excused[c.line(l.annotated.Pos())] {
+	if l == nil || c.excused(l.annotated.Pos()) {
 		return
 	}
 	for _, d := range source.Methods(f) {

@@ -128,7 +128,7 @@ func unheld(pass *analysis.Pass, pkg *model.Package) (found annotations.Diagnost
 	excused := source.Excused(pass.Fset, pass.Files)
 	for _, m := range pkg.Methods() {
 		i := slices.IndexFunc(m.Results, func(result expr.Param) bool { return collect.Holds(result) != nil })
-		if i < 0 || excused[source.LineOf(pass.Fset, m.Pos)] {
+		if i < 0 || excused(m.Pos) {
 			continue
 		}
 		for _, r := range m.Rules {

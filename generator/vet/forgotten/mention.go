@@ -11,14 +11,14 @@ import (
 
 // declare adds the wrappers that the generated files of a package declare, and the guards of its types.
 func (p *programs) declare(pkg *listed) {
-	types, bare, excused := map[string]*ast.Ident{}, map[*ast.Ident]bool{}, source.Excused(p.fset, pkg.files)
+	types, excused := map[string]*ast.Ident{}, source.Excused(p.fset, pkg.files)
 	for _, f := range pkg.files {
 		for doc, spec := range source.Types(f) {
-			types[spec.Name.Name], bare[spec.Name] = spec.Name, excused[source.LineOf(p.fset, spec.Name.Pos())]
+			types[spec.Name.Name] = spec.Name
 			if source.Begins(doc, annotations.Head+"guard") {
 				g, _ := annotations.Parse(doc)
 				constructor := object{pkg.ImportPath, source.NamesFor(spec.Name.Name, g).New}
-				p.wrappers[constructor] = &wrapper{constructor, spec.Name, bare[spec.Name], false}
+				p.wrappers[constructor] = &wrapper{constructor, spec.Name, excused(spec.Name.Pos()), false}
 			}
 		}
 	}
@@ -32,7 +32,7 @@ func (p *programs) declare(pkg *listed) {
 			if annotated == nil {
 				continue
 			}
-			w := &wrapper{object{pkg.ImportPath, fn.Name.Name}, annotated, bare[annotated], false}
+			w := &wrapper{object{pkg.ImportPath, fn.Name.Name}, annotated, excused(annotated.Pos()), false}
 			p.wrappers[w.constructor] = w
 			if result := source.NameOf(fn.Type.Results.List[0].Type); result != annotated.Name {
 				p.wrappers[object{pkg.ImportPath, result}] = w
