@@ -43,7 +43,7 @@ func (c *compilation) Compile(p *source.Package, outputs []*source.File) (errs [
 
 // compile type-checks outputs, and the declarations of the other files of their package.
 func (c *compilation) compile(others, outputs []*source.File, standIns []string) (errs []types.Error) {
-	c.fset, c.assumed = token.NewFileSet(), map[string]*types.Package{}
+	c = &compilation{c.dependencies, c.meta, token.NewFileSet(), map[string]*types.Package{}} // to be freed before the next package
 	conf := c.config(c.meta, func(err error) {
 		e := err.(types.Error)
 		if slices.ContainsFunc(outputs, func(o *source.File) bool { return o.Syntax.FileStart <= e.Pos && e.Pos < o.Syntax.FileEnd }) {
