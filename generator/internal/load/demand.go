@@ -102,21 +102,42 @@ func (d *dependencies) askExported(s *dependency) {
 	}
 }
 
+// isUnexported reports whether an element of an interface is an unexported method.
+func isUnexported(e *ast.Field) bool { return len(e.Names) > 0 && !e.Names[0].IsExported() }
+
+// askInterfaces asks for all exported types of s that may be interfaces. A wrapper of another package embeds one of them to have methods that
+// only s can declare.
+func (d *dependencies) askInterfaces(s *dependency) {
+	for _, f := range s.files {
+		for _, spec := range source.Types(f.syntax) {
+			switch ast.Unparen(spec.Type).(type) {
+			case *ast.InterfaceType, *ast.Ident:
+				if spec.Name.IsExported() {
+					d.ask(s, spec.Name.Name)
+				}
+			}
+		}
+	}
+}
+
 // askMentioned asks for the names that a node mentions outside of function bodies. The node stands in file f of the package in,
 // which is nil for a package of the set.
 func (d *dependencies) askMentioned(in *dependency, f *sourceFile, node ast.Node) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
-			d.ask(in, sealedBy(n.Name))
-			d.askMentioned(in, f, n.Type)
-			return false
-		case *ast.Field: // its names are declarations
-			for _, name := range n.Names {
-				d.ask(in, sealedBy(name))
+			if in != nil && !n.Name.IsExported() {
+				d.askInterfaces(in)
 			}
 			d.askMentioned(in, f, n.Type)
 			return false
+		case *ast.Field: // its names are declarations
+			d.askMentioned(in, f, n.Type)
+			return false
+		case *ast.InterfaceType:
+			if in != nil && slices.ContainsFunc(n.Methods.List, isUnexported) {
+				d.askInterfaces(in)
+			}
 		case *ast.BlockStmt, *ast.ImportSpec:
 			return false
 		case *ast.SelectorExpr:

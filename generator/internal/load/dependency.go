@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -72,7 +71,6 @@ func (s *dependency) parse(fset *token.FileSet) {
 			}
 		}
 	}
-	s.indexSealed()
 }
 
 // index adds the declarations in d. A group of constants stays together, as a constant may depend on its position in the group.
@@ -97,62 +95,6 @@ func (s *dependency) index(f *sourceFile, d *ast.GenDecl) {
 			}
 		}
 	}
-}
-
-// indexSealed adds the exported interfaces under their unexported methods, including those of other types of s that they embed. A wrapper of
-// another package embeds such an interface to have the methods.
-func (s *dependency) indexSealed() {
-	for _, name := range slices.Sorted(maps.Keys(s.named)) {
-		if !token.IsExported(name) {
-			continue
-		}
-		for _, d := range s.named[name] {
-			if spec := d.typeSpec(); spec != nil && spec.Name.Name == name && spec.TypeParams == nil {
-				s.addSealed(d, spec.Type, map[string]bool{name: true})
-			}
-		}
-	}
-}
-
-// addSealed adds d under the unexported methods of a type, unless it has done so for the names in seen.
-func (s *dependency) addSealed(d *declaration, typ ast.Expr, seen map[string]bool) {
-	switch t := ast.Unparen(typ).(type) {
-	case *ast.Ident:
-		if seen[t.Name] {
-			return
-		}
-		seen[t.Name] = true
-		for _, of := range s.named[t.Name] {
-			if spec := of.typeSpec(); spec != nil && spec.Name.Name == t.Name {
-				s.addSealed(d, spec.Type, seen)
-			}
-		}
-	case *ast.InterfaceType:
-		for _, m := range t.Methods.List {
-			for _, name := range m.Names {
-				s.add(d, sealedBy(name))
-			}
-			if m.Names == nil {
-				s.addSealed(d, m.Type, seen)
-			}
-		}
-	}
-}
-
-// typeSpec returns the type that d declares, or nil.
-func (d *declaration) typeSpec() *ast.TypeSpec {
-	if group, ok := d.decl.(*ast.GenDecl); ok && group.Tok == token.TYPE {
-		return group.Specs[0].(*ast.TypeSpec)
-	}
-	return nil
-}
-
-// sealedBy returns the name under which an interface with an unexported method is indexed, or "_" if the method is exported.
-func sealedBy(method *ast.Ident) string {
-	if method.IsExported() {
-		return "_"
-	}
-	return "." + method.Name
 }
 
 func (s *dependency) add(d *declaration, name string) {

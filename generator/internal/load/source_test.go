@@ -235,12 +235,17 @@ func TestAskedWithoutMention(t *testing.T) {
 
 // TestSealed finds all exported interfaces that a wrapper may embed for an unexported method, as vet does, which sees all of a package.
 func TestSealed(t *testing.T) {
-	dir := module(t, "x.go", "package x\n\nimport \"example.com/m/b\"\n\n//ratelimit:rule limit=1 per=1m\ntype X interface{ b.Own }\n",
-		"b/b.go", "package b\n\ntype sealed interface{ seal() }\n\ntype Own interface{ seal() }\n\ntype Embeds interface{ sealed }\n\n"+
-			"type Twice interface{ interface{ Embeds } }\n\ntype Alias = sealed\n\ntype Of Own\n\ntype Other interface{ open() }\n\ntype Loop interface{ Loop }\n")
-	d := first(load(t, dir, ".")).Loader.(*compilation)
-	const want = "Alias Embeds Of Own Twice sealed"
-	if got := strings.Join(d.sources["example.com/m/b"].types.Scope().Names(), " "); got != want {
-		t.Errorf("there are %s, expected %s", got, want)
+	for typ, want := range map[string]string{
+		"interface{ b.Own }": "Alias Embeds Loop Of Other Own Twice sealed",
+		"struct{ b.Struct }": "Alias Embeds Loop Of Other Own Struct Twice sealed",
+	} {
+		dir := module(t, "x.go", "package x\n\nimport \"example.com/m/b\"\n\n//ratelimit:rule limit=1 per=1m\ntype X "+typ+"\n",
+			"b/b.go", "package b\n\ntype sealed interface{ seal() }\n\ntype Own interface{ seal() }\n\ntype Embeds interface{ sealed }\n\n"+
+				"type Twice interface{ interface{ Embeds } }\n\ntype Alias = sealed\n\ntype Of Own\n\ntype Other interface{ open() }\n\n"+
+				"type Loop interface{ Loop }\n\ntype Struct struct{}\n\nfunc (Struct) seal() {}\n")
+		d := first(load(t, dir, ".")).Loader.(*compilation)
+		if got := strings.Join(d.sources["example.com/m/b"].types.Scope().Names(), " "); got != want {
+			t.Errorf("for %s there are %s, expected %s", typ, got, want)
+		}
 	}
 }
