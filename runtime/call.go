@@ -41,7 +41,7 @@ type callState struct {
 	reports     bool          // the caller wants the quotas
 	keeps       bool          // the caller may give the permits back
 	releases    bool          // a rule's permits are released when calls end
-	mustRelease bool          // it has taken such permits, and the program does not know yet
+	mustRelease bool          // it has taken such permits, and not all observers know of it: if one panics, free releases them
 	never       bool          // a rule of limit 0 refuses the call
 	isBlocked   bool          // one of its subjects is blocked
 
@@ -88,11 +88,13 @@ type wishes struct {
 
 type wishesKey struct{}
 
+// wishesOf returns the wishes of the callers under ctx.
 func wishesOf(ctx context.Context) wishes {
 	w, _ := ctx.Value(wishesKey{}).(wishes)
 	return w
 }
 
+// in returns a context with these wishes in place of those of ctx.
 func (w wishes) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, wishesKey{}, w)
 }
@@ -136,7 +138,8 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	return c.join(r)
 }
 
-// limitFor returns the limit for a call. Only a rule with Computed uses the given one.
+// limitFor returns the limit for a call. Only a rule with Computed uses the given one. The factor of an override does not raise it above the
+// largest limit that the rule can have.
 func (p *preparedRule) limitFor(given int64) int64 {
 	if !p.Computed {
 		return p.Limit
@@ -176,7 +179,8 @@ func (c *call) keyError(rule *preparedRule, expr, reason string) error {
 	return &KeyError{Method: c.method, Rule: rule.label, Expr: expr, Reason: reason}
 }
 
-// join makes r, the last ruling, that of the next rule. If an earlier ruling has the same count, that one gets the sum of both costs instead.
+// join makes r, the last ruling, the one of the rule that is added. If an earlier ruling has the same count, that one gets the sum of both costs
+// instead.
 func (c *call) join(r *ruling) error {
 	last := len(c.rulings) - 1
 	for i := range c.rulings[:last] {
@@ -189,7 +193,7 @@ func (c *call) join(r *ruling) error {
 	return nil
 }
 
-// addCost adds the cost of r to same, an earlier ruling of the same count.
+// addCost adds the cost of r to same, an earlier ruling of the same count. A member costs one permit, even if several rules count it.
 func (c *call) addCost(same, r *ruling) error {
 	switch {
 	case same.limit != r.limit || same.rule != r.rule && same.rule.Rule != r.rule.Rule:
@@ -202,7 +206,8 @@ func (c *call) addCost(same, r *ruling) error {
 	return nil
 }
 
-// makeClaims makes the claims of the rules that a store has to decide: not those whose limit is 0, or whose subject is blocked.
+// makeClaims makes the claims of the rules that a store has to decide: not those whose subject is blocked, and those with limit 0 only in trigger
+// mode.
 func (c *call) makeClaims() error {
 	for i := range c.rulings {
 		r := &c.rulings[i]
@@ -221,7 +226,7 @@ func (c *call) makeClaims() error {
 			c.releases, claim.ID = true, rand.Uint64()
 		}
 		r.fill(claim, 0)
-		if claim.Cost == 1 || rule.Mode == ModeTrigger || c.UpTo { // one permit always fits
+		if claim.Cost == 1 || rule.Mode == ModeTrigger || c.UpTo { // it fits: one permit does, a trigger refuses nothing, UpTo takes what there is
 			c.Report = c.Report || c.UpTo && rule.Mode == ModeShadow
 			continue
 		}
@@ -241,7 +246,7 @@ func (c *call) makeClaims() error {
 // claim returns the claim of a rule that a store decides.
 func (c *call) claim(r *ruling) *engine.Claim { return &c.Claims[r.claimIndex] }
 
-// fill sets in a claim of the rule what the call asks for, after it has waited.
+// fill sets in a claim of the rule what the call asks for. waited is how long the call has waited already: its Wait is shorter by that.
 func (r *ruling) fill(claim *engine.Claim, waited time.Duration) {
 	claim.Limit, claim.Burst = r.limit, r.rule.claim.Burst
 	if r.limit != r.rule.Limit {
@@ -340,10 +345,10 @@ func (c *call) askStores(ctx context.Context) error {
 		}
 	}
 	if c.releases {
-		c.busy = c.busyRule(awaited)
+		c.busy = c.waitFor(awaited)
 	}
 	if !c.verdict.Admitted && (c.Peek || !c.AskAgain(c.verdict)) {
-		c.verdict.At = 0
+		c.verdict.At = 0 // the refusal is final, so there is no time at which the call will be admitted
 		c.setSource()
 	}
 	return nil

@@ -177,10 +177,10 @@ func (c *call) firstThatReleases(fits func(*ruling) bool) *ruling {
 	return c.first(func(r *ruling) bool { return r.hasClaim() && r.rule.row.Releases && fits(r) })
 }
 
-// busyRule returns the rule whose permits a call has to wait for, or nil if it is admitted or need not wait. awaited is the awaitedRule. If
-// there is one, and all rules let the call wait, it waits for those permits after the others, for at most the Wait of the awaited rule.
-// After that time the awaited rule refuses the call.
-func (c *call) busyRule(awaited *ruling) *ruling {
+// waitFor returns the rule whose permits a call has to wait for, or nil if it is admitted or need not wait. awaited is the awaitedRule. If
+// there is one, and all rules let the call wait, waitFor lets it wait for those permits after the others, for at most the Wait of the awaited
+// rule. After that time the awaited rule refuses the call.
+func (c *call) waitFor(awaited *ruling) *ruling {
 	switch {
 	case c.verdict.Admitted:
 		return nil

@@ -50,8 +50,8 @@ func operands(n ast.Node) []ast.Node {
 	return []ast.Node{n}
 }
 
-// links returns the parts of an operand of ?? that make it nil: doc, doc.Meta and doc.Meta.Next for doc?.Meta?.Next. All but the first are
-// fields of the one before.
+// links returns the parts of an operand of ?? that make it nil: doc, doc.Meta and doc.Meta.Next for doc?.Meta?.Next. Each but the first is a
+// field of the one before.
 func (c *compiler) links(operand ast.Node) (parts []*term) {
 	for n := operand; n != nil; {
 		switch chain := n.(type) {

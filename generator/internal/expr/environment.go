@@ -56,9 +56,15 @@ func (c *compiler) absent(n ast.Node) *term {
 // unequal lowers an operator with an operand that the method does not have. This operand equals nil only. The other one is computed, as
 // it may fail.
 func (c *compiler) unequal(n *ast.BinaryNode, l, r *term) *term {
+	takes := func(*term) bool { return true }
 	switch n.Operator {
-	case "==", "!=", "in", "contains", "startsWith", "endsWith":
+	case "==", "!=", "in":
+	case "contains", "startsWith", "endsWith":
+		takes = func(t *term) bool { return t.gone || mayBe(isText, t.value().typ) }
 	default:
+		return c.mixed(n, l, r)
+	}
+	if !takes(l) || !takes(r) {
 		return c.mixed(n, l, r)
 	}
 	if t, done := c.fold(n, n.Operator, l, r); done {

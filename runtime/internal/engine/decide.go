@@ -20,7 +20,7 @@ func (call *Call) Decide(cells []*Cell, now int64) Verdict {
 	case charges && call.UpTo:
 		v.Taken = call.upTo(cells, now)
 	case !v.Admitted && !call.AskAgain(v):
-		v.At = 0
+		v.At = 0 // the refusal is final
 	}
 	for i, cell := range cells {
 		c := &call.Claims[i]
