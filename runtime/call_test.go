@@ -90,7 +90,7 @@ func TestWrongRequests(t *testing.T) {
 		{"r: {user}: the key is empty", "Allow Wait Peek Reset", []ratelimit.Request{good, {Rule: rule}}},
 		{"r: {who}: the member is empty", "Allow Wait Peek", []ratelimit.Request{good, {Rule: strangers, Key: "k"}}},
 		{
-			`rule "r": requests: found UpTo for a rule with distinct, prepay or warmup`, "Allow Peek",
+			`rule "r": requests: found UpTo for a rule with distinct, prepay, warmup or concurrency`, "Allow Peek",
 			[]ratelimit.Request{{Rule: bucket, Key: "k", UpTo: true}},
 		},
 	} {

@@ -20,8 +20,8 @@ type Request struct {
 	Member string // the member to count, such as "bob", if the rule has Distinct; at most 64 KiB
 
 	// UpTo takes as many permits as every rule admits now, at least 1 and at most Cost; Decision.Taken says how many. Set it on all
-	// requests of a call, with equal Costs. It works in Allow and Peek, but not with Distinct, Prepay or Warmup. With a Cost of 10, and 4
-	// permits left, it takes 4.
+	// requests of a call, with equal Costs. It works in Allow and Peek, but not with Distinct, Prepay, Warmup or Concurrency. With a Cost
+	// of 10, and 4 permits left, it takes 4.
 	UpTo bool
 }
 
@@ -108,7 +108,7 @@ func (c *call) checkUpTo(rule *preparedRule, r, first *Request) error {
 	case r.UpTo != first.UpTo || r.UpTo && r.Cost != first.Cost:
 		return rule.wrong("requests", "found UpTo on some requests, or with different costs; expected one cost and UpTo on all of them")
 	case r.UpTo && !rule.kind().Accepts("up-to"):
-		return rule.wrong("requests", "found UpTo for a rule with distinct, prepay or warmup, which do not go with it")
+		return rule.wrong("requests", "found UpTo for a rule with distinct, prepay, warmup or concurrency, which do not go with it")
 	case r.UpTo && c.patient && c.wait > 0:
 		return rule.wrong("requests", "found UpTo in a call that waits; expected Allow or Peek")
 	}

@@ -137,6 +137,7 @@ var rare = []struct {
 	{Bool, `"Meta" in Doc`}, {Bool, `"Nope" in Doc`}, {Bool, `"Title" in Doc.Meta`}, {Bool, `"Title" in Doc?.Meta`}, {Bool, `"Owner" in Other`},
 	{Bool, "nil in [Note, Doc?.Note]"}, {Island, "Doc?.Owner[1:] ?? S"}, {Island, "Doc?.Labels[S] ?? T"}, {Int, "Count ?? U64"},
 	{Int, "((Flag ? Doc.Meta : Other.Meta) ?? Other.Load().Up()).Size"},
+	{Island, "Caption(Doc?.Meta)"}, {Island, "S + Caption(Doc?.Meta?.Next)"}, {Island, "Caption(Doc.Meta?.Next)"},
 	{Island, "clientIP(Ctx)"}, {Island, "clientIP(Ctx) ?? S"}, {Island, `"ip:" + (clientIP(Ctx) ?? T)`},
 }
 

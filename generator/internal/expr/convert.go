@@ -119,6 +119,7 @@ func (c *compiler) assign(t *term, to types.Type, role string) *term {
 	}
 	switch {
 	case t.fits(to), types.AssignableTo(t.typ, to):
+		c.machine = c.machine || t.optional && nilable(to) // a call gets nil if a part of t is nil
 		return t
 	case types.AssignableTo(v.typ, to), v.fits(to):
 		return v
