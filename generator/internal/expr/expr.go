@@ -71,10 +71,10 @@ const (
 
 // Names provides the identifiers in the code. Package emit implements it.
 type Names interface {
-	Import(*types.Package) string // the name of an imported package
-	Variable(i int) string        // the parameters, then the receiver, which is not nil, then the results
-	Local() string                // the name of a new variable in a func literal
-	Program(p *Program) string    // the package-level variable that holds an *exprvm.Program
+	Import(*types.Package) string // the name of an imported package: strings
+	Variable(i int) string        // the parameters, then the receiver, which is not nil, then the results: phone
+	Local() string                // the name of a new variable in a func literal: value
+	Program(p *Program) string    // the package-level variable that holds an *exprvm.Program: senderSendCodeExpr
 
 	// Identity returns the variable that holds the result of a call of wrap.ClientIP or wrap.UserID with this argument, or "". If given is
 	// true, the result is not empty.
@@ -172,7 +172,12 @@ type Written struct {
 	Fails bool   // the value may panic
 }
 
-// Write writes the code with the given names.
+// Write writes the code with the given names. The Body of doc?.Owner ?? "-" is, for example:
+//
+//	if doc != nil {
+//		return doc.Owner
+//	}
+//	return "-"
 func (c *Code) Write(n Names) Written { return c.write(c.writer(n)) }
 
 func (c *Code) write(w *writer) Written {

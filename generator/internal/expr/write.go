@@ -124,18 +124,18 @@ func (w *writer) typ(t types.Type) string {
 	})
 }
 
-// conversion returns o converted to type to.
+// conversion returns o converted to type to: int64(n).
 func (w *writer) conversion(to types.Type, o operand) operand {
 	return primary(w.typ(to) + "(" + o.text + ")")
 }
 
-// composite returns a literal of a slice or a map.
+// composite returns a literal of a slice or a map: []string{"a", "b"}.
 func (w *writer) composite(t types.Type, elements []string) operand {
 	typ := w.typ(t)
 	return primary(typ + "{" + List(len(typ), elements) + "}")
 }
 
-// callOf returns a call of a function.
+// callOf returns a call of a function: tenant(ctx).
 func (w *writer) callOf(fn string, args ...operand) operand {
 	texts := make([]string, len(args))
 	for i, a := range args {
