@@ -52,8 +52,8 @@ func TestObserversSeeEveryDecision(t *testing.T) {
 	})
 }
 
-// A simple call gives the same event as a call with a report, which is not simple.
-func TestObserversSeeSimpleCallsAlike(t *testing.T) {
+// A call gives the same event with a report and without one.
+func TestObserversSeeReportedCallsAlike(t *testing.T) {
 	var events []ratelimit.Event
 	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
 		seen := *e

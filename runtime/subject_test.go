@@ -168,8 +168,8 @@ func BenchmarkSubjectHash(b *testing.B) {
 	}
 }
 
-// A simple call counts for the same hashed subject as other calls, and so does its refund.
-func TestSubjectHashOfSimpleCalls(t *testing.T) {
+// A call and its refund count for the same hashed subject as a Peek.
+func TestSubjectHashOfCalls(t *testing.T) {
 	store, ctx := memstore.New(), t.Context()
 	request := ratelimit.Request{Rule: ratelimit.Rule{Name: "a", Limit: 5, Per: time.Hour}, Key: phone}
 	hashing := ratelimit.New(store, ratelimit.WithSubjectHash(secret))

@@ -37,7 +37,8 @@ func WithMaxKeys(n int) Option {
 
 // WithMaxBytes bounds how many bytes of memory the counts take. The store estimates the bytes; the estimate is within a quarter of the real
 // size. The default is 256 MiB; a value below 1 means 1, which has room for no count. A call that needs more memory fails as with
-// [WithMaxKeys], even if its key is known: a sliding window, for example, grows with its calls.
+// [WithMaxKeys], even if its key is known: a sliding window, for example, grows with its calls. Blocks that begin and buckets whose limit is
+// raised do not fail: in a full store they may take as much again.
 func WithMaxBytes(n int64) Option {
 	return func(o *options) { o.maxBytes = max(1, n) }
 }

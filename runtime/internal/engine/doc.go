@@ -1,6 +1,6 @@
 // Package engine holds the rate limiting algorithms as arithmetic on integers. It answers three questions: when does a rule admit a cost,
 // what does an admission change, and what does a refund change? The Lua files of package redisstore do the same arithmetic on Redis. A file
-// there has the same name as its file here, and so do functions that do the same.
+// there has the same name as its file here, and so do most functions that do the same.
 //
 // The package is not a store. It has no locks, reads no clock, and does no input or output.
 //

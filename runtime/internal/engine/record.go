@@ -10,15 +10,15 @@ type Record struct {
 }
 
 // NewRecord returns the record of a subject that was never charged.
-func NewRecord(r *Rule) *Record {
+func NewRecord(r *Rule) Record {
 	switch {
 	case r.Kind.isPlainBucket():
-		return &Record{numbers: unused.numbers()}
+		return Record{numbers: unused.numbers()}
 	case r.Kind == FixedWindow || r.Kind == Calendar:
-		return &Record{numbers: [3]int64{longAgo, longAgo, 0}}
+		return Record{numbers: [3]int64{longAgo, longAgo, 0}}
 	}
 	cell := NewCell(r)
-	return &Record{cell: &cell}
+	return Record{cell: &cell}
 }
 
 // isPlainBucket reports whether the kind's state is a bucket and nothing else.
@@ -36,7 +36,8 @@ func (b *bucket) numbers() [3]int64 {
 
 // Unpacked is the memory for unpacking a record. Use it again, so that unpacking allocates nothing.
 type Unpacked struct {
-	size    int64 // of the record when it was unpacked
+	New     Record // of a subject that has none yet
+	size    int64  // of the record when it was unpacked
 	cell    Cell
 	bucket  bucket
 	windows windows
@@ -109,7 +110,8 @@ func (r *Record) Expiry(rule *Rule) int64 {
 	return r.numbers[1]
 }
 
-// MayGrow reports whether the record may grow when the claim is charged to its cell. A packed record grows only if the claim waits.
+// MayGrow reports whether the record may grow when the claim is charged to its cell. A packed record also becomes a cell when a block begins, or
+// when a bucket's limit is raised. That must not fail because a store is full, so it is not asked for before.
 func (r *Record) MayGrow(c *Claim, cell *Cell, now int64) bool {
 	return r.cell != nil || c.Wait > 0 && cell.State.Earliest(c, c.Cost, now, now) > now
 }

@@ -102,13 +102,14 @@ func (s *Store) unpack(few []*engine.Cell, call *engine.Call, keys []key, w *wor
 		w.unpacked = make([]engine.Unpacked, len(keys))
 	}
 	for i := range keys {
-		k, c := &keys[i], &call.Claims[i]
+		k, c, u := &keys[i], &call.Claims[i], &w.unpacked[i]
 		if k.entry, _ = s.shards[k.shard].find(k); k.entry != nil {
 			k.record = &k.entry.record
 		} else {
-			k.record = engine.NewRecord(k.rule)
+			u.New = engine.NewRecord(k.rule)
+			k.record = &u.New
 		}
-		cell := k.record.Unpack(k.rule, &w.unpacked[i])
+		cell := k.record.Unpack(k.rule, u)
 		if few = append(few, cell); k.entry == nil || k.record.MayGrow(c, cell, now) {
 			e, b := k.need(c, cell, now)
 			entries, bytes = entries+e, bytes+b
@@ -144,6 +145,7 @@ func (s *Store) keep(keys []key, w *work, now, entries, bytes int64) {
 			shard := &s.shards[k.shard]
 			entries++
 			bytes += shard.add(k, *k.record)
+			*k.record = engine.Record{} // keeps no cell that the entry will drop
 			removed, freed := shard.expire(now, 4)
 			entries, bytes = entries-removed, bytes-freed
 		}

@@ -274,7 +274,7 @@ func TestChains(t *testing.T) {
 			"add": func(t *rapid.T) {
 				k := key{series: series{rule: rule}, subject: fmt.Sprint(added)}
 				k.hash = uint32(rapid.SampledFrom([]int{0, 1, 7, 8, 15, 1 << 30}).Draw(t, "hash"))
-				s.add(&k, *engine.NewRecord(rule))
+				s.add(&k, engine.NewRecord(rule))
 				in, added = append(in, k), added+1
 			},
 			"remove": func(t *rapid.T) {
@@ -319,4 +319,16 @@ func TestLocal(t *testing.T) {
 	expectFull(t, like, callOf("b", 1, rule))
 	expectFull(t, s, callOf("b", 1, rule))
 	expectKeys(t, s, 2)
+}
+
+// A decision about a subject that has no count needs no memory if it leaves none.
+func TestNothingIsAllocatedForUnknownSubjects(t *testing.T) {
+	s := New(nil, 10, 1<<20)
+	for _, kind := range []engine.Kind{engine.FixedWindow, engine.TokenBucket} {
+		call := callOf("unknown", 3, ruleOf(kind, hour))
+		call.Peek = true
+		if n := testing.AllocsPerRun(100, func() { _, _ = s.Decide(t.Context(), call) }); n > 0 {
+			t.Errorf("%s: %v allocations", kind, n)
+		}
+	}
 }

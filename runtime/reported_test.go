@@ -14,9 +14,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// A call under a report is never decided as a simple call. The same call without a report may be. Both must get the same decision, charge and
-// refund, and give observers the same events.
-func TestSimpleCallsAreDecidedLikeOthers(t *testing.T) {
+// A call under a report and the same call without one get the same decision, charge and refund, and give observers the same events.
+func TestReportsChangeNoDecision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 		clock := memstore.WithClock(func() time.Time { return now })
@@ -29,7 +28,7 @@ func TestSimpleCallsAreDecidedLikeOthers(t *testing.T) {
 				told[i] = append(told[i], fmt.Sprint(e.Kind, e.Method, e.Rules, e.RetryAfter, e.Never, e.Source))
 			}))
 		}
-		simple, reported := limiter(0), limiter(1)
+		silent, reported := limiter(0), limiter(1)
 		rules := []ratelimit.Rule{
 			{Name: "sliding", Limit: 3, Per: time.Second, Key: "{k}"},
 			{Name: "fixed", Limit: 3, Per: time.Second, Algorithm: ratelimit.FixedWindow, Block: time.Second},
@@ -42,7 +41,7 @@ func TestSimpleCallsAreDecidedLikeOthers(t *testing.T) {
 			{Name: "prepaid", Limit: 5, Per: time.Second, Algorithm: ratelimit.TokenBucket, Prepay: true},
 		}
 		type pair struct {
-			simple, reported ratelimit.Decision
+			silent, reported ratelimit.Decision
 			requests         int
 		}
 		var kept []pair
@@ -54,11 +53,11 @@ func TestSimpleCallsAreDecidedLikeOthers(t *testing.T) {
 			}), 1, 5).Draw(t, "requests")
 			switch step := rapid.SampledFrom([]string{"allow", "allow", "allow", "take", "later", "refund", "settle"}).Draw(t, "step"); {
 			case step == "allow":
-				a, err := simple.Allow(ctx, requests...)
+				a, err := silent.Allow(ctx, requests...)
 				b, wrong := reported.Allow(asking, requests...)
 				isLike := a.Allowed == b.Allowed && a.RetryAfter == b.RetryAfter && a.Source == b.Source && (err == nil) == (wrong == nil)
 				if !isLike || a.Allowed && !a.At.Equal(b.At) {
-					t.Fatalf("at once %+v, %v; else %+v, %v", a, err, b, wrong)
+					t.Fatalf("without a report %+v, %v; with one %+v, %v", a, err, b, wrong)
 				}
 				kept = append(kept, pair{a, b, len(requests)})
 			case step == "take":
@@ -68,30 +67,30 @@ func TestSimpleCallsAreDecidedLikeOthers(t *testing.T) {
 					rules, subjects = append(rules, r.Rule), append(subjects, r.Key)
 				}
 				prepared := wrap.NewRules("p.T.M", rules...)
-				err, wrong := wrap.Take(ctx, simple, prepared, subjects...), wrap.Take(asking, reported, prepared, subjects...)
+				err, wrong := wrap.Take(ctx, silent, prepared, subjects...), wrap.Take(asking, reported, prepared, subjects...)
 				if (err == nil) != (wrong == nil) {
-					t.Fatalf("at once %v; else %v", err, wrong)
+					t.Fatalf("without a report %v; with one %v", err, wrong)
 				}
 			case step == "later":
 				now = now.Add(time.Duration(rapid.IntRange(0, 700_000).Draw(t, "us")) * time.Microsecond)
 			case len(kept) > 0:
 				p := rapid.SampledFrom(kept).Draw(t, "charge")
-				for _, d := range []ratelimit.Decision{p.simple, p.reported} {
+				for _, d := range []ratelimit.Decision{p.silent, p.reported} {
 					if err := change(ctx, d, step, p.requests); err != nil {
 						t.Fatal(err)
 					}
 				}
 			}
 			if !slices.Equal(told[0], told[1]) {
-				t.Fatalf("observers were told %q; else %q", told[0], told[1])
+				t.Fatalf("observers were told %q; with one %q", told[0], told[1])
 			}
 			for _, r := range requests {
 				if r.Key == "" {
 					continue
 				}
-				a, _ := simple.Peek(ctx, r)
+				a, _ := silent.Peek(ctx, r)
 				if b, _ := reported.Peek(ctx, r); a.Quotas[0] != b.Quotas[0] {
-					t.Fatalf("%s for %q: at once %+v; else %+v", r.Rule.Name, r.Key, a.Quotas[0], b.Quotas[0])
+					t.Fatalf("%s for %q: without a report %+v; with one %+v", r.Rule.Name, r.Key, a.Quotas[0], b.Quotas[0])
 				}
 			}
 		}
