@@ -9,7 +9,6 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/internal/period"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
@@ -75,7 +74,7 @@ func (l *Limiter) keySettings(ctx context.Context, kind fleet.Kind, requests []R
 	case len(requests) == 0:
 		return nil, noRequests()
 	case !cleared && (e.For <= 0 || e.For > maxBlock):
-		return nil, requests[0].Rule.wrong(e.What, "found %s; expected more than 0, up to %s", period.Format(e.For), period.Format(maxBlock))
+		return nil, requests[0].Rule.wrong(e.What, "found %s; expected more than 0, up to %s", e.For, maxBlock)
 	}
 	by, _ := ctx.Value(bridge.UserID).(string)
 	settings := make([]*fleet.Setting, len(requests))

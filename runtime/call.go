@@ -170,7 +170,7 @@ func (c *call) check(r *ruling, charge *bridge.Charge) error {
 	case charge.Member == "" && rule.Distinct != "":
 		return c.keyError(rule, rule.Distinct, "the member is empty")
 	case r.wait > 0:
-		return cmp.Or(rule.checkCanWait(), c.limiter.supports(rule, r.wait.Microseconds()))
+		return cmp.Or(rule.checkWaits(true), c.limiter.supports(rule, r.wait.Microseconds()))
 	}
 	return nil
 }

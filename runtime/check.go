@@ -23,6 +23,8 @@ const (
 	maxLimit       = engine.MaxLimit
 	maxBucketLimit = engine.MaxBucketLimit
 	maxRefill      = 36600 * 24 * time.Hour // how long an empty bucket may take to fill
+	maxWarmup      = 24 * time.Hour
+	maxLease       = time.Minute // useful leases are far shorter
 	maxSlices      = 10_000
 	defaultSlices  = 60
 )
@@ -68,8 +70,27 @@ func (r Rule) checkCron() error {
 	return err
 }
 
-func (r Rule) wrong(argument, format string, args ...any) error {
-	return &RuleError{Rule: r.Name, Argument: argument, Reason: fmt.Sprintf(format, args...)}
+// wrong returns an error of an argument. Durations that were found are shown as directives write them.
+func (r *Rule) wrong(argument, format string, found ...any) error {
+	for i := range found {
+		if d, ok := found[i].(time.Duration); ok {
+			found[i] = period.Format(d)
+		}
+	}
+	return &RuleError{Rule: r.Name, Argument: argument, Reason: fmt.Sprintf(format, found...)}
+}
+
+// wrongIf returns the error of wrong if is, and otherwise nil.
+func (r *Rule) wrongIf(is bool, argument, format string, found ...any) error {
+	if !is {
+		return nil
+	}
+	return r.wrong(argument, format, found...)
+}
+
+// checkSpan checks a duration in which the engine counts.
+func (r *Rule) checkSpan(argument string, d, most time.Duration) error {
+	return r.wrongIf(d < 0 || d > most || d%time.Microsecond != 0, argument, "found %s; expected whole microseconds, up to %s", d, most)
 }
 
 // checkName protects the keys. A brace in a name would move the hash tag, and a colon could make a name look like a prefix and a name.
@@ -92,43 +113,34 @@ func (r Rule) checkName() error {
 }
 
 func (r Rule) checkWindow() error {
-	switch {
-	case r.Per != 0 && r.Cron != "":
-		return r.wrong("cron", "found per as well; expected one of the two")
-	case r.Cron != "" && r.Algorithm != SlidingWindow && r.Algorithm != Calendar:
-		return r.wrong("algorithm", "found %s with cron, whose windows are the calendar's", r.Algorithm)
-	case r.Cron != "":
-		return nil
-	case r.Algorithm == Calendar:
-		return r.wrong("algorithm", "calendar needs cron, which says when its windows end")
-	case r.Algorithm >= numAlgorithms:
-		return r.wrong("algorithm", "found %s; expected %s to %s", r.Algorithm, Algorithm(0), numAlgorithms-1)
-	case r.TZ != "":
-		return r.wrong("tz", "found a time zone without cron")
-	case r.length() == 0:
-		return r.wrong("per", "a rule needs a window: per=1m, or cron= for calendar times")
-	case r.Per < 0 || r.Per > maxPer || r.Per%time.Microsecond != 0:
-		return r.wrong("per", "found %s; expected whole microseconds, up to %s", period.Format(r.Per), period.Format(maxPer))
-	case r.length() < r.algorithm().Row().MinPer:
-		return r.wrong("per", "found %s; expected %s or more for %s", period.Format(r.Per), period.Format(r.algorithm().Row().MinPer), r.what())
+	if r.Cron != "" {
+		return cmp.Or(
+			r.wrongIf(r.Per != 0, "cron", "found per as well; expected one of the two"),
+			r.wrongIf(r.Algorithm != SlidingWindow && r.Algorithm != Calendar,
+				"algorithm", "found %s with cron, whose windows are the calendar's", r.Algorithm),
+		)
 	}
-	return nil
+	least := r.algorithm().Row().MinPer
+	return cmp.Or(
+		r.wrongIf(r.Algorithm == Calendar, "algorithm", "calendar needs cron, which says when its windows end"),
+		r.wrongIf(r.Algorithm >= numAlgorithms, "algorithm", "found %s; expected %s to %s", r.Algorithm, Algorithm(0), numAlgorithms-1),
+		r.wrongIf(r.TZ != "", "tz", "found a time zone without cron"),
+		r.wrongIf(r.length() == 0, "per", "a rule needs a window: per=1m, or cron= for calendar times"),
+		r.checkSpan("per", r.Per, maxPer),
+		r.wrongIf(r.length() < least, "per", "found %s; expected %s or more for %s", r.Per, least, r.what()),
+	)
 }
 
 func (r Rule) checkLimit() error {
-	if r.Computed && r.Limit != 0 {
-		return r.wrong("limit", "found %d and Computed, which says that each call brings its limit; expected one of the two", r.Limit)
-	}
-	if reason := r.wrongLimit(r.Limit); reason != "" {
-		return r.wrong("limit", "%s", reason)
-	}
-	if err := r.checkAccepts("slices", r.Slices != 0); err != nil || r.Slices == 0 {
-		return err
-	}
-	if r.Slices < 1 || r.Slices > maxSlices || r.Per > 0 && r.Slices > r.Per.Microseconds() {
-		return r.wrong("slices", "found %d; expected 1 to %d, each at least a microsecond long", r.Slices, maxSlices)
-	}
-	return nil
+	reason := r.wrongLimit(r.Limit)
+	tooMany := r.Slices > maxSlices || r.Per > 0 && r.Slices > r.Per.Microseconds()
+	return cmp.Or(
+		r.wrongIf(r.Computed && r.Limit != 0,
+			"limit", "found %d and Computed, which says that each call brings its limit; expected one of the two", r.Limit),
+		r.wrongIf(reason != "", "limit", "%s", reason),
+		r.checkAccepts("slices", r.Slices != 0),
+		r.wrongIf(r.Slices < 0 || tooMany, "slices", "found %d; expected 1 to %d, each at least a microsecond long", r.Slices, maxSlices),
+	)
 }
 
 // wrongLimit says what is wrong with a limit for this rule, or returns "". The limit is the rule's own, or comes with a call.
@@ -164,20 +176,16 @@ func (r Rule) what() string {
 }
 
 func (r Rule) checkBucket() error {
-	err := cmp.Or(r.checkAccepts("burst", r.Burst != 0), r.checkAccepts("prepay", r.Prepay), r.checkAccepts("warmup", r.Warmup != 0))
-	switch {
-	case err != nil:
-		return err
-	case r.Burst < 0 || r.Burst > maxBucketLimit:
-		return r.wrong("burst", "found %d; expected 1 to %d", r.Burst, maxBucketLimit)
-	case r.refillsTooSlowly(r.Limit):
-		return r.wrong("burst", "found %d, which takes over a hundred years to fill at %d per %s", r.Burst, r.Limit, period.Format(r.Per))
-	case r.Warmup != 0 && (r.Warmup < time.Microsecond || r.Warmup > maxWarmup):
-		return r.wrong("warmup", "found %s; expected 1us to %s", period.Format(r.Warmup), period.Format(maxWarmup))
-	case r.Warmup != 0 && r.Burst != 0:
-		return r.wrong("burst", "found warmup as well, which stores no permits to burst")
-	}
-	return nil
+	return cmp.Or(
+		r.checkAccepts("burst", r.Burst != 0),
+		r.checkAccepts("prepay", r.Prepay),
+		r.checkAccepts("warmup", r.Warmup != 0),
+		r.wrongIf(r.Burst < 0 || r.Burst > maxBucketLimit, "burst", "found %d; expected 1 to %d", r.Burst, maxBucketLimit),
+		r.wrongIf(r.refillsTooSlowly(r.Limit), "burst", "found %d, which takes over a hundred years to fill at %d per %s", r.Burst, r.Limit, r.Per),
+		r.wrongIf(r.Warmup != 0 && r.Warmup < time.Microsecond || r.Warmup > maxWarmup,
+			"warmup", "found %s; expected 1us to %s", r.Warmup, maxWarmup),
+		r.wrongIf(r.Warmup != 0 && r.Burst != 0, "burst", "found warmup as well, which stores no permits to burst"),
+	)
 }
 
 // refillsTooSlowly reports whether the burst takes more than a hundred years to fill at a limit. The engine cannot compute with such times.
@@ -185,122 +193,86 @@ func (r *Rule) refillsTooSlowly(limit int64) bool {
 	return limit > 0 && float64(r.Burst)/float64(limit)*float64(r.Per) > float64(maxRefill)
 }
 
-const maxWarmup = 24 * time.Hour
-
 func (r Rule) checkDistinct() error {
-	if r.Amounts && r.Distinct != "" {
-		return r.wrong("distinct", "Amounts does not go with distinct=: each member counts once")
-	}
-	if r.Amounts && r.algorithm() != engine.SlidingWindow {
-		return r.wrong("algorithm", "Amounts goes with sliding-window; found %s", r.what())
-	}
-	return r.checkAccepts("distinct", r.Distinct != "")
+	return cmp.Or(
+		r.wrongIf(r.Amounts && r.Distinct != "", "distinct", "Amounts does not go with distinct=: each member counts once"),
+		r.wrongIf(r.Amounts && r.algorithm() != engine.SlidingWindow, "algorithm", "Amounts goes with sliding-window; found %s", r.what()),
+		r.checkAccepts("distinct", r.Distinct != ""),
+	)
 }
 
-// checkCanWait returns an error if calls cannot wait for the rule.
-func (r *Rule) checkCanWait() error {
-	if r.Distinct != "" {
-		return r.wrong("wait", "found distinct as well; calls that count members do not wait")
-	}
-	return r.checkAccepts("wait", true)
+// checkWaits returns an error if calls wait and cannot wait for the rule.
+func (r *Rule) checkWaits(waits bool) error {
+	return cmp.Or(
+		r.wrongIf(waits && r.Distinct != "", "wait", "found distinct as well; calls that count members do not wait"),
+		r.checkAccepts("wait", waits),
+	)
 }
 
 func (r Rule) checkWait() error {
-	if err := r.checkAccepts("queue", r.Queue != 0); err != nil {
-		return err
-	}
-	switch {
-	case r.Wait < 0 || r.Wait > maxPer:
-		return r.wrong("wait", "found %s; expected up to %s", period.Format(r.Wait), period.Format(maxPer))
-	case r.Wait > 0 && r.Mode != ModeEnforce:
-		return r.wrong("wait", "found mode=%s, which delays no call", r.Mode)
-	case r.Wait > 0 && r.checkCanWait() != nil:
-		return r.checkCanWait()
-	case r.Queue != 0 && r.Prepay:
-		return r.wrong("queue", "found prepay as well; expected a bucket whose calls wait for their own permits")
-	case r.Queue != 0 && r.Warmup != 0:
-		return r.wrong("queue", "found warmup as well; expected a bucket whose calls wait for their own permits")
-	case r.Queue < 0 || r.Queue > math.MaxInt32:
-		return r.wrong("queue", "found %d; expected 1 to %d", r.Queue, math.MaxInt32)
-	}
-	return nil
+	const own = "found %s as well; expected a bucket whose calls wait for their own permits"
+	return cmp.Or(
+		r.checkAccepts("queue", r.Queue != 0),
+		r.wrongIf(r.Wait < 0 || r.Wait > maxPer, "wait", "found %s; expected up to %s", r.Wait, maxPer),
+		r.wrongIf(r.Wait > 0 && r.Mode != ModeEnforce, "wait", "found mode=%s, which delays no call", r.Mode),
+		r.checkWaits(r.Wait > 0),
+		r.wrongIf(r.Queue != 0 && r.Prepay, "queue", own, "prepay"),
+		r.wrongIf(r.Queue != 0 && r.Warmup != 0, "queue", own, "warmup"),
+		r.wrongIf(r.Queue < 0 || r.Queue > math.MaxInt32, "queue", "found %d; expected 1 to %d", r.Queue, math.MaxInt32),
+	)
 }
 
 // checkQueue checks a rule of a method: Queue needs Wait there. A request does not need it, because [Limiter.Wait] waits for any rule.
 func (r Rule) checkQueue() error {
-	if r.Queue != 0 && r.Wait == 0 && r.checkWait() == nil {
-		return r.wrong("queue", "needs wait=: calls that do not wait cannot queue")
-	}
-	return nil
+	return r.wrongIf(r.Queue != 0 && r.Wait == 0 && r.checkWait() == nil, "queue", "needs wait=: calls that do not wait cannot queue")
 }
 
 func (r Rule) checkMode() error {
-	err := cmp.Or(r.checkAccepts("block", r.Block != 0), r.checkAccepts("refund", r.Refund != RefundNever))
-	switch {
-	case err != nil:
-		return err
-	case r.Mode > ModeTrigger:
-		return r.wrong("mode", "found %d; expected enforce, shadow or trigger", r.Mode)
-	case r.Mode == ModeTrigger && (!r.accepts("trigger") || r.Limit == 0 && !r.Computed):
-		return r.wrong("mode", "trigger needs a window of at least one permit that fills up; found %s of %d", r.what(), r.Limit)
-	case r.Block < 0 || r.Block > maxBlock || r.Block%time.Microsecond != 0:
-		return r.wrong("block", "found %s; expected whole microseconds, up to %s", period.Format(r.Block), period.Format(maxBlock))
-	case r.BlockMax != 0 && (r.BlockMax <= r.Block || r.Block == 0 || r.BlockMax > maxBlock || r.BlockMax%time.Microsecond != 0):
-		return r.wrong("block", "found %s..%s; expected a longer second duration, in whole microseconds, up to %s",
-			period.Format(r.Block), period.Format(r.BlockMax), period.Format(maxBlock))
-	case r.Block > 0 && r.Mode != ModeEnforce:
-		return r.wrong("block", "found mode=%s, which refuses no call", r.Mode)
-	case r.Scope > ScopeInstance:
-		return r.wrong("scope", "found %d; expected fleet or instance", r.Scope)
-	case r.Refund > RefundError:
-		return r.wrong("refund", "found %d; expected never or error", r.Refund)
-	case r.Hash > HashNever:
-		return r.wrong("hash", "found %d; expected true or false", r.Hash)
-	case r.OnError.base() > FailLocal:
-		return r.wrong("on-error", "found %d; expected deny, allow or local", r.OnError)
-	}
-	return nil
+	isShorter := r.BlockMax != 0 && (r.BlockMax <= r.Block || r.Block == 0)
+	return cmp.Or(
+		r.checkAccepts("block", r.Block != 0),
+		r.checkAccepts("refund", r.Refund != RefundNever),
+		r.wrongIf(r.Mode > ModeTrigger, "mode", "found %d; expected enforce, shadow or trigger", r.Mode),
+		r.wrongIf(r.Mode == ModeTrigger && (!r.accepts("trigger") || r.Limit == 0 && !r.Computed),
+			"mode", "trigger needs a window of at least one permit that fills up; found %s of %d", r.what(), r.Limit),
+		r.checkSpan("block", r.Block, maxBlock),
+		r.wrongIf(isShorter || r.BlockMax > maxBlock || r.BlockMax%time.Microsecond != 0,
+			"block", "found %s..%s; expected a longer second duration, in whole microseconds, up to %s", r.Block, r.BlockMax, maxBlock),
+		r.wrongIf(r.Block > 0 && r.Mode != ModeEnforce, "block", "found mode=%s, which refuses no call", r.Mode),
+		r.wrongIf(r.Scope > ScopeInstance, "scope", "found %d; expected fleet or instance", r.Scope),
+		r.wrongIf(r.Refund > RefundError, "refund", "found %d; expected never or error", r.Refund),
+		r.wrongIf(r.Hash > HashNever, "hash", "found %d; expected true or false", r.Hash),
+		r.wrongIf(r.OnError.base() > FailLocal, "on-error", "found %d; expected deny, allow or local", r.OnError),
+	)
 }
 
 // checkPause returns an error if the rule is Pausable and a pause would not hold its calls.
 func (r Rule) checkPause() error {
-	switch {
-	case !r.Pausable:
-	case !r.accepts("pause"):
-		return r.checkAccepts("pause", true)
-	case r.Lease > 0:
-		return r.wrong("pause", "found lease as well; a process hands out what it has taken ahead, whatever pauses")
-	case r.Mode != ModeEnforce:
-		return r.wrong("pause", "found mode=%s, which holds no call", r.Mode)
+	if !r.Pausable {
+		return nil
 	}
-	return nil
+	return cmp.Or(
+		r.checkAccepts("pause", true),
+		r.wrongIf(r.Lease > 0, "pause", "found lease as well; a process hands out what it has taken ahead, whatever pauses"),
+		r.wrongIf(r.Mode != ModeEnforce, "pause", "found mode=%s, which holds no call", r.Mode),
+	)
 }
-
-// maxLease is the longest lease. Useful ones are far shorter.
-const maxLease = time.Minute
 
 // checkLease returns an error if the rule has a Lease and permits taken ahead would change what the rule means.
 func (r Rule) checkLease() error {
-	switch {
-	case r.Lease == 0:
-	case r.Lease < 0 || r.Lease > maxLease || r.Lease%time.Microsecond != 0:
-		return r.wrong("lease", "found %s; expected whole microseconds, up to %s", period.Format(r.Lease), period.Format(maxLease))
-	case !r.accepts("lease"):
-		return r.checkAccepts("lease", true)
-	case r.Wait > 0:
-		return r.wrong("lease", "found wait as well; a call does not wait for permits that are taken ahead")
-	case r.Distinct != "":
-		return r.wrong("lease", "found distinct as well; members cannot be taken ahead")
-	case r.Block > 0:
-		return r.wrong("lease", "found block as well; a refusal in this process would block nobody elsewhere")
-	case r.Mode != ModeEnforce:
-		return r.wrong("lease", "found mode=%s, which needs the count of all", r.Mode)
-	case r.Prepay || r.Warmup > 0:
-		return r.wrong("lease", "found prepay or warmup as well; expected a bucket without debts")
-	case r.Scope == ScopeInstance:
-		return r.wrong("lease", "found scope=instance, which counts in this process anyway")
+	if r.Lease == 0 {
+		return nil
 	}
-	return nil
+	return cmp.Or(
+		r.checkSpan("lease", r.Lease, maxLease),
+		r.checkAccepts("lease", true),
+		r.wrongIf(r.Wait > 0, "lease", "found wait as well; a call does not wait for permits that are taken ahead"),
+		r.wrongIf(r.Distinct != "", "lease", "found distinct as well; members cannot be taken ahead"),
+		r.wrongIf(r.Block > 0, "lease", "found block as well; a refusal in this process would block nobody elsewhere"),
+		r.wrongIf(r.Mode != ModeEnforce, "lease", "found mode=%s, which needs the count of all", r.Mode),
+		r.wrongIf(r.Prepay || r.Warmup > 0, "lease", "found prepay or warmup as well; expected a bucket without debts"),
+		r.wrongIf(r.Scope == ScopeInstance, "lease", "found scope=instance, which counts in this process anyway"),
+	)
 }
 
 // Check returns nil if all rules are valid and the limiter's store can decide each of them. Otherwise the error wraps a *RuleError for each

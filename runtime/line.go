@@ -81,28 +81,16 @@ func (c *call) hold(at time.Time) {
 	} else {
 		lines, count = c.limiter.lineOfRelease(c.busy.rule.numbers, c.busy.subject)
 	}
-	if c.waiter.IsIn(lines, count) {
-		c.waiter.Hold()
-		return
-	}
 	old := c.waiter
-	c.waiter = lines.EnterHolding(count, c.counts()) // before it leaves the old line, so that the next call there finds it ahead
-	old.Leave()
-	if c.busy != nil && lines.IsFree(count, c.waiter) { // permits may have been released before the call entered
+	c.waiter = lines.Put(old, count, c.counts(), fleet.Holding)
+	if c.busy != nil && c.waiter != old && lines.IsFree(count, c.waiter) { // permits may have been released before the call entered
 		c.asksAt = c.limiter.store.Time().Add(shortestSleep)
 	}
 }
 
 // lineUp puts the call into its line, with the time of its place. The call sleeps until then.
 func (c *call) lineUp() {
-	lines, count := &c.limiter.placeLines, c.line()
-	if c.waiter.IsIn(lines, count) {
-		c.waiter.SetPlace(c.verdict.At)
-		return
-	}
-	old := c.waiter
-	c.waiter = lines.Enter(count, c.counts(), c.verdict.At)
-	old.Leave()
+	c.waiter = c.limiter.placeLines.Put(c.waiter, c.line(), c.counts(), c.verdict.At)
 }
 
 // awaitTurn holds the call while earlier calls of its line hold. If the call is the first of these, awaitTurn sleeps until it asks.
@@ -112,7 +100,7 @@ func (c *call) awaitTurn(ctx context.Context) error {
 		if r == nil { // no pause holds other calls in its lines
 			return nil
 		}
-		c.waiter, c.began = c.limiter.placeLines.EnterHolding(r.count(), c.counts()), c.limiter.store.Time()
+		c.waiter, c.began = c.limiter.placeLines.Put(nil, r.count(), c.counts(), fleet.Holding), c.limiter.store.Time()
 	}
 	for {
 		holds, first := c.waiter.Holds()

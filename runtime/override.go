@@ -54,17 +54,15 @@ func (v Override) check(name string) error {
 	if v.Burst != 0 {
 		rule.Algorithm = TokenBucket
 	}
-	switch {
-	case v.Limit == nil && v.Factor == 0 && v.Per == 0 && v.Burst == 0 && v.Mode == nil:
-		return rule.wrong("override", "found no change; expected limit, factor, per, burst or mode")
-	case v.Factor != 0 && !(v.Factor >= minFactor && v.Factor <= maxFactor):
-		return rule.wrong("factor", "found %g; expected %g to %d", v.Factor, minFactor, maxFactor)
-	case v.Factor != 0 && v.Limit != nil:
-		return rule.wrong("factor", "found limit as well; expected one of the two")
-	case len(v.Key) > maxText:
-		return rule.wrong("key", "found %d bytes; expected at most %d", len(v.Key), maxText)
-	}
-	return v.apply(rule).check()
+	return cmp.Or(
+		rule.wrongIf(v.Limit == nil && v.Factor == 0 && v.Per == 0 && v.Burst == 0 && v.Mode == nil,
+			"override", "found no change; expected limit, factor, per, burst or mode"),
+		rule.wrongIf(v.Factor != 0 && !(v.Factor >= minFactor && v.Factor <= maxFactor),
+			"factor", "found %g; expected %g to %d", v.Factor, minFactor, maxFactor),
+		rule.wrongIf(v.Factor != 0 && v.Limit != nil, "factor", "found limit as well; expected one of the two"),
+		rule.wrongIf(len(v.Key) > maxText, "key", "found %d bytes; expected at most %d", len(v.Key), maxText),
+		v.apply(rule).check(),
+	)
 }
 
 // or returns v with the values of all where v has none.

@@ -32,19 +32,25 @@ type Waiter struct {
 	called bool               // it was woken while it was awake
 }
 
-// Enter adds a call with a place to its line. rules are the counts of all its rules.
-func (l *Lines) Enter(count Count, rules []Count, place int64) *Waiter {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.add(&Waiter{lines: l, count: count, rules: rules, at: place, place: place})
-}
+// Holding is the place of a call that holds.
+const Holding = math.MaxInt64
 
-// EnterHolding adds a call that holds to its line.
-func (l *Lines) EnterHolding(count Count, rules []Count) *Waiter {
+// Put puts a call into the line of a count, at a place. w says where the call is by now, or is nil. rules are the counts of all its rules.
+func (l *Lines) Put(w *Waiter, count Count, rules []Count, place int64) *Waiter {
+	old := w
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	w := l.add(&Waiter{lines: l, count: count, rules: rules, at: math.MaxInt64})
-	w.hold()
+	if w == nil || w.lines != l || w.count != count {
+		w = l.add(&Waiter{lines: l, count: count, rules: rules, at: place})
+	}
+	if w.place = place; place == Holding {
+		w.hold()
+	} else {
+		w.goOn()
+	}
+	l.mu.Unlock()
+	if w != old {
+		old.Leave() // now that it is in the new line, so that the next call of the old one finds it ahead
+	}
 	return w
 }
 
@@ -112,7 +118,7 @@ func (w *Waiter) call() {
 // hold notes that the call holds. The first such call wakes the others of the line, so that they give their places back if a pause has begun.
 func (w *Waiter) hold() {
 	known := w.lines.first(w.count) != nil
-	w.holds = true
+	w.holds, w.due = true, false
 	w.letGo()
 	if known {
 		return
@@ -141,11 +147,6 @@ func (w *Waiter) goOn() {
 	}
 }
 
-// IsIn reports whether the call is in the line of a count. The waiter may be nil.
-func (w *Waiter) IsIn(l *Lines, count Count) bool {
-	return w != nil && w.lines == l && w.count == count
-}
-
 // IsBehind notes that the place of the call has come. It reports whether calls of the line with earlier places have not gone yet.
 func (w *Waiter) IsBehind() bool {
 	w.lines.mu.Lock()
@@ -160,22 +161,6 @@ func (w *Waiter) IsBehind() bool {
 		}
 	}
 	return false
-}
-
-// Hold notes that the call has no place any more, and holds.
-func (w *Waiter) Hold() {
-	w.lines.mu.Lock()
-	defer w.lines.mu.Unlock()
-	w.due = false
-	w.hold()
-}
-
-// SetPlace notes that the call has a place, or asks again at that time.
-func (w *Waiter) SetPlace(place int64) {
-	w.lines.mu.Lock()
-	defer w.lines.mu.Unlock()
-	w.place = place
-	w.goOn()
 }
 
 // Holds reports whether the call holds, and whether it is the first that does. The waiter may be nil.
