@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-var leaseSchedules = flag.Int("lease.schedules", 2_000, "how many random schedules of leases are checked")
+var leaseSchedules = flag.Int("lease.schedules", 20_000, "how many random schedules of leases are checked")
 
 // holder is a process that takes permits ahead, with its last lease.
 type holder struct {

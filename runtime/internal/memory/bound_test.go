@@ -174,7 +174,7 @@ func TestMaxBytesOfWindowsOfWaitingCalls(t *testing.T) {
 			expect(t, s, call, true)
 			_, _ = s.Decide(t.Context(), call) // the first may find room for its window
 		}
-		if got := s.bound.bytes.Load(); got > most+most/20 { // the windows of all subjects would take half as much again
+		if got := s.bound.bytes.Load(); got > most+groupBytes { // nobody reserves the group of an entry
 			t.Errorf("%s: %d bytes are taken of %d", kind, got, most)
 		}
 		requireWhole(t, s)
