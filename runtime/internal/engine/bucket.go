@@ -250,7 +250,8 @@ func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) {
 // subtract gives n permits back, and reports whether it gave any. Between the charge and the last one the bucket may have been full without
 // these permits. Then it did not gain what it gained with the charge, so that does not come back: at most what it gains in that time. If the
 // limit has changed, the faster rate counts; a debt kept its time then, so it does not come back at all. Nor does it while calls wait: a call
-// that came before their places could go into any debt. After the last place nothing was charged, so it comes back as a whole.
+// that came before their places could go into any debt. After the last place nothing was charged, so it comes back as a whole. The place before
+// it is not later than that of a single permit, unless a lease was recorded: its calls may run until the lease ends.
 func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	own, isLast, lost := b.own(c), c.At > now && !c.Dated, int64(0)
 	if b.full < now || c.Rule.Kind.isPrepaid() && (own.Limit != c.Limit || b.last > now && !isLast) {
@@ -269,7 +270,7 @@ func (b *bucket) subtract(c *Claim, n, now int64) bool {
 		x, y = b.cut, 0
 	}
 	b.full, b.parts = x, int32(y)
-	if isLast { // the place before is not later than that of a single permit
+	if isLast && c.Rule.Lease == 0 {
 		x, y = own.gain(x, y, c.needed(1)-1)
 		b.last = min(b.last, max(now, b.cut, x+min(y, 1)))
 	}

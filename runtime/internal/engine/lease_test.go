@@ -232,3 +232,24 @@ func (f *group) used(from, to int64) (n int64) {
 	}
 	return n
 }
+
+// A lease is recorded before its calls run. If a call that waits gives its place up in between, a refund of a leased call still gives back no
+// permit that the bucket did not gain.
+func TestPlaceGivenUpBeforeALeasedCallRuns(t *testing.T) {
+	s := newSubject(t, Rule{Kind: TokenBucket, Per: 1000, Lease: 500})
+	ask := func(cost, wait, lease int64) (Call, Verdict) {
+		call := Call{Lease: lease, Claims: []Claim{{Rule: &s.rule, Cost: cost, Limit: 2, Burst: 2, Wait: wait}}}
+		return call, call.Decide([]*Cell{&s.cell}, s.now)
+	}
+	refunded, _ := ask(1, 0, 0)
+	leased, _ := ask(1, 0, 500)
+	waits, _ := ask(1, 3000, 0)
+	s.giveBack(waits)
+	s.giveBack(refunded)
+	_, early := ask(2, 3000, 0)
+	s.now += 1200
+	s.giveBack(leased)
+	if _, late := ask(2, 0, 0); late.Admitted && late.At < early.At+1000 {
+		t.Errorf("4 permits in %d us by 2 in 1000 us with a burst of 2", late.At-early.At)
+	}
+}

@@ -271,7 +271,7 @@ function bucket.subtract(c, n, now, at)
   if lost > (gain(c, price, 0, n)) then return false end
   c.x, c.y = gain(c, c.x - price + lost, c.y, -n)
   if c.x < c.cut then c.x, c.y = c.cut, 0 end
-  if is_last then -- the place before is not later than that of a single permit
+  if is_last and not use('decide').includes(c.has, LEASE) then -- see bucket.go
     c.s = min(c.s, max(now, c.cut, up(gain(c, c.x, c.y, needed(c, 1) - 1))))
   end
   return true

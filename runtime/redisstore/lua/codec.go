@@ -26,11 +26,12 @@ const (
 	flagGive     = 128
 )
 
-// The keys that a claim has besides its state, in their order. common.lua has the same numbers.
+// What a claim has: the keys besides its state, in their order, and the lease of its rule. common.lua has the same numbers.
 const (
 	hasFree  = 1
 	hasBlock = 2
 	hasPause = 4
+	hasLease = 8
 )
 
 // Run is one or more calls in the form in which the script is sent them. run.lua and claims.lua read it.
@@ -82,7 +83,7 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 		c := &call.Claims[i]
 		t, adjusts := terms(c), flags&flagAdjust != 0
 		has := bit(t.free, hasFree) | bit(c.Rule.Block > 0 && !adjusts, hasBlock) |
-			bit(c.Rule.Pausable && (!adjusts || call.Change >= engine.Pauses), hasPause)
+			bit(c.Rule.Pausable && (!adjusts || call.Change >= engine.Pauses), hasPause) | bit(c.Rule.Lease > 0 && adjusts, hasLease)
 		r.Keys = append(r.Keys, key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
 		for i, of := range [...]func(prefix, name, subject, tag string) string{key.Free, key.Block, key.Pause} {
 			if has&(1<<i) != 0 {

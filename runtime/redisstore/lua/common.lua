@@ -6,7 +6,8 @@
 --   limit, cost       permits
 --   a, b, text        values that the algorithm needs; see its file
 --   wait              how long the rule may delay the call; in an adjustment, the time of the charge
---   has               which keys it has besides its state: a sum of FREE, BLOCK and PAUSE
+--   has               which keys it has besides its state: a sum of FREE, BLOCK and PAUSE; in an adjustment also of LEASE, if the rule has
+--                     a lease
 --   key               the key of the state
 --   free_key          the key of its free places, if the call may wait, or if it adjusts a charge that may be a place
 --   block_key         the key of the subject's block, if the rule has blocks; see block.lua
@@ -42,7 +43,7 @@
 -- Damage: a state with an invalid length, or with numbers that no program writes, counts as none.
 
 local ENFORCE, SHADOW, TRIGGER = 0, 1, 2
-local FREE, BLOCK, PAUSE = 1, 2, 4 -- which keys a claim has besides its state, as a sum
+local FREE, BLOCK, PAUSE, LEASE = 1, 2, 4, 8 -- what a claim has, as a sum
 local CHANGED, OTHER_WINDOW = 1, 2 -- see check
 local MOST_USED = 2 ^ 51 -- a count stops there; only a trigger, which admits any cost, gets that far
 local LAYOUT, LAYOUTS = 1, 32
