@@ -3,6 +3,7 @@ package redisstore
 import (
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,7 @@ func TestStats(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, DisableIdentity: true})
 	defer client.Close()
 	l := ratelimit.New(New(client, WithStats(), WithTimeout(time.Minute)), ratelimit.WithPrefix("p"), ratelimit.WithSubjectHash(make([]byte, 32)))
+	defer runtime.KeepAlive(l) // it reports as long as it is in use
 	login := ratelimit.Request{Rule: ratelimit.Rule{Name: "login", Limit: 3, Per: time.Hour}, Key: "eve"}
 	ann := ratelimit.Request{Rule: login.Rule, Key: "ann"}
 	closed := ratelimit.Request{Rule: ratelimit.Rule{Name: "closed", Limit: 0, Per: time.Hour}, Key: "eve"}
@@ -132,6 +134,7 @@ func TestStatsAreBounded(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, DisableIdentity: true})
 	defer client.Close()
 	l := ratelimit.New(New(client, WithStats(), WithTimeout(time.Minute)), ratelimit.WithPrefix("p"))
+	defer runtime.KeepAlive(l) // it reports as long as it is in use
 	call := func(name, key string) {
 		rule := ratelimit.Rule{Name: name, Limit: 1, Per: time.Hour}
 		if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: rule, Key: key}); err != nil {
@@ -157,6 +160,7 @@ func TestStatsOfFailures(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, DisableIdentity: true})
 	defer client.Close()
 	l := ratelimit.New(New(client, WithStats(), WithTimeout(20*time.Second)), ratelimit.WithPrefix("p"), ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+	defer runtime.KeepAlive(l) // it reports as long as it is in use
 	rule := ratelimit.Rule{Name: "login", Limit: 3, Per: time.Hour, OnError: ratelimit.FailOpen}
 	if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: rule}); err != nil {
 		t.Fatal(err)
