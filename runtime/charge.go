@@ -17,6 +17,7 @@ import (
 type charges struct {
 	limiter *Limiter
 	method  string
+	rules   []*preparedRule // of the method
 
 	mu     sync.Mutex
 	list   []charge
@@ -61,7 +62,7 @@ func (c *call) charges() *charges {
 		charges
 		list   [1]charge // most calls have one rule; this saves them two allocations
 		owners [1]int
-	}{charges: charges{limiter: c.limiter, method: c.method}}
+	}{charges: charges{limiter: c.limiter, method: c.method, rules: c.rules}}
 	all := &own.charges
 	all.list = append(own.list[:0], make([]charge, len(c.rulings))...)
 	all.owners = append(own.owners[:0], c.owners...)
@@ -74,8 +75,11 @@ func (c *call) charges() *charges {
 	return all
 }
 
-// giveBack gives back the charges that wanted selects.
+// giveBack gives back the charges that wanted selects. c is nil if nothing was charged.
 func (c *charges) giveBack(ctx context.Context, kind EventKind, wanted func(*charge) bool) error {
+	if c == nil {
+		return nil
+	}
 	rules, _, err := c.adjust(ctx, refunded, func(ch *charge, _ int) (int64, bool) { return 0, wanted(ch) })
 	if len(rules) > 0 {
 		c.limiter.tell(ctx, kind, c.method, err, rules...)
@@ -100,7 +104,11 @@ func (ch *charge) end(l *Limiter) {
 	lines.WakeFirst(count)
 }
 
+// settle changes the charges to the given costs. c is nil if nothing was charged.
 func (c *charges) settle(ctx context.Context, costs []int64) error {
+	if c == nil {
+		return nil
+	}
 	if len(costs) != len(c.owners) {
 		return &RuleError{Argument: "settle", Reason: fmt.Sprintf("found %d costs; expected %d, one for each request", len(costs), len(c.owners))}
 	}
@@ -212,7 +220,7 @@ func (c *charges) addition(ch *charge, n int64) *engine.Claim {
 	claim := ch.claim
 	claim.Charged, claim.Delta = 0, n
 	rule, _, _ := c.limiter.inForce(cmp.Or(ch.rule.base, ch.rule), claim.Subject)
-	if rule.tag == ch.rule.tag && rule.Limit > 0 && (ch.rule.Computed || claim.Limit == ch.rule.Limit) {
+	if rule.numbers.Tag == ch.rule.numbers.Tag && rule.Limit > 0 && (ch.rule.Computed || claim.Limit == ch.rule.Limit) {
 		claim.Limit, claim.Burst = rule.Limit, rule.claim.Burst
 	}
 	return &claim
@@ -255,13 +263,7 @@ func (c *charges) SettleFailed(ctx context.Context, err error) {
 // example. If it was charged 100 tokens, Settle with a cost of 130 takes 30 more, and with a cost of 60 gives 40 back. It is safe for
 // concurrent use.
 type Charge struct {
-	call atomic.Pointer[chargedCall] // nil until one is admitted
-}
-
-// chargedCall is a call that was admitted.
-type chargedCall struct {
-	*charges
-	rules []*preparedRule
+	charges atomic.Pointer[charges] // nil until a call is admitted
 }
 
 // WithCharge returns a context and a Charge. The first call that a wrapper admits under the context fills the Charge. So if a wrapper calls
@@ -281,24 +283,24 @@ func ChargeFrom(ctx context.Context) *Charge { return wishesOf(ctx).charge }
 // If no call was admitted yet, or a name is that of no rule with cost=, the error is a *RuleError. The other errors are those of
 // [Decision.Refund].
 func (c *Charge) Settle(ctx context.Context, cost int64, rules ...string) error {
-	if c == nil || c.call.Load() == nil {
+	if c == nil || c.charges.Load() == nil {
 		return &RuleError{Argument: "settle", Reason: "the charge is missing; call a wrapper under the context of WithCharge first"}
 	}
 	if cost < 0 {
 		return wrongCost("", cost)
 	}
-	call := c.call.Load()
-	costs, err := costsOf(call.method, call.rules, cost, rules)
+	all := c.charges.Load()
+	costs, err := all.costsOf(cost, rules)
 	if err != nil {
 		return err
 	}
-	return call.settle(ctx, costs)
+	return all.settle(ctx, costs)
 }
 
 // fill sets the charge of an admitted call, unless an earlier call has set it. The Charge may be nil.
-func (c *Charge) fill(all *charges, rules []*preparedRule) {
+func (c *Charge) fill(all *charges) {
 	if c != nil {
-		c.call.CompareAndSwap(nil, &chargedCall{all, rules})
+		c.charges.CompareAndSwap(nil, all)
 	}
 }
 
@@ -306,11 +308,11 @@ func wrongCost(rule string, cost int64) error {
 	return &RuleError{Rule: rule, Argument: "settle", Reason: fmt.Sprintf("found a cost of %d; expected 0 or more", cost)}
 }
 
-// costsOf returns a cost for each rule: Keep for those that are not settled.
-func costsOf(method string, rules []*preparedRule, cost int64, names []string) ([]int64, error) {
+// costsOf returns a cost for each rule of the method: Keep for those that are not settled.
+func (c *charges) costsOf(cost int64, names []string) ([]int64, error) {
 	var priced []string
-	costs := make([]int64, len(rules))
-	for i, r := range rules {
+	costs := make([]int64, len(c.rules))
+	for i, r := range c.rules {
 		costs[i] = bridge.Keep
 		if !r.priced || !r.accepts("settle") {
 			continue
@@ -321,12 +323,12 @@ func costsOf(method string, rules []*preparedRule, cost int64, names []string) (
 		}
 	}
 	if len(priced) == 0 {
-		return nil, &RuleError{Rule: method, Argument: "settle", Reason: "cost= is missing in the rules of this method"}
+		return nil, &RuleError{Rule: c.method, Argument: "settle", Reason: "cost= is missing in the rules of this method"}
 	}
 	for _, name := range names {
 		if !slices.Contains(priced, name) {
 			return nil, &RuleError{Rule: name, Argument: "settle", Reason: fmt.Sprintf(
-				"%s has no rule of this name with cost=; expected %s", method, strings.Join(priced, " or "))}
+				"%s has no rule of this name with cost=; expected %s", c.method, strings.Join(priced, " or "))}
 		}
 	}
 	return costs, nil

@@ -57,9 +57,6 @@ func (d *Decision) set(c *call) {
 // The error is a *StoreError, or wraps the context's. If no server could be reached, the next Refund tries again. If the reply of a
 // server was lost, or the context ended meanwhile, it does not: permits may stay taken, but none goes back twice.
 func (d Decision) Refund(ctx context.Context) error {
-	if d.charges == nil {
-		return nil
-	}
 	return d.charges.giveBack(ctx, EventRefunded, func(*charge) bool { return true })
 }
 
@@ -71,9 +68,6 @@ func (d Decision) Refund(ctx context.Context) error {
 // A rule is settled once, and not after a Refund; later calls return nil. A Refund after Settle gives back what is charged then. If there
 // are more or fewer costs than requests, or a cost is below 0, the error is a *RuleError. The other errors are those of Refund.
 func (d Decision) Settle(ctx context.Context, costs ...int64) error {
-	if d.charges == nil {
-		return nil
-	}
 	return d.charges.settle(ctx, costs)
 }
 
@@ -81,9 +75,6 @@ func (d Decision) Settle(ctx context.Context, costs ...int64) error {
 // [Decision.Refund] gives those back, too. Permits that are not released end after the rule's Per. The errors are those of Refund. After an
 // error the store goes on trying by itself.
 func (d Decision) Release(ctx context.Context) error {
-	if d.charges == nil {
-		return nil
-	}
 	return d.charges.giveBack(ctx, EventReleased, (*charge).releases)
 }
 

@@ -99,7 +99,7 @@ func chargesOf(ctx context.Context, limiter, request any) ([]engine.Charge, erro
 	if err != nil || rule.Prepay || rule.Warmup > 0 {
 		return nil, err
 	}
-	return l.store.Charges(ctx, key.State(l.prefix, rule.Name, subject, rule.tag), rule.Per, rule.Burst, l.fleet.Now())
+	return l.store.Charges(ctx, key.State(l.prefix, rule.Name, subject, rule.numbers.Tag), rule.Per, rule.Burst, l.fleet.Now())
 }
 
 // view returns a limiter for a console: it decides by the same store, prefix and secret, takes keys also in the form in which they are

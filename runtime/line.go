@@ -37,7 +37,7 @@ func (c *call) line() fleet.Count {
 
 // count identifies what the rule counts for the subject of the call.
 func (r *ruling) count() fleet.Count {
-	return fleet.Count{Name: r.rule.Name, Tag: r.rule.tag, Subject: r.subject}
+	return fleet.Count{Name: r.rule.Name, Tag: r.rule.numbers.Tag, Subject: r.subject}
 }
 
 // counts returns what all rules of the call count.

@@ -131,7 +131,7 @@ func (c *call) Take(ctx context.Context, keeps bool) (bridge.Taken, error) {
 		return nil, nil
 	}
 	all := c.charges()
-	c.wishes.charge.fill(all, c.rules)
+	c.wishes.charge.fill(all)
 	return all, nil
 }
 

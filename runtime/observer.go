@@ -252,10 +252,7 @@ func (s *slogger) observe(ctx context.Context, e *Event) {
 	if !ok {
 		return
 	}
-	fields := s.fields(e)
-	if left > 0 {
-		fields = append(fields, slog.Int64("left_out", left))
-	}
+	fields := append(s.fields(e), nonEmpty(slog.Int64("left_out", left))...)
 	s.logger.LogAttrs(ctx, s.level, "rate limit "+e.Kind.String(), fields...)
 }
 
@@ -292,8 +289,7 @@ func (s *slogger) shown(key string) string {
 
 func (s *slogger) fields(e *Event) []slog.Attr {
 	fields := nonEmpty(slog.String("method", e.Method), slog.Duration("retry_after", e.RetryAfter), slog.Bool("never", e.Never),
-		slog.Duration("waited", e.Waited))
-	fields = append(fields, slog.String("source", e.Source.String()))
+		slog.Duration("waited", e.Waited), slog.String("source", e.Source.String()))
 	shown := 0
 	for i := range e.Rules {
 		if o := &e.Rules[i]; o.Refused || o.CostBefore > 0 {
@@ -320,11 +316,7 @@ func (s *slogger) fields(e *Event) []slog.Attr {
 }
 
 func (o *Outcome) fields(key string) []slog.Attr {
-	fields := nonEmpty(slog.String("name", o.Rule), slog.String("window", o.Window), slog.String("key", key),
+	return nonEmpty(slog.String("name", o.Rule), slog.String("window", o.Window), slog.String("key", key),
 		slog.String("mode", o.Mode.String()), slog.Int64("limit", o.Limit), slog.Int64("cost", o.Cost),
-		slog.Duration("retry_after", o.RetryAfter))
-	if o.CostBefore > 0 {
-		fields = append(fields, slog.Int64("cost_before", o.CostBefore))
-	}
-	return fields
+		slog.Duration("retry_after", o.RetryAfter), slog.Int64("cost_before", o.CostBefore))
 }

@@ -151,8 +151,8 @@ func TestOverrideKeepsTheIdentity(t *testing.T) {
 			t.Fatal(err)
 		}
 		changed, _, _ := l.inForce(rule, "k")
-		if changed == rule || changed.tag != rule.tag {
-			t.Errorf("%+v: %+v has the tag %v, want %v", o, changed.Rule, changed.tag, rule.tag)
+		if changed == rule || changed.numbers.Tag != rule.numbers.Tag {
+			t.Errorf("%+v: %+v has the tag %v, want %v", o, changed.Rule, changed.numbers.Tag, rule.numbers.Tag)
 		}
 		if again, _, _ := l.inForce(rule, "k"); again != changed {
 			t.Errorf("%+v: prepared for each call", o)
@@ -161,8 +161,8 @@ func TestOverrideKeepsTheIdentity(t *testing.T) {
 	if err := l.Overrides().SetLocal("p.T.M", Override{Per: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	if changed, _, _ := l.inForce(rule, "k"); changed.tag != "bucket:1h:{phone}" {
-		t.Errorf("tag %v", changed.tag)
+	if changed, _, _ := l.inForce(rule, "k"); changed.numbers.Tag != "bucket:1h:{phone}" {
+		t.Errorf("tag %v", changed.numbers.Tag)
 	}
 }
 

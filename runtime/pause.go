@@ -117,7 +117,7 @@ func (l *Limiter) changeStates(ctx context.Context, what string, call *engine.Ca
 func (l *Limiter) wakeAll(requests []Request) {
 	for i := range requests {
 		if rule, subject, err := l.ruleFor(&requests[i]); err == nil {
-			l.placeLines.Wake(fleet.Count{Name: rule.Name, Tag: rule.tag, Subject: subject})
+			l.placeLines.Wake(fleet.Count{Name: rule.Name, Tag: rule.numbers.Tag, Subject: subject})
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (p FailurePolicy) String() string {
 type policyDecider struct {
 	limiter     *Limiter
 	fallback    engine.Decider // counts under FailLocal
-	parts.Split                // adjusts each charge where it was made
+	parts.Split                // adjusts each charge where it was made, and resets the store
 }
 
 // Decide implements engine.Decider.
@@ -148,11 +148,6 @@ func pass(call *engine.Call) engine.Verdict {
 		v.Taken = call.Claims[0].Cost
 	}
 	return v
-}
-
-// Reset implements engine.Decider.
-func (p *policyDecider) Reset(ctx context.Context, call *engine.Call) (int, error) {
-	return p.limiter.store.Reset(ctx, call)
 }
 
 // byScope returns who decides the calls of the limiter: this process the rules of instance scope, and the limiter's store the others.

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"hash/maphash"
 	"strings"
 	"sync"
@@ -17,7 +18,6 @@ type preparedRule struct {
 	Rule
 	label   string // the name in errors, events and quotas
 	window  string
-	tag     string // the last part of the rule's keys
 	numbers *engine.Rule
 	row     *engine.Row   // what the engine knows about how the rule counts
 	priced  bool          // the rule of a method has cost=
@@ -56,7 +56,7 @@ func (r Rule) prepareAs(label, window, tag string) (*preparedRule, error) {
 		}
 	}
 	return &preparedRule{
-		Rule: r, label: label, window: window, tag: tag, numbers: numbers, row: numbers.Kind.Row(),
+		Rule: r, label: label, window: window, numbers: numbers, row: numbers.Kind.Row(),
 		claim: engine.Claim{Rule: numbers, Cost: 1, Limit: r.Limit, Burst: r.capacity(r.Limit), Mode: engine.Mode(r.Mode)},
 	}, nil
 }
@@ -76,12 +76,7 @@ func (r *Rule) capacity(limit int64) int64 {
 }
 
 // sliceCount is how many slices the window of a SlidingCounter has.
-func (r Rule) sliceCount() int64 {
-	if r.Slices == 0 {
-		return defaultSlices
-	}
-	return r.Slices
-}
+func (r *Rule) sliceCount() int64 { return cmp.Or(r.Slices, defaultSlices) }
 
 // delay returns how long the rule may delay a call at a limit, in microseconds: at most longest, and at most the time that the permits of
 // its queue take to leave. That time is rounded up, because places are. In a bucket of one permit each place is rounded up from the place

@@ -197,7 +197,7 @@ func (l *Limiter) StateKey(r Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return key.State(l.prefix, rule.Name, subject, rule.tag), nil
+	return key.State(l.prefix, rule.Name, subject, rule.numbers.Tag), nil
 }
 
 // RuleFor returns the rule of a request as the overrides that the limiter knows make it for the request's key. It is for tools. The error is a

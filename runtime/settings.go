@@ -80,7 +80,7 @@ func (p *preparedRule) settingsIn(in *fleet.InForce) *fleet.OfRule {
 type ownSettings struct {
 	mu       sync.Mutex
 	settings map[string]*fleet.Setting // by name
-	merged   atomic.Pointer[union]     // nil if there are none
+	merged   atomic.Pointer[union]     // nil if there never were any
 }
 
 // union has the settings of a store, and all: these and the overrides of one limiter.
@@ -107,10 +107,6 @@ func (o *ownSettings) change(f *fleet.Fleet, do func(settings map[string]*fleet.
 	}
 	do(o.settings)
 	in := f.InForce()
-	if len(o.settings) == 0 {
-		o.merged.Store(nil)
-		return in
-	}
 	m := &union{in, in.With(o.settings, f.Now())}
 	o.merged.Store(m)
 	return m.all
@@ -153,7 +149,7 @@ func (l *Limiter) change(rule *preparedRule, own, all *fleet.Setting) (*prepared
 	v = v.or(under)
 	changed := v.apply(rule.Rule)
 	window := changed.Window()
-	p, err := changed.prepareAs(rule.label, window, window+strings.TrimPrefix(rule.tag, rule.window))
+	p, err := changed.prepareAs(rule.label, window, window+strings.TrimPrefix(rule.numbers.Tag, rule.window))
 	if err != nil {
 		return nil, err
 	}

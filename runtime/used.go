@@ -44,7 +44,7 @@ type ruleID struct {
 	scope     Scope
 }
 
-func (p *preparedRule) id() ruleID { return ruleID{p.Name, p.tag, p.Scope} }
+func (p *preparedRule) id() ruleID { return ruleID{p.Name, p.numbers.Tag, p.Scope} }
 
 var limiterNumbers atomic.Uint64
 
@@ -173,7 +173,7 @@ func (p *preparedRule) declared() fleet.Rule {
 	used := usedText{p.forTools(), p.unnamed}
 	used.Name = p.label
 	text, _ := json.Marshal(used) // texts and numbers: it never fails
-	return fleet.Rule{Name: p.Name, Tag: p.tag, Unnamed: p.unnamed, Text: string(text)}
+	return fleet.Rule{Name: p.Name, Tag: p.numbers.Tag, Unnamed: p.unnamed, Text: string(text)}
 }
 
 // parseUsed parses a rule from the store.
