@@ -119,7 +119,7 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	c.rulings = c.rulings[:n+1]
 	r := &c.rulings[n]
 	*r = ruling{}
-	r.rule, r.index, r.cost, r.limit, r.claimIndex = rule, c.next, charge.Cost, rule.limitFor(charge.Limit), noClaim
+	r.rule, r.index, r.cost, r.limit = rule, c.next, charge.Cost, rule.limitFor(charge.Limit)
 	r.subject, r.blockLeft, r.pauseLeft = subject, blockLeft, pauseLeft
 	switch {
 	case rule.Mode != ModeEnforce:
@@ -217,15 +217,14 @@ func (c *call) makeClaims() error {
 			c.never = c.never || r.never() && rule.Mode == ModeEnforce
 			continue
 		}
-		r.claimIndex = len(c.Claims)
-		c.Claims = c.Claims[:r.claimIndex+1]
-		claim := c.claim(r)
-		*claim = rule.claim
+		c.Claims = append(c.Claims, rule.claim)
+		claim := &c.Claims[len(c.Claims)-1]
+		r.claim = claim
 		claim.Subject, claim.Member, claim.Kept = r.subject, r.member, c.keeps
 		if rule.row.Releases {
 			c.releases, claim.ID = true, rand.Uint64()
 		}
-		r.fill(claim, 0)
+		r.fill(0)
 		if claim.Cost == 1 || rule.Mode == ModeTrigger || c.UpTo { // it fits: one permit does, a trigger refuses nothing, UpTo takes what there is
 			c.Report = c.Report || c.UpTo && rule.Mode == ModeShadow
 			continue
@@ -243,11 +242,9 @@ func (c *call) makeClaims() error {
 	return nil
 }
 
-// claim returns the claim of a rule that a store decides.
-func (c *call) claim(r *ruling) *engine.Claim { return &c.Claims[r.claimIndex] }
-
-// fill sets in a claim of the rule what the call asks for. waited is how long the call has waited already: its Wait is shorter by that.
-func (r *ruling) fill(claim *engine.Claim, waited time.Duration) {
+// fill sets in the claim what the call asks for. waited is how long the call has waited already: its Wait is shorter by that.
+func (r *ruling) fill(waited time.Duration) {
+	claim := r.claim
 	claim.Limit, claim.Burst = r.limit, r.rule.claim.Burst
 	if r.limit != r.rule.Limit {
 		claim.Burst = r.rule.capacity(r.limit)

@@ -68,8 +68,8 @@ func (c *call) charges() *charges {
 	all.owners = append(own.owners[:0], c.owners...)
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if all.list[i].rule = r.rule; r.hasClaim() {
-			all.list[i].claim = *c.claim(r)
+		if all.list[i].rule = r.rule; r.claim != nil {
+			all.list[i].claim = *r.claim
 		}
 	}
 	return all

@@ -64,7 +64,7 @@ func (c *call) lineOfPause() (line fleet.Count) {
 	own := c.line()
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if r.hasClaim() && r.rule.Mode == ModeEnforce && c.claim(r).Paused > 0 && (line == (fleet.Count{}) || r.count() == own) {
+		if r.claim != nil && r.rule.Mode == ModeEnforce && r.claim.Paused > 0 && (line == (fleet.Count{}) || r.count() == own) {
 			line = r.count()
 		}
 	}
@@ -162,7 +162,7 @@ func (c *call) awaitedRule() *ruling {
 // firstThatReleases returns the first rule in enforce mode that fits and whose permits are released when calls end. It returns nil if there is
 // none.
 func (c *call) firstThatReleases(fits func(*ruling) bool) *ruling {
-	return c.first(func(r *ruling) bool { return r.hasClaim() && r.rule.row.Releases && fits(r) })
+	return c.first(func(r *ruling) bool { return r.claim != nil && r.rule.row.Releases && fits(r) })
 }
 
 // waitFor returns the rule whose permits a call has to wait for, or nil if it is admitted or need not wait. awaited is the awaitedRule. If
@@ -173,11 +173,11 @@ func (c *call) waitFor(awaited *ruling) *ruling {
 	case c.verdict.Admitted:
 		return nil
 	case awaited == nil:
-		return c.firstThatReleases(func(r *ruling) bool { return c.claim(r).Earliest > c.verdict.Now })
+		return c.firstThatReleases(func(r *ruling) bool { return r.claim.Earliest > c.verdict.Now })
 	}
 	if c.AskAgain(c.verdict) {
 		left := (awaited.wait - c.waited).Microseconds()
-		c.verdict.At, c.claim(awaited).Refused = c.verdict.Now+left, left <= 0
+		c.verdict.At, awaited.claim.Refused = c.verdict.Now+left, left <= 0
 	}
 	return awaited
 }

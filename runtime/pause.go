@@ -128,14 +128,14 @@ func (c *call) isPaused(ctx context.Context) (bool, error) {
 	peek := engine.Call{Prefix: c.Prefix, Peek: true}
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if !r.hasClaim() || r.rule.Mode != ModeEnforce {
+		if r.claim == nil || r.rule.Mode != ModeEnforce {
 			continue
 		}
 		if c.limiter.pauseLeft(r.rule, r.subject) > 0 {
 			return true, nil
 		}
 		if r.rule.Pausable {
-			peek.Claims = append(peek.Claims, *c.claim(r))
+			peek.Claims = append(peek.Claims, *r.claim)
 		}
 	}
 	if len(peek.Claims) == 0 {
@@ -152,10 +152,10 @@ func (c *call) pauseHere() {
 	now, longest := c.limiter.store.Time().UnixMicro(), int64(0)
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if !r.hasClaim() {
+		if r.claim == nil {
 			continue
 		}
-		claim, left := c.claim(r), r.pauseLeft.Microseconds()
+		claim, left := r.claim, r.pauseLeft.Microseconds()
 		claim.Clear()
 		if claim.Earliest = now + left; left > 0 {
 			claim.Paused, claim.Full, claim.Refused = now+left, now+left, left > claim.Wait

@@ -12,23 +12,18 @@ import (
 
 // ruling is what a call asks one rule, and with its claim what the rule answers. Outcomes, violations, quotas and triggers are made from it.
 type ruling struct {
-	rule       *preparedRule
-	index      int // among the rules of the method, or among the requests
-	subject    string
-	member     string // in the form of keys, if the rule has Distinct
-	cost       int64
-	limit      int64
-	wait       time.Duration // how long the rule may delay the call
-	blockLeft  time.Duration // how long the subject is still blocked
-	pauseLeft  time.Duration // how long a setting still pauses the subject
-	claimIndex int           // of the rule's claim among those of the call; noClaim if the limit is 0 or the subject is blocked
-	neverFits  bool          // the rule, in shadow mode, can never admit the cost
+	rule      *preparedRule
+	index     int // among the rules of the method, or among the requests
+	subject   string
+	member    string // in the form of keys, if the rule has Distinct
+	cost      int64
+	limit     int64
+	wait      time.Duration // how long the rule may delay the call
+	blockLeft time.Duration // how long the subject is still blocked
+	pauseLeft time.Duration // how long a setting still pauses the subject
+	claim     *engine.Claim // among those of the call; nil if the limit is 0 or the subject is blocked, so no store is asked
+	neverFits bool          // the rule, in shadow mode, can never admit the cost
 }
-
-const noClaim = -1
-
-// hasClaim reports whether a store decides the rule.
-func (r *ruling) hasClaim() bool { return r.claimIndex >= 0 }
 
 // setSource makes a pause or a block the source of the refusal that it decided.
 func (c *call) setSource() {
@@ -43,32 +38,31 @@ func (c *call) setSource() {
 }
 
 // never reports whether the rule refuses every such call.
-func (r *ruling) never() bool { return !r.hasClaim() && r.blockLeft == 0 || r.neverFits }
+func (r *ruling) never() bool { return r.claim == nil && r.blockLeft == 0 || r.neverFits }
 
 // retry returns how long it takes until the rule would admit the call. It is 0 if the rule admits the call now, never will, or cannot know
 // when.
 func (c *call) retry(r *ruling) time.Duration {
-	if !r.hasClaim() || r.neverFits || c.isBusy(r) || c.lacksRate(r) {
+	if r.claim == nil || r.neverFits || r.isBusy() || c.lacksRate(r) {
 		return r.blockLeft
 	}
-	return max(0, time.Duration(c.claim(r).Earliest-c.verdict.Now)*time.Microsecond)
+	return max(0, time.Duration(r.claim.Earliest-c.verdict.Now)*time.Microsecond)
 }
 
 // isBusy reports whether a rule refuses a call because others run. Nobody knows when these end.
-func (c *call) isBusy(r *ruling) bool { return r.rule.row.Releases && c.claim(r).Paused == 0 }
+func (r *ruling) isBusy() bool { return r.rule.row.Releases && r.claim.Paused == 0 }
 
 // outcome returns the answer of one rule.
 func (c *call) outcome(r *ruling) Outcome {
 	o := r.rule.outcome(r.subject, r.limit)
 	o.Cost = r.cost
-	if r.hasClaim() {
-		claim := c.claim(r)
+	if claim := r.claim; claim != nil {
 		o.Limit = claim.Limit
 		if c.refusedHere() || !claim.Refused { // refusedHere: no store has answered
 			return o
 		}
 		o.Remaining = claim.Room
-		if c.isBusy(r) {
+		if r.isBusy() {
 			o.Remaining, o.Running = max(0, min(claim.Room, r.cost-1)), claim.Limit-claim.Room
 		}
 	}
@@ -126,13 +120,12 @@ func (c *call) quotas() []Quota {
 		q := Quota{
 			Rule: r.rule.label, Window: r.rule.window, Key: key.Shown(r.subject), Limit: r.limit, Reset: r.blockLeft, policy: c.policy(r),
 		}
-		if r.hasClaim() {
-			claim := c.claim(r)
+		if claim := r.claim; claim != nil {
 			if c.refusedHere() || claim.By == engine.ByNobody {
 				continue
 			}
 			q.Remaining, q.Reset = max(0, claim.Room), max(0, time.Duration(claim.Full-c.verdict.Now)*time.Microsecond)
-			q.Limit = cmp.Or(c.burst(r), claim.Limit)
+			q.Limit = cmp.Or(r.burst(), claim.Limit)
 			if c.lacksLimit(r) && q.Limit == r.limit {
 				q.Limit, q.Remaining = 0, q.Remaining-q.Limit
 			}
@@ -159,23 +152,22 @@ func (c *call) policy(r *ruling) policy {
 	if !r.rule.row.Releases {
 		p.window = r.rule.Per
 	}
-	if !r.hasClaim() {
+	if r.claim == nil {
 		return p
 	}
-	p.quota = c.claim(r).Limit
-	if burst := c.burst(r); burst > 0 {
+	p.quota = r.claim.Limit
+	if burst := r.burst(); burst > 0 {
 		p.quota, p.window = burst, time.Duration(float64(r.rule.Per)*float64(burst)/float64(p.quota))
 	}
 	return p
 }
 
 // burst returns how many permits a full bucket admits. It returns 0 if the rule is no bucket, or a bucket without a burst, such as a warm-up.
-func (c *call) burst(r *ruling) int64 {
-	claim := c.claim(r)
-	if !claim.Rule.Kind.Row().IsBucket {
+func (r *ruling) burst() int64 {
+	if !r.rule.row.IsBucket {
 		return 0
 	}
-	return claim.Burst
+	return r.claim.Burst
 }
 
 // isByPolicy reports whether failure policies decided the call, because its store failed.
@@ -198,7 +190,7 @@ func (c *call) count(s *fleet.Statistics) {
 		case c.err != nil || !c.refuses(r):
 		case r.rule.Mode == ModeEnforce:
 			n.Refused = 1
-			if r.blockLeft > 0 || r.hasClaim() && c.claim(r).Blocked {
+			if r.blockLeft > 0 || r.claim != nil && r.claim.Blocked {
 				n.Blocked = 1
 			}
 		default:
@@ -210,18 +202,18 @@ func (c *call) count(s *fleet.Statistics) {
 
 // refuses reports whether a rule, or a block of its subject, refuses the call, also in shadow mode.
 func (c *call) refuses(r *ruling) bool {
-	if !r.hasClaim() {
+	if r.claim == nil {
 		return true
 	}
-	return !c.refusedHere() && c.claim(r).Refused
+	return !c.refusedHere() && r.claim.Refused
 }
 
 // fire calls the limiter's trigger for each rule that has reached its limit.
 func (c *call) fire(ctx context.Context) {
 	for i := range c.rulings {
-		if r := &c.rulings[i]; r.hasClaim() && c.claim(r).Fired > 0 {
+		if r := &c.rulings[i]; r.claim != nil && r.claim.Fired > 0 {
 			c.limiter.trigger(ctx, Trigger{
-				Method: c.method, Rule: r.rule.label, Key: key.Shown(r.subject), Limit: r.limit, Used: c.claim(r).Fired,
+				Method: c.method, Rule: r.rule.label, Key: key.Shown(r.subject), Limit: r.limit, Used: r.claim.Fired,
 			})
 		}
 	}

@@ -62,10 +62,10 @@ func (c *call) refillClaims() {
 	}
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if !r.hasClaim() {
+		if r.claim == nil {
 			continue
 		}
-		r.fill(c.claim(r), c.waited)
+		r.fill(c.waited)
 		if hasWaited && r.rule.Mode == ModeEnforce {
 			r.pauseLeft = c.limiter.pauseLeft(r.rule, r.subject)
 			c.paused = c.paused || r.pauseLeft > 0
