@@ -115,15 +115,12 @@ func (c *charges) settle(ctx context.Context, costs []int64) error {
 	totals, stays := make([]int64, len(c.list)), make([]bool, len(c.list))
 	for i, cost := range costs {
 		switch owner := c.owners[i]; {
-		case cost < 0 && cost != bridge.Keep:
-			rule := ""
-			if owner >= 0 {
-				rule = c.list[owner].rule.Name
-			}
-			return wrongCost(rule, cost)
-		case owner >= 0 && cost == bridge.Keep:
+		case owner < 0: // the rule does not apply
+		case cost == bridge.Keep:
 			stays[owner] = true
-		case owner >= 0:
+		case cost < 0:
+			return wrongCost(c.list[owner].rule.Name, cost)
+		default:
 			totals[owner] += min(cost, maxLimit)
 		}
 	}
@@ -239,24 +236,26 @@ func (c *charges) RefundUnless(ctx context.Context, ok *bool) {
 
 // Settle implements bridge.Taken. Only observers see an error: the results of the wrapped call stay as they are.
 func (c *charges) Settle(ctx context.Context, costs ...int64) {
-	back, cancel := afterCall(ctx)
-	defer cancel()
-	if wrong, ok := c.settle(back, costs).(*RuleError); ok {
-		c.SettleFailed(ctx, wrong)
-	}
-}
-
-// SettleFailed implements bridge.Taken. The charges stay as they are.
-func (c *charges) SettleFailed(ctx context.Context, err error) {
-	c.mu.Lock()
-	var rules []Outcome
-	for i := range c.list {
-		if ch := &c.list[i]; ch.cost() > 0 {
-			rules = append(rules, ch.outcome())
+	for i, cost := range costs {
+		if cost < 0 && cost != bridge.Keep && c.Applies(i) {
+			c.SettleFailed(ctx, i, wrongCost(c.rules[i].label, cost))
+			costs[i] = bridge.Keep
 		}
 	}
+	back, cancel := afterCall(ctx)
+	defer cancel()
+	_ = c.settle(back, costs)
+}
+
+// Applies implements bridge.Taken.
+func (c *charges) Applies(rule int) bool { return c.owners[rule] >= 0 }
+
+// SettleFailed implements bridge.Taken.
+func (c *charges) SettleFailed(ctx context.Context, rule int, err error) {
+	c.mu.Lock()
+	o := c.list[c.owners[rule]].outcome()
 	c.mu.Unlock()
-	c.limiter.tell(ctx, EventSettled, c.method, c.limiter.discreet(err), rules...)
+	c.limiter.tell(ctx, EventSettled, c.method, c.limiter.discreet(err), o)
 }
 
 // Charge is what a call of a wrapper was charged. With it, the call is settled after the method has returned: when a stream has ended, for

@@ -126,7 +126,7 @@ func TestWrapperSettles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken.SettleFailed(t.Context(), errors.New("no usage"))
+	taken.SettleFailed(t.Context(), 0, errors.New("no usage"))
 	taken.Settle(t.Context(), 25, wrap.Keep)
 	for name, want := range map[string]int64{"tokens": 75, "calls": 99} {
 		q := ratelimit.Request{Rule: ratelimit.Rule{Name: name, Limit: 100, Per: time.Minute}}
@@ -134,7 +134,7 @@ func TestWrapperSettles(t *testing.T) {
 			t.Errorf("%s: %d permits are left, want %d", name, left, want)
 		}
 	}
-	if last := (*events)[len(*events)-2:]; last[0].Err == nil || last[1].Err != nil || last[1].Kind != ratelimit.EventSettled {
+	if last := (*events)[len(*events)-2:]; last[0].Err == nil || len(last[0].Rules) != 1 || last[0].Rules[0].Rule != "tokens" || last[1].Err != nil || last[1].Kind != ratelimit.EventSettled {
 		t.Errorf("observed %+v", last)
 	}
 }

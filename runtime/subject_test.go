@@ -131,7 +131,7 @@ func TestSubjectHashOfFailures(t *testing.T) {
 	if begun != nil {
 		t.Fatal(begun)
 	}
-	taken.SettleFailed(t.Context(), rules.KeyError("int(phone)", cause))
+	taken.SettleFailed(t.Context(), 0, rules.KeyError("int(phone)", cause))
 	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(h.String(), phone) || strings.Count(h.String(), "int(phone)") < 3 {
 		t.Errorf("%v: %s", err, h.String())
 	}

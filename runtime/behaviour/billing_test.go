@@ -158,7 +158,7 @@ func (c *client) wrapped() {
 	case 1:
 		taken.RefundUnless(c.t.Context(), new(bool))
 	case 2:
-		taken.SettleFailed(c.t.Context(), fmt.Errorf("no usage"))
+		taken.SettleFailed(c.t.Context(), 0, fmt.Errorf("no usage"))
 	}
 }
 

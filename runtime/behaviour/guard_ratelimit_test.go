@@ -67,36 +67,29 @@ func (g *shopGuard) sell(ctx context.Context, user string) (done func(usage **us
 		ok := err == nil
 		defer taken.RefundUnless(ctx, &ok)
 		if err == nil {
-			total, settleErr := wrap.Value(shopSellRules.Named("used"), "usage?.Total ?? 7", func() int64 {
-				if usage != nil {
-					return usage.Total
-				}
-				return 7
-			})
-			if settleErr != nil {
-				taken.SettleFailed(ctx, settleErr)
-				return
-			}
-			total2, settleErr := wrap.Value(shopSellRules.Named("sold"), "usage.Total", func() int64 {
-				return usage.Total
-			})
-			if settleErr != nil {
-				taken.SettleFailed(ctx, settleErr)
-				return
-			}
-			taken.Settle(ctx, total, total2, wrap.Keep, wrap.Keep)
+			taken.Settle(ctx,
+				shopSellRules.Cost(ctx, taken, 0, "usage?.Total ?? 7", func() int64 {
+					if usage != nil {
+						return usage.Total
+					}
+					return 7
+				}),
+				shopSellRules.Cost(ctx, taken, 1, "usage.Total", func() int64 { return usage.Total }),
+				wrap.Keep,
+				wrap.Keep,
+			)
 		} else {
-			total3, settleErr := wrap.Value(shopSellRules.Named("used"), "usage?.Total ?? 7", func() int64 {
-				if usage != nil {
-					return usage.Total
-				}
-				return 7
-			})
-			if settleErr != nil {
-				taken.SettleFailed(ctx, settleErr)
-				return
-			}
-			taken.Settle(ctx, total3, wrap.Keep, wrap.Keep, wrap.Keep)
+			taken.Settle(ctx,
+				shopSellRules.Cost(ctx, taken, 0, "usage?.Total ?? 7", func() int64 {
+					if usage != nil {
+						return usage.Total
+					}
+					return 7
+				}),
+				wrap.Keep,
+				wrap.Keep,
+				wrap.Keep,
+			)
 		}
 	}, nil
 }

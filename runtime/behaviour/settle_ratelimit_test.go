@@ -74,36 +74,120 @@ func (s *limitedSeller) sell(ctx context.Context, user string) (usage *usage, er
 	usage, err = s.next.sell(ctx, user)
 	ok = err == nil
 	if err == nil {
-		total, settleErr := wrap.Value(sellerSellRules.Named("used"), "usage?.Total ?? 7", func() int64 {
-			if usage != nil {
-				return usage.Total
-			}
-			return 7
-		})
-		if settleErr != nil {
-			taken.SettleFailed(ctx, settleErr)
-			return usage, err
-		}
-		total2, settleErr := wrap.Value(sellerSellRules.Named("sold"), "usage.Total", func() int64 {
-			return usage.Total
-		})
-		if settleErr != nil {
-			taken.SettleFailed(ctx, settleErr)
-			return usage, err
-		}
-		taken.Settle(ctx, total, total2, wrap.Keep)
+		taken.Settle(ctx,
+			sellerSellRules.Cost(ctx, taken, 0, "usage?.Total ?? 7", func() int64 {
+				if usage != nil {
+					return usage.Total
+				}
+				return 7
+			}),
+			sellerSellRules.Cost(ctx, taken, 1, "usage.Total", func() int64 { return usage.Total }),
+			wrap.Keep,
+		)
 	} else {
-		total3, settleErr := wrap.Value(sellerSellRules.Named("used"), "usage?.Total ?? 7", func() int64 {
-			if usage != nil {
-				return usage.Total
-			}
-			return 7
-		})
-		if settleErr != nil {
-			taken.SettleFailed(ctx, settleErr)
-			return usage, err
-		}
-		taken.Settle(ctx, total3, wrap.Keep, wrap.Keep)
+		taken.Settle(ctx,
+			sellerSellRules.Cost(ctx, taken, 0, "usage?.Total ?? 7", func() int64 {
+				if usage != nil {
+					return usage.Total
+				}
+				return 7
+			}),
+			wrap.Keep,
+			wrap.Keep,
+		)
 	}
+	return usage, err
+}
+
+// limitedClerk wraps a clerk and enforces its rate limits.
+//
+// clerk has rules that apply to some calls.
+type limitedClerk struct {
+	next    clerk
+	limiter *ratelimit.Limiter
+}
+
+// If this does not compile, clerk has changed: run "go tool ratelimit" in this directory.
+var _ clerk = (*limitedClerk)(nil)
+
+// newLimitedClerk wraps next with the limits declared on clerk. Use the wrapper in its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
+//	limited := newLimitedClerk(next, limiter)
+func newLimitedClerk(next clerk, limiter *ratelimit.Limiter) *limitedClerk {
+	return &limitedClerk{
+		next:    wrap.Next("runtime/behaviour_test.clerk", next),
+		limiter: wrap.Limiter("runtime/behaviour_test.clerk", limiter, clerkAskRules),
+	}
+}
+
+// clerkRules returns the rules declared on clerk.
+func clerkRules() []ratelimit.Rule {
+	return wrap.RulesOf(clerkAskRules)
+}
+
+// RateLimits returns the rules that the wrapper enforces.
+func (c *limitedClerk) RateLimits() []ratelimit.Rule {
+	return clerkRules()
+}
+
+var clerkAskRules = wrap.NewRules("runtime/behaviour_test.clerk.ask",
+	ratelimit.Rule{
+		Name:     "long",
+		Key:      "{user}",
+		Limit:    1000,
+		Per:      3000 * time.Hour,
+		Pausable: true,
+	},
+	ratelimit.Rule{Name: "some", Key: "{user}", Limit: 1000, Per: 3000 * time.Hour},
+	ratelimit.Rule{
+		Name:     "short",
+		Key:      "{user}",
+		Limit:    1000,
+		Per:      3000 * time.Hour,
+		Pausable: true,
+	},
+).WithCost("long", "some", "short")
+
+// ask calls clerk.ask.
+//
+// Limits: 1000 per 125d per {user}, if isLong (a call costs 50, settled to {usage.costOf("long")},
+// paused for {usage.delayOf("long")} after a call); 1000 per 125d per {user} (a call costs {some},
+// settled to {usage.costOf("some")}); 1000 per 125d per {user} (a call costs 5, settled to
+// {usage.costOf("short")}, paused for {usage.delayOf("short")} after a call).
+func (c *limitedClerk) ask(ctx context.Context, user string, isLong bool, some int) (usage *usages, err error) {
+	var charge wrap.Charge
+	if isLong {
+		charge = wrap.Charge{Key: user, Cost: 50}
+	}
+	taken, err := wrap.Begin(ctx, c.limiter, clerkAskRules,
+		charge,
+		wrap.Charge{Key: user, Cost: int64(some)},
+		wrap.Charge{Key: user, Cost: 5},
+	)
+	if err != nil {
+		return nil, err
+	}
+	usage, err = c.next.ask(ctx, user, isLong, some)
+	taken.Pause(ctx,
+		clerkAskRules.Delay(ctx, taken, 0, `usage.delayOf("long")`, func() time.Duration {
+			return wrap.NotNil(usage).delayOf("long")
+		}),
+		0,
+		clerkAskRules.Delay(ctx, taken, 2, `usage.delayOf("short")`, func() time.Duration {
+			return wrap.NotNil(usage).delayOf("short")
+		}),
+	)
+	taken.Settle(ctx,
+		clerkAskRules.Cost(ctx, taken, 0, `usage.costOf("long")`, func() int64 {
+			return wrap.NotNil(usage).costOf("long")
+		}),
+		clerkAskRules.Cost(ctx, taken, 1, `usage.costOf("some")`, func() int64 {
+			return wrap.NotNil(usage).costOf("some")
+		}),
+		clerkAskRules.Cost(ctx, taken, 2, `usage.costOf("short")`, func() int64 {
+			return wrap.NotNil(usage).costOf("short")
+		}),
+	)
 	return usage, err
 }

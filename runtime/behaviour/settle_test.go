@@ -3,9 +3,12 @@ package behaviour_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
+	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
 //go:generate go run github.com/ratelimit-go/ratelimit/cmd/ratelimit
@@ -26,7 +29,7 @@ type sellerFunc func() (*usage, error)
 
 func (f sellerFunc) sell(context.Context, string) (*usage, error) { return f() }
 
-// A generated wrapper settles a call that fails, too, but with refund=error gives it back. If a cost cannot be computed, all estimates stay.
+// A generated wrapper settles a call that fails, too, but with refund=error gives it back. If a cost cannot be computed, its estimate stays.
 // The results are those of the method, and an ended context changes nothing.
 func TestSettlementsOfAWrapper(t *testing.T) {
 	failed := errors.New("failed")
@@ -41,7 +44,7 @@ func TestSettlementsOfAWrapper(t *testing.T) {
 			"free":              {0, 0, &usage{0}, nil},
 			"failure":           {120, 0, &usage{120}, failed},
 			"failure at once":   {7, 0, nil, failed},
-			"no usage":          {50, 40, nil, nil},
+			"no usage":          {7, 40, nil, nil},
 			"negative":          {50, 40, &usage{-1}, nil},
 			"failed and costed": {100_050, 0, &usage{100_050}, failed},
 		} {
@@ -82,4 +85,96 @@ func TestWrapperOfAPanic(t *testing.T) {
 			}
 		}
 	})
+}
+
+// clerk has rules that apply to some calls.
+type clerk interface {
+	//ratelimit:rule name=long  key="{user}" limit=1000 per=3000h when="isLong" cost=50 settle="usage.costOf(\"long\")" pause="usage.delayOf(\"long\")"
+	//ratelimit:rule name=some  key="{user}" limit=1000 per=3000h cost="some" settle="usage.costOf(\"some\")"
+	//ratelimit:rule name=short key="{user}" limit=1000 per=3000h cost=5 settle="usage.costOf(\"short\")" pause="usage.delayOf(\"short\")"
+	ask(ctx context.Context, user string, isLong bool, some int) (usage *usages, err error)
+}
+
+// usages have the real costs of a call, and note of which rules they were asked.
+type usages struct {
+	costs map[string]int64
+	asked []string
+}
+
+func (u *usages) costOf(rule string) int64 {
+	u.asked = append(u.asked, rule)
+	cost, known := u.costs[rule]
+	if !known {
+		panic("no usage")
+	}
+	return cost
+}
+
+func (u *usages) delayOf(rule string) time.Duration {
+	u.asked = append(u.asked, "pause of "+rule)
+	return 0
+}
+
+type clerkFunc func() *usages
+
+func (f clerkFunc) ask(context.Context, string, bool, int) (*usages, error) { return f(), nil }
+
+// What a rule computes after the call is computed if the rule applies to the call. A rule whose cost cannot be computed keeps its estimate, and
+// the others are settled.
+func TestSettlementsOfRulesThatApply(t *testing.T) {
+	type left = map[string]int64
+	for name, test := range map[string]struct {
+		isLong   bool
+		some     int
+		costs    left
+		computed []string
+		left     left
+		failed   []string
+	}{
+		"all": {
+			true, 20, left{"long": 60, "some": 1, "short": 2}, []string{"pause of long", "pause of short", "long", "some", "short"},
+			left{"long": 940, "some": 999, "short": 998}, nil,
+		},
+		"when= is false": {
+			false, 20, left{"some": 1, "short": 2}, []string{"pause of short", "some", "short"},
+			left{"long": 1000, "some": 999, "short": 998}, nil,
+		},
+		"cost= is 0": {
+			false, 0, left{"short": 2}, []string{"pause of short", "short"},
+			left{"long": 1000, "some": 1000, "short": 998}, nil,
+		},
+		"one cannot be computed": {
+			true, 20, left{"some": 1, "short": 2}, []string{"pause of long", "pause of short", "long", "some", "short"},
+			left{"long": 950, "some": 999, "short": 998}, []string{"long"},
+		},
+		"one is negative": {
+			true, 20, left{"long": 60, "some": -1, "short": 2}, []string{"pause of long", "pause of short", "long", "some", "short"},
+			left{"long": 940, "some": 980, "short": 998}, []string{"some"},
+		},
+	} {
+		var failed []string
+		l := ratelimit.New(memstore.New(), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
+			for _, o := range e.Rules {
+				if e.Err != nil {
+					failed = append(failed, o.Rule)
+				}
+			}
+		}))
+		given := &usages{costs: test.costs}
+		if _, err := newLimitedClerk(clerkFunc(func() *usages { return given }), l).ask(t.Context(), "ann", test.isLong, test.some); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(given.asked, test.computed) {
+			t.Errorf("%s: computed %q, want %q", name, given.asked, test.computed)
+		}
+		if !slices.Equal(failed, test.failed) {
+			t.Errorf("%s: observers are told that %q failed, want %q", name, failed, test.failed)
+		}
+		for _, rule := range clerkRules() {
+			d, err := l.Peek(t.Context(), ratelimit.Request{Rule: rule, Key: "ann"})
+			if err != nil || d.Quotas[0].Remaining != test.left[rule.Name] {
+				t.Errorf("%s: %d permits of %s are left, want %d; error %v", name, d.Quotas[0].Remaining, rule.Name, test.left[rule.Name], err)
+			}
+		}
+	}
 }

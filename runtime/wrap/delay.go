@@ -2,6 +2,7 @@ package wrap
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,18 +15,22 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// Delay returns the duration of pause=. If it cannot be computed, it is 0, so nothing pauses. The first time for an expression is logged.
-func Delay(rules *Rules, expr string, island func() time.Duration) time.Duration {
-	delay, err := Value(rules, expr, island)
+// Delay returns the duration of pause= of the rule with an index. It is 0, so nothing pauses, if the rule does not apply to the call, or if the
+// duration cannot be computed. The first time for an expression is logged.
+func (r *Rules) Delay(ctx context.Context, taken Taken, rule int, expr string, island func() time.Duration) time.Duration {
+	if !taken.Applies(rule) {
+		return 0
+	}
+	delay, err := Value(r.at(rule), expr, island)
 	if err == nil {
 		return delay
 	}
-	if _, again := rules.panicked.LoadOrStore("pause="+expr, true); !again {
+	if _, again := r.panicked.LoadOrStore("pause="+expr, true); !again {
 		why := err.Error()
 		if e, ok := errors.AsType[*ratelimit.KeyError](err); ok { // whose cause may contain a subject
 			why = cmp.Or(e.Reason, fmt.Sprintf("%T", e.Err))
 		}
-		slog.Warn("ratelimit: pause= could not be computed, so its key goes on", "method", rules.method, "expr", expr, "why", why)
+		slog.WarnContext(ctx, "ratelimit: pause= could not be computed, so its key goes on", "method", r.method, "expr", expr, "why", why)
 	}
 	return 0
 }

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
 // A Retry-After is a number of seconds, or a date in one of the three formats of HTTP.
@@ -152,12 +153,16 @@ func TestDelay(t *testing.T) {
 	var log bytes.Buffer
 	defer slog.SetDefault(slog.Default())
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	rules := NewRules("p.T.M", ratelimit.Rule{Limit: 1, Per: time.Hour, Pausable: true})
-	if got := Delay(rules, "f()", func() time.Duration { return time.Second }); got != time.Second || log.Len() > 0 {
+	ctx, rules := t.Context(), NewRules("p.T.M", ratelimit.Rule{Limit: 2, Per: time.Hour, Pausable: true})
+	taken, err := Begin(ctx, ratelimit.New(memstore.New()), rules, Charge{Cost: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rules.Delay(ctx, taken, 0, "f()", func() time.Duration { return time.Second }); got != time.Second || log.Len() > 0 {
 		t.Errorf("got %s, logged %s", got, &log)
 	}
 	for range 2 {
-		if got := Delay(rules, "f()", func() time.Duration { return Must(time.Second, errors.New("secret")) }); got != 0 {
+		if got := rules.Delay(ctx, taken, 0, "f()", func() time.Duration { return Must(time.Second, errors.New("secret")) }); got != 0 {
 			t.Errorf("got %s", got)
 		}
 	}

@@ -42,6 +42,9 @@ func NewRules(method string, rules ...ratelimit.Rule) *Rules {
 // Named returns r for errors about the rule of this name. Without Named, they are about the first rule with the expression in its key or member.
 func (r *Rules) Named(rule string) *Rules { return r.named[rule] }
 
+// at returns r for errors about the rule with an index.
+func (r *Rules) at(rule int) *Rules { return r.named[r.rules[rule].Name] }
+
 // WithCost notes which rules have cost=, by the names that errors show: those that a [ratelimit.Charge] settles. It returns r.
 func (r *Rules) WithCost(rules ...string) *Rules {
 	r.prepared.WithCost(rules...)

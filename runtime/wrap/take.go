@@ -13,6 +13,20 @@ const Everybody = ""
 // Charge is what one rule charges a call.
 type Charge = bridge.Charge
 
+// Cost returns the cost of settle= of the rule with an index. It is Keep if the rule does not apply to the call, or if the cost cannot be
+// computed. Then observers see the error.
+func (r *Rules) Cost(ctx context.Context, taken Taken, rule int, expr string, island func() int64) int64 {
+	if !taken.Applies(rule) {
+		return Keep
+	}
+	cost, err := Value(r.at(rule), expr, island)
+	if err != nil {
+		taken.SettleFailed(ctx, rule, err)
+		return Keep
+	}
+	return cost
+}
+
 // Keep is a cost that does not settle the rule: its charge stays as it is.
 const Keep = bridge.Keep
 

@@ -80,16 +80,16 @@ func (g *DeskGuard) Ask(
 		ok := err == nil
 		defer taken.RefundUnless(ctx, &ok)
 		taken.Pause(ctx, 0, 0, wrap.RetryAfter(err), 0)
-		tokens, settleErr := wrap.Value(deskAskRules.Named("tokens"), "answer?.Tokens ?? 0", func() int64 {
-			if answer != nil {
-				return int64(answer.Tokens)
-			}
-			return 0
-		})
-		if settleErr != nil {
-			taken.SettleFailed(ctx, settleErr)
-			return
-		}
-		taken.Settle(ctx, tokens, wrap.Keep, wrap.Keep, wrap.Keep)
+		taken.Settle(ctx,
+			deskAskRules.Cost(ctx, taken, 0, "answer?.Tokens ?? 0", func() int64 {
+				if answer != nil {
+					return int64(answer.Tokens)
+				}
+				return 0
+			}),
+			wrap.Keep,
+			wrap.Keep,
+			wrap.Keep,
+		)
 	}, nil
 }

@@ -18,8 +18,7 @@ type writer struct {
 	*function
 	identified []string // the statements that read identities, which come before those in stmts
 	stmts      []string
-	err        string                  // the variable for errors of expressions
-	fail       func(err string) string // returns the statements for the error of an expression, which is in a variable
+	err        string // the variable for errors of expressions
 
 	returned []string          // the variables with the results of the wrapped call, after the call
 	pointed  map[int]bool      // the results that the func of a guard's method reads; nil outside of it
@@ -245,14 +244,14 @@ func (w *writer) keyFailure(ctx, err string) string {
 //	if err != nil {
 func (w *writer) ifFailed(leave string) string { return "if " + w.err + " != nil {\n" + leave + "\n}" }
 
-// value returns the Go expression for the value of an expression. If the expression is a choice, its value goes into a variable, with a
+// code returns the Go expression for the value of an expression. If the expression is a choice, its value goes into a variable, with a
 // name like hint if the expression suggests none; and if it may fail, as well:
 //
 //	name, err := wrap.Value(docsPutRules, "doc.Owner.Name", func() string { return doc.Owner.Name })
 //	if err != nil {
 //		return nil, wrap.Failed(ctx, d.limiter, err)
 //	}
-func (w *writer) value(c *expr.Code, rules, src, hint string) string {
+func (w *writer) code(c *expr.Code, rules, src, hint string) string {
 	written := c.Write(w)
 	if !written.Fails && written.Value != "" {
 		return written.Value
@@ -267,13 +266,19 @@ func (w *writer) value(c *expr.Code, rules, src, hint string) string {
 		w.add(name + " := " + inline(written))
 		return name
 	}
-	begin := name + ", " + w.err + " := " + w.wrap("Value")
-	one := hugging(begin, rules, quote(src), "func() "+written.Type+" { "+written.Body+" }")
-	if strings.Contains(one, "\n") {
-		one = hugging(begin, rules, quote(src), closure(written))
-	}
-	w.add(one, w.ifFailed(w.fail(w.err)))
+	w.add(island(name+", "+w.err+" := "+w.wrap("Value"), written, rules, quote(src)), w.ifFailed(w.keyFailure(w.context(), w.err)))
 	return name
+}
+
+// island returns a call of fn whose last argument computes a value:
+//
+//	wrap.Value(docsPutRules, "doc.Owner.Name", func() string { return doc.Owner.Name })
+func island(fn string, written expr.Written, args ...string) string {
+	one := hugging(fn, append(args, "func() "+written.Type+" { "+written.Body+" }")...)
+	if strings.Contains(one, "\n") {
+		return hugging(fn, append(args, closure(written))...)
+	}
+	return one
 }
 
 // inline returns the Go expression for a value:
@@ -291,12 +296,4 @@ func inline(written expr.Written) string {
 //	func() string {
 func closure(written expr.Written) string {
 	return "func() " + written.Type + " {\n" + written.Body + "\n}"
-}
-
-// code is value for an expression that is needed before the limiter is asked. If it fails, the method returns a KeyError:
-//
-//	return wrap.Failed(ctx, s.limiter, err)
-func (w *writer) code(c *expr.Code, rules, src, hint string) string {
-	w.fail = func(err string) string { return w.keyFailure(w.context(), err) }
-	return w.value(c, rules, src, hint)
 }

@@ -165,7 +165,7 @@ func (w *writer) refundAndSettle(taken string, pointers, variables []string) {
 		}
 		w.keep(variables, func(string) string { return "*" + pointers[h.Result] })
 	}
-	w.pauseAndSettle(variables, taken, "return")
+	w.pauseAndSettle(variables, taken)
 }
 
 // pointers returns the names of the parameters of done, and of variables for the results that they point to:

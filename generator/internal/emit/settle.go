@@ -2,7 +2,9 @@ package emit
 
 import (
 	"slices"
+	"strconv"
 
+	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -71,7 +73,7 @@ func (w *writer) callAndSettle(err, taken, ok string) {
 		w.add(ok + " = " + w.succeeded(variables))
 	}
 	w.keep(variables, func(result string) string { return result })
-	w.pauseAndSettle(variables, taken, leave)
+	w.pauseAndSettle(variables, taken)
 	if len(variables) > 0 {
 		w.add(leave)
 	}
@@ -90,72 +92,67 @@ func (w *writer) succeeded(variables []string) string {
 // pauseAndSettle pauses keys and settles the charge, as far as rules ask for that. The results of the call are in variables:
 //
 //	taken.Pause(ctx, 0, wrap.RetryAfter(err))
-func (w *writer) pauseAndSettle(variables []string, taken, leave string) {
-	w.returned, w.values = variables, map[string]string{} // the call may have changed values
+func (w *writer) pauseAndSettle(variables []string, taken string) {
+	w.returned = variables
 	if w.method.Pauses() {
-		w.add(w.pause(taken))
+		w.add(w.computed(taken+".Pause", "0", "Delay", taken, func(r *model.Rule) (*expr.Code, string) { return r.Pause, r.Rule.Pause.Value }))
 	}
 	if w.method.Settles() {
-		w.err = w.Take("settleErr")
-		w.add(w.settlement(w.succeeded(variables), taken, leave))
+		w.add(w.settlement(w.succeeded(variables), taken))
 	}
 }
 
 // settlement returns the statement that settles the charge:
 //
 //	if err == nil {
-//		taken.Settle(ctx, answer.Tokens)
+//		taken.Settle(ctx, int64(answer.Tokens))
 //	}
-func (w *writer) settlement(succeeded, taken, leave string) string {
+func (w *writer) settlement(succeeded, taken string) string {
 	any := func(r *model.Rule) bool { return r.Settle != nil }
 	refunded := func(r *model.Rule) bool { return any(r) && r.Declared.Refund == ratelimit.RefundError }
 	kept := func(r *model.Rule) bool { return any(r) && !refunded(r) }
-	after := w.settled(any, taken, leave)
+	after := w.settled(any, taken)
 	if succeeded == "true" || !slices.ContainsFunc(w.method.Rules, refunded) {
 		return after
 	}
 	text := "if " + succeeded + " {\n" + after + "\n}"
 	if slices.ContainsFunc(w.method.Rules, kept) {
-		text += " else {\n" + w.settled(kept, taken, leave) + "\n}"
+		text += " else {\n" + w.settled(kept, taken) + "\n}"
 	}
 	return text
 }
 
-// settled returns the statements that settle the rules that wanted selects. If an expression fails, the charge and the results stay as they
-// are:
+// settled returns the statement that settles the rules that wanted selects:
 //
-//	taken.Settle(ctx, wrap.Keep, answer.Tokens)
-func (w *writer) settled(wanted func(*model.Rule) bool, taken, leave string) string {
-	ctx := w.context()
-	return w.inner(func() string {
-		args := []string{ctx}
-		w.fail = func(err string) string { return call(taken+".SettleFailed", ctx, err) + "\n" + leave }
-		for _, r := range w.method.Rules {
-			if !wanted(r) {
-				args = append(args, w.wrap("Keep"))
-				continue
-			}
-			args = append(args, w.value(r.Settle, w.rulesFor(r), r.Rule.Settle.Value, "cost"))
+//	taken.Settle(ctx, wrap.Keep, int64(answer.Tokens))
+func (w *writer) settled(wanted func(*model.Rule) bool, taken string) string {
+	return w.computed(taken+".Settle", w.wrap("Keep"), "Cost", taken, func(r *model.Rule) (*expr.Code, string) {
+		if !wanted(r) {
+			return nil, ""
 		}
-		return call(taken+".Settle", args...)
+		return r.Settle, r.Rule.Settle.Value
 	})
 }
 
-// pause returns the statement that pauses the keys of the rules with pause=. A rule whose duration cannot be computed pauses nothing:
+// computed returns a call of fn with a value for each rule: that of its expression, or none if it has no expression. The method one of the rules
+// computes an expression that may fail, if the rule has charged the call:
 //
-//	taken.Pause(ctx, 0, wrap.RetryAfter(err))
-func (w *writer) pause(taken string) string {
-	args := []string{w.context()}
-	for _, r := range w.method.Rules {
-		if r.Pause == nil {
-			args = append(args, "0")
+//	taken.Settle(ctx, wrap.Keep, askRules.Cost(ctx, taken, 1, "answer.Tokens", func() int64 {
+//		return int64(answer.Tokens)
+//	}))
+func (w *writer) computed(fn, none, one, taken string, of func(*model.Rule) (code *expr.Code, src string)) string {
+	var args []string
+	for i, r := range w.method.Rules {
+		code, src := of(r)
+		if code == nil {
+			args = append(args, none)
 			continue
 		}
-		written := r.Pause.Write(w)
+		written := code.Write(w)
 		if written.Fails || written.Value == "" {
-			written.Value = hugging(w.wrap("Delay"), w.rulesFor(r), quote(r.Rule.Pause.Value), closure(written))
+			written.Value = island(w.rulesOf[w.method]+"."+one, written, w.context(), taken, strconv.Itoa(i), quote(src))
 		}
 		args = append(args, written.Value)
 	}
-	return call(taken+".Pause", args...)
+	return headed(fn, w.context(), args...)
 }

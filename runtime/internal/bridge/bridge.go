@@ -52,8 +52,10 @@ type Taken interface {
 	// Pause pauses the subjects of the rules, those that are Pausable: one duration for each rule, or 0. A pause that ends later stays. It returns
 	// no error; a failure of the store is logged.
 	Pause(ctx context.Context, pauses ...time.Duration)
-	// SettleFailed reports that a cost could not be computed. The charge stays as it is, and observers see the error.
-	SettleFailed(ctx context.Context, err error)
+	// Applies reports whether the rule with an index applies to the call.
+	Applies(rule int) bool
+	// SettleFailed reports that the cost of a rule could not be computed. Its charge stays as it is, and observers see the error.
+	SettleFailed(ctx context.Context, rule int, err error)
 }
 
 // Keep is a cost for Settle that leaves the charge of the rule as it is.
