@@ -37,7 +37,7 @@ func (b *bucket) numbers() [3]int64 {
 // Unpacked is the memory for unpacking a record. Use it again, so that unpacking allocates nothing.
 type Unpacked struct {
 	New     Record // of a subject that has none yet
-	size    int64  // of the record when it was unpacked
+	size    int64  // of the record when it was unpacked, in bytes
 	cell    Cell
 	bucket  bucket
 	windows windows
@@ -46,10 +46,9 @@ type Unpacked struct {
 
 // Unpack returns the cell of a record. Call Pack after changing the cell.
 func (r *Record) Unpack(rule *Rule, u *Unpacked) *Cell {
-	u.size = 0
+	u.size = r.Size()
 	switch {
 	case r.cell != nil:
-		u.size = r.cell.size()
 		return r.cell
 	case rule.Kind.isPlainBucket():
 		r.load(&u.bucket)
@@ -83,7 +82,7 @@ func (r *Record) Pack(rule *Rule, u *Unpacked) (grown, expiry int64) {
 		}
 		r.cell = u.cell.with(&windows{slices.Clone(u.windows.list)})
 	}
-	return r.cell.size() - u.size, r.cell.Expiry(rule)
+	return r.Size() - u.size, r.cell.Expiry(rule)
 }
 
 // isPlain reports whether the cell has nothing but its state.
@@ -110,21 +109,24 @@ func (r *Record) Expiry(rule *Rule) int64 {
 	return r.numbers[1]
 }
 
-// MayGrow reports whether the record may grow when the claim is charged to its cell. A packed record also becomes a cell when a block begins, or
-// when a bucket's limit is raised. That must not fail because a store is full, so it is not asked for before.
-func (r *Record) MayGrow(c *Claim, cell *Cell, now int64) bool {
-	return r.cell != nil || c.Wait > 0 && cell.State.Earliest(c, c.Cost, now, now) > now
+// Grows returns an upper bound for the bytes that the record grows by when the claim is charged to its cell.
+func (r *Record) Grows(c *Claim, now int64) int64 {
+	if r.cell == nil {
+		return 0 // see Size
+	}
+	return r.cell.State.Grows(c, now)
 }
 
-// Size returns about how many bytes the record refers to.
+// Size returns about how many bytes the record refers to. If it has no cell yet, these are the bytes of the cell that it gets when a block or a
+// pause begins, when a bucket's limit is raised, or when a call waits for the next window. None of that must fail because a store is full.
 func (r *Record) Size() int64 {
 	if r.cell == nil {
-		return 0
+		return cellBytes + emptyWindows + 2*windowBytes // a bucket takes less
 	}
 	return r.cell.size()
 }
 
-// cellSize is the size of a cell without its state and free places, in bytes.
-const cellSize = 64
+// cellBytes is the size of a cell without its state and free places.
+const cellBytes = 64
 
-func (cell *Cell) size() int64 { return cellSize + int64(cap(cell.Free))*32 + cell.State.Size() }
+func (cell *Cell) size() int64 { return cellBytes + int64(cap(cell.Free))*32 + cell.State.Size() }

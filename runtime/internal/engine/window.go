@@ -159,12 +159,18 @@ func (w *windows) Expiry(*Rule) int64 {
 	return longAgo
 }
 
-func (w *windows) Size() int64 { return 24 + 24*int64(cap(w.list)) }
+// The sizes of windows without their list, and of a window in it.
+const (
+	emptyWindows = 24
+	windowBytes  = 24
+)
+
+func (w *windows) Size() int64 { return emptyWindows + windowBytes*int64(cap(w.list)) }
 
 func (w *windows) Grows(*Claim, int64) int64 {
 	const most = 2 // the present window, and that of a waiting call
 	if len(w.list)+most <= cap(w.list) {
 		return 0
 	}
-	return 24 * most
+	return windowBytes * most
 }

@@ -110,17 +110,16 @@ func (s *Store) unpack(few []*engine.Cell, call *engine.Call, keys []key, w *wor
 			k.record = &u.New
 		}
 		cell := k.record.Unpack(k.rule, u)
-		if few = append(few, cell); k.entry == nil || k.record.MayGrow(c, cell, now) {
-			e, b := k.need(c, cell, now)
-			entries, bytes = entries+e, bytes+b
-		}
+		few = append(few, cell)
+		e, b := k.need(c, now)
+		entries, bytes = entries+e, bytes+b
 	}
 	return few, entries, bytes
 }
 
-// need returns how many entries and bytes a charge of the claim's cost may add.
-func (k *key) need(c *engine.Claim, cell *engine.Cell, now int64) (entries, bytes int64) {
-	bytes = cell.State.Grows(c, now)
+// need returns how many entries and bytes the claim may add.
+func (k *key) need(c *engine.Claim, now int64) (entries, bytes int64) {
+	bytes = k.record.Grows(c, now)
 	if k.entry == nil {
 		entries = 1
 		bytes += entryBytes + textBytes(k.subject) + k.record.Size()
@@ -169,7 +168,7 @@ func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 		if c.Cost = c.Delta; call.Change >= engine.Pauses {
 			c.Cost = 0
 		}
-		e, b := keys[i].need(&c, cells[i], now)
+		e, b := keys[i].need(&c, now)
 		entries, bytes = entries+e, bytes+b
 	}
 	if entries+bytes > 0 && !s.bound.reserve(entries, bytes) {
