@@ -372,7 +372,7 @@ func drawSpelling(t *rapid.T, v string) string {
 		spellings = append(spellings, "`"+v+"`")
 	}
 	if strings.IndexFunc(v, func(r rune) bool { return !isNoSpace(r) }) < 0 && strings.LastIndexAny(v, ",;") != len(v)-1 &&
-		!strings.ContainsAny(v[:1], "='\"`") && !parted.MatchString(v) && strings.IndexAny(v, "“”„‘’‚«»") != 0 {
+		!strings.ContainsAny(v[:1], "='\"`") && !separator.MatchString(v) && strings.IndexAny(v, "“”„‘’‚«»") != 0 {
 		spellings = append(spellings, v)
 	}
 	return rapid.SampledFrom(spellings).Draw(t, "spelling")

@@ -152,7 +152,7 @@ func (s *scanner) value(name Text) (Text, bool) {
 		return s.quoted()
 	}
 	v := s.skip(isNoSpace)
-	at := parted.FindStringIndex(v.Value)
+	at := separator.FindStringIndex(v.Value)
 	switch {
 	case v.Value == "":
 		s.add(name.Pos, "%s has no value; expected %[1]s=value, without a space", name.Value)
@@ -168,8 +168,8 @@ func (s *scanner) value(name Text) (Text, bool) {
 	return Text{}, false
 }
 
-// parted finds a comma or semicolon at the end of a bare value, or before another argument, as in 1,per=1m. The mark may be East Asian.
-var parted = regexp.MustCompile(`[,;，；、]([a-z-]+=[^=]|$)`)
+// separator matches a comma or semicolon at the end of a bare value, or before another argument, as in 1,per=1m. It may be East Asian.
+var separator = regexp.MustCompile(`[,;，；、]([a-z-]+=[^=]|$)`)
 
 // quoted reads a Go string.
 func (s *scanner) quoted() (Text, bool) {

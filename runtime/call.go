@@ -193,7 +193,8 @@ func (c *call) join(r *ruling) error {
 	return nil
 }
 
-// addCost adds the cost of r to same, an earlier ruling of the same count. A member costs one permit, even if several rules count it.
+// addCost adds the cost of r to same, an earlier ruling of the same count. If the rules count members, the cost stays: a call has one
+// member, which costs one permit, however many rules count it.
 func (c *call) addCost(same, r *ruling) error {
 	switch {
 	case same.limit != r.limit || same.rule != r.rule && same.rule.Rule != r.rule.Rule:
@@ -242,7 +243,7 @@ func (c *call) makeClaims() error {
 	return nil
 }
 
-// fill sets in the claim what the call asks for. waited is how long the call has waited already: its Wait is shorter by that.
+// fill sets in the claim what the call asks for. The call has waited for the time waited already, so the claim has the rest of the wait.
 func (r *ruling) fill(waited time.Duration) {
 	claim := r.claim
 	claim.Limit, claim.Burst = r.limit, r.rule.claim.Burst

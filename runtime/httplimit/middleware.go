@@ -35,8 +35,8 @@ func Answer(w http.ResponseWriter, r *http.Request, err error) {
 // rules have left, as with [Report].
 //
 // Give each rule a Name: rules of one name and window share their counts, even in different middlewares. Middleware panics if there is no rule,
-// if a rule is not valid, if it has Distinct or Computed, because a request has no member and no limit, or if the limiter is nil. The function that it returns panics if
-// the handler is nil.
+// if a rule is not valid, if it has Distinct or Computed, because a request has no member and no limit, or if the limiter is nil. The function that
+// it returns panics if the handler is nil.
 func Middleware(
 	limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule, opts ...Option,
 ) func(http.Handler) http.Handler {

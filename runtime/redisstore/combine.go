@@ -20,7 +20,7 @@ const (
 // queue holds the requests on their way to one server. A caller who finds it empty sends its request at once, in its own goroutine. The
 // requests that arrive meanwhile form the next batch. So a single caller waits for nobody, and a crowd shares round trips: the more callers
 // there are, the larger the batches. The callers of a batch wake together, and often call again. So the first caller after a batch of several
-// does not send its request alone, while the server would have nothing else to do: a goroutine sends it with those of the others.
+// does not send its request alone: a goroutine sends it together with those of the others.
 //
 // For example, a round trip takes 1 ms, and a batch is on its way on each of the two connections since 0 ms. Caller A comes at 0.2 ms and opens
 // the next batch. Callers B and C come at 0.5 ms and 0.9 ms and join it. At 1 ms a reply arrives, and the batch goes: all three are decided by
@@ -72,8 +72,8 @@ func (n *node) do(ctx context.Context, r *request) error {
 	return n.finish(ctx, b, r)
 }
 
-// place puts a request into a batch. If the caller can stay and seems to be the only one, that is a batch of its own, for which it has the right
-// to send.
+// place puts a request into a batch. If the caller can stay and seems to be the only one, the request has a batch of its own, and the caller has
+// to send it.
 func (n *node) place(ctx context.Context, r *request, canStay bool) (b *batch, own bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -74,8 +74,8 @@ func (n *node) knock(ctx context.Context) error {
 	return n.unsent(ctx, subscriber.Ping(ctx))
 }
 
-// unsent returns what kept a run from being sent if err, a deadline exceeded, says no more than that. It is the client's deadline for a connection
-// if ctx has not ended. The result is no error of the caller's context, so it does not wrap err.
+// unsent replaces a context.DeadlineExceeded, which says nothing, by the reason why a run was not sent. If ctx has not ended, the reason is that
+// the client waited too long for a connection. The result does not wrap err, so that nobody takes it for an error of the caller's context.
 func (n *node) unsent(ctx context.Context, err error) error {
 	switch {
 	case !errors.Is(err, context.DeadlineExceeded):
@@ -235,8 +235,8 @@ func untaken(err error) bool {
 
 // inTime is a hook of a server's client. It passes the commands of a node on to a copy of the client that has the store's timeout. Copies that
 // go-redis makes have no hooks. So the commands are given to the client itself, pass through the hooks that it had before this one, and go on
-// through the copy. The hook also keeps why the last connection failed: a command that is given up while the client tries to connect again and
-// again does not tell.
+// through the copy. The hook also keeps why the last connection failed. The error of a command does not say that if the command is given up
+// while the client tries to connect again and again.
 type inTime struct {
 	own     *redis.Client
 	refused *atomic.Pointer[error] // nil if the last connection succeeded

@@ -74,7 +74,7 @@ var errPanicked = errors.New("the client panicked")
 type request struct {
 	call   *engine.Call
 	adjust bool
-	solo   bool      // not joined with equal requests
+	solo   bool      // it is not joined with equal requests
 	until  time.Time // when the time of the whole decision ends; zero before its first request is sent
 
 	verdict engine.Verdict

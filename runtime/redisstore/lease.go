@@ -146,7 +146,7 @@ type lease struct {
 	timer   *time.Timer   // gives back the permits that are left at the end; nil before the first charge
 
 	since            time.Duration
-	usage, lastUsage int64 // permits that were used from since on, and in one length of the lease before since
+	usage, lastUsage int64 // permits used after since, and permits used in the length before since
 }
 
 // hand admits a call with permits that were taken ahead, if there are enough. The lease must be locked.

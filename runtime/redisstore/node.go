@@ -21,7 +21,7 @@ type node struct {
 	own       *redis.Client          // the copy of client that sends decisions, or nil
 	refused   *atomic.Pointer[error] // why its last connection failed, as inTime keeps it; nil if own is nil
 	breaker   *breaker.Breaker
-	functions atomic.Bool  // use the function; without it, the script
+	functions atomic.Bool  // runs are sent as calls of the function, not of the script
 	loading   atomic.Bool  // the function is being loaded
 	ahead     atomic.Int64 // how far the server's clock was last seen ahead of ours, in microseconds
 }

@@ -14,8 +14,8 @@ const defaultRefusalMemory = 100 * time.Millisecond
 // each of them. A caller who is refused usually tries again, and an attacker does so as fast as possible.
 //
 // A refusal answers calls with the same rules, limits and subjects that cost at least as much. It is remembered until the rules would admit
-// the call, by this process's clock, which is read before the call is sent. It is forgotten earlier after the time in memory, or when this
-// process changes a charge of one of its states.
+// the call. That is computed by this process's clock, which is read before the call is sent. The refusal is forgotten earlier when it is older
+// than WithRefusalMemory says, or when this process changes a charge of one of its states.
 //
 // For example, a subject has used up its limit for 30 ms to come. At 0 ms caller A asks the server and is refused. At 10 ms caller B is
 // refused from memory, with a delay of 20 ms. At 20 ms another call of the subject gives its permit back, which forgets the refusal, so

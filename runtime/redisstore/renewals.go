@@ -13,8 +13,8 @@ import (
 // that has failed, and those of calls whose reply was lost, which may have been admitted.
 //
 // For example, per=1m. Caller A is admitted at 0 s, and its permits end at 60 s. At 20 s the beat renews them: they end at 80 s. Caller B
-// asks at 21 s, and no reply comes. The next two beats give back what B may have taken. Two, because the server may get B's call after the
-// first.
+// asks at 21 s, and no reply comes. The next beat gives back what B may have taken. The beat after does so again, because the server may get B's
+// call after the first.
 type renewals struct {
 	mu      sync.Mutex
 	permits map[permit]*renewal

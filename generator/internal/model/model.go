@@ -109,8 +109,8 @@ func (m *Method) DropsMessages() bool {
 // LooksBack reports whether the rules of m do something when the call is over.
 func (m *Method) LooksBack() bool { return m.Refunds() || m.Settles() || m.Releases() || m.Pauses() }
 
-// Refunds reports whether a rule of m gives its permits back when the call fails. A guard learns of failures by an error result alone. Its
-// methods have no fallbacks, which methods of wrappers without an error result have.
+// Refunds reports whether a rule of m gives its permits back when the call fails. A guard learns of a failure only by an error result. A wrapper
+// also learns of a panic; its methods without an error result have a fallback, and those of a guard have none.
 func (m *Method) Refunds() bool {
 	return (m.Error >= 0 || m.Fallback != nil) && m.any(func(r *Rule) bool { return r.Declared.Refund == ratelimit.RefundError })
 }

@@ -21,7 +21,7 @@ type amount struct{ at, permits int64 }
 
 const (
 	mostExact  = 2048 // entries
-	mostPlaces = 4096 // entries; a call that waits for a later place asks again
+	mostPlaces = 4096 // entries; with so many, a call that waits gets no place and asks again
 )
 
 func newAmounts(*Rule) State { return new(amounts) }
@@ -100,7 +100,7 @@ func (a *amounts) drop(entries int, permits int64) {
 	}
 }
 
-// trim removes the oldest permits until a number is left.
+// trim removes the oldest permits, so that at most a given number is left.
 func (a *amounts) trim(left int64) {
 	excess, i := a.total-left, 0
 	for ; excess > 0 && a.entries[i].permits <= excess; i++ {
@@ -126,7 +126,7 @@ func (a *amounts) dropEmpty() {
 	}
 }
 
-// GiveBack gives the permits of a place back even if other calls have later places, as windows do.
+// GiveBack also gives back the permits of a place when other calls have later places. So do fixed windows.
 func (a *amounts) GiveBack(c *Claim, n, now int64, _ bool) {
 	i := a.search(c.At)
 	if c.At <= now-c.Rule.Per || i == len(a.entries) || a.entries[i].at != c.At {

@@ -1,6 +1,6 @@
 package engine
 
-// day is for how long after the end of a block the next one is longer.
+// day is a day, in microseconds. A block that begins within a day after the end of the last one is longer.
 const day = 24 * 3600 * 1_000_000
 
 // isBlocked reports whether the subject is blocked. It never is under a rule without a Block.

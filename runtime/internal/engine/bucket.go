@@ -10,9 +10,9 @@ import (
 // theoretical arrival time: full + parts/limit microseconds. limit is that of the last ask. The fraction keeps rounding errors from adding
 // up. last is the time of the last charge, or of the first ask at limit if that is later. A call that waits is charged at its place.
 //
-// After a raise of the limit, oldFull is when the bucket would have been full without it. If the limit is lowered before that, or changes while
-// calls wait, cut is from when on the present limit holds. No call is admitted before. The bucket may have gained what was charged before cut
-// faster than at the limit of the charge and the present one, so nothing of that comes back.
+// A raise of the limit sets oldFull: when the bucket would have been full at the old limit. If the limit is lowered before oldFull, or changes
+// while calls wait, cut is set: the present limit holds from cut on, and no call is admitted before. A charge before cut is not given back: the
+// bucket may have gained its permits faster than at the limit of the charge, and faster than at the present limit.
 type bucket struct {
 	full, last   int64
 	parts, limit int32
@@ -57,8 +57,7 @@ func (c *Claim) MostSettled() int64 {
 	return math.MaxInt64
 }
 
-// Left returns how many of n permits to leave out of a debt that would last d microseconds too long with all of them. It rounds up to whole
-// permits.
+// Left returns how many of n permits not to charge, if a debt of all of them would last d microseconds too long. It rounds up to whole permits.
 func (c *Claim) Left(n, d int64) int64 {
 	if d <= 0 {
 		return 0
@@ -83,9 +82,9 @@ func (b *bucket) whole() int64 { return b.full + int64(min(b.parts, 1)) }
 // memory is how long a full bucket is remembered, in microseconds: its limit may have been lowered before it was full.
 const memory = 1_000_000
 
-// at returns the bucket as an ask at the claim's limit finds it. Since last it gained at the lower of the two rates, but while calls wait for
-// their places it gains at the old rate. The number of permits that are missing then stays as it is. A debt of a Prepaid or a Warmup keeps its
-// time.
+// at returns the bucket as an ask at the claim's limit finds it. If the bucket has another limit, it counts as having gained at the lower of
+// the two rates since last. While calls wait for their places, it gains at the old rate. The conversion keeps the number of missing permits, but
+// a debt of a Prepaid or a Warmup keeps its time.
 func (b *bucket) at(c *Claim, now int64) *bucket {
 	if int64(b.limit) == c.Limit || b.limit == 0 {
 		return b
@@ -100,7 +99,7 @@ func (b *bucket) adapt(c *Claim, now int64) {
 	}
 }
 
-// converted is at for another limit than the bucket's. It returns a copy.
+// converted returns a copy of the bucket for the claim's limit, which is another than the bucket's. See at.
 func (b *bucket) converted(c *Claim, now int64) *bucket {
 	limit := int64(b.limit)
 	from, whole, parts := b.last, b.whole(), int64(0)
@@ -247,11 +246,12 @@ func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) {
 	}
 }
 
-// subtract gives n permits back, and reports whether it gave any. Between the charge and the last one the bucket may have been full without
-// these permits. Then it did not gain what it gained with the charge, so that does not come back: at most what it gains in that time. If the
-// limit has changed, the faster rate counts; a debt kept its time then, so it does not come back at all. Nor does it while calls wait: a call
-// that came before their places could go into any debt. After the last place nothing was charged, so it comes back as a whole. The place before
-// it is not later than that of a single permit, unless a lease was recorded: its calls may run until the lease ends.
+// subtract gives n permits back, and reports whether it gave any. Without the charge, the bucket may have been full from the charge until last,
+// and a full bucket gains nothing. So what the bucket gains in that time does not come back. If the limit has changed, the faster rate counts.
+// The permits of a debt do not come back if the limit has changed, because the debt kept its time. Nor do they come back while calls wait,
+// because a call before their places could go into any debt. After the last place nothing was charged, so the charge of that place comes back as
+// a whole. last then becomes the place of a single permit, because no place that is left is later. Under a rule with a lease, last stays: the
+// calls of a lease may run until it ends.
 func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	own, isLast, lost := b.own(c), c.At > now && !c.Dated, int64(0)
 	if b.full < now || c.Rule.Kind.isPrepaid() && (own.Limit != c.Limit || b.last > now && !isLast) {

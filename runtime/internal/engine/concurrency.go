@@ -6,7 +6,7 @@ import (
 )
 
 // concurrency holds the permits of calls that run, an entry for each call. A call gives its permits back when it ends. Those of a call whose
-// process died end by themselves. Nobody knows before when permits come back.
+// process died end by themselves. Nobody knows in advance when permits come back.
 type concurrency []runningCall
 
 type runningCall struct {

@@ -72,7 +72,7 @@ type Claim struct {
 	At      int64 // the time for which they were taken
 	Extra   int64 // of Warmup: how much longer than usual the charge lasts
 	Stored  int64 // of Warmup: the stored idle time that the charge used up
-	Dated   bool  // At is not the time of the call: the permits belong to a lease, or were recorded behind later ones
+	Dated   bool  // At is not the time of the call: the permits belong to a lease, or were recorded at the time of later ones
 	By      By    // who decided the claim, so that Adjust finds its charge
 
 	Refused  bool  // the rule refuses the call, or would refuse it if it were not a Shadow
@@ -81,8 +81,8 @@ type Claim struct {
 	Earliest int64 // when the rule admits the claim, if nothing else is admitted before; only set if that is later than now
 	Fired    int64 // permits used in the window, if this call reaches a Trigger's limit; else 0
 
-	// Room and Full are set if the call asks for a report or is a Peek, if the rule refuses a cost above 1 or counts calls that run, and if Fired
-	// is set.
+	// Room and Full are set if the call is a Peek or asks for a report, and if Fired is set. If the rule refuses the claim, they are also set for a
+	// cost above 1, and for a rule that counts calls that run.
 
 	Room int64 // permits that are left after the decision
 	Full int64 // when all permits are back; the time of the decision if they are back now
@@ -123,13 +123,13 @@ type Call struct {
 	Report  bool // fill in Room and Full
 	UpTo    bool // take as many permits as every rule admits now, and at most the cost; all claims have the same cost
 	Refused bool // another part of the call refused it: nothing is charged, but rules that refuse here begin their blocks
-	Asked   bool // another caller has just asked the same: a store may wait for its own answer to that one before it asks anew
+	Asked   bool // another caller has just asked the same: a store may wait for the answer to that caller before it asks again
 
 	// Lease makes the call take permits ahead, for that many microseconds. The call takes at least its cost, and at most Ahead or its cost. All
 	// claims must have the same cost, and rules in enforce mode without waits and blocks.
 	Lease int64
 	Ahead int64
-	Back  *Call // an adjustment to make before: it gives back what is left of the lease before, or is nil
+	Back  *Call // an adjustment to make first, which gives back what is left of the previous lease; or nil
 
 	// Rollback tells Adjust that the call was not made: Adjust then closes a window that the call opened.
 	Rollback bool
@@ -144,9 +144,9 @@ type Change uint8
 
 const (
 	Charges  Change = iota // it changes the charges of an admitted call
-	Gives                  // it gives back permits that no call has to have taken, the newest ones that are no places, or takes some
+	Gives                  // it gives back the newest permits that are no places, whichever calls took them; or it takes permits
 	Pauses                 // it pauses the subjects for Delta microseconds; a pause that ends later stays
-	Repauses               // it does so in place of any other pause; a Delta below 0 ends the pause
+	Repauses               // it pauses them in place of any other pause; a Delta below 0 ends the pause
 )
 
 // Verdict is the answer to a call. It is small enough for registers.

@@ -6,12 +6,12 @@ import (
 )
 
 // interval is a run of free places: each begins where the one before ends, with no call's place between them. A free place was given up
-// while others were behind it. Its permits stay charged, because the places behind it were computed with that charge. A later call may use it.
+// while others were after it. Its permits stay charged, because the places after it were computed with that charge. A later call may use it.
 type interval struct {
 	at      int64 // of a sliding window, the time of the last permit; of a bucket, when the bucket would be full again after the last permit:
 	parts   int64 // at + parts/limit microseconds
 	permits int64
-	limit   int64 // of a bucket, while which the places were given
+	limit   int64 // of a bucket, at which the places were given
 }
 
 // intervals are those of one state, in the order of their times. A state keeps maxIntervals. Any further free place stays charged, and
@@ -28,7 +28,7 @@ const maxLooks = 16
 type queue interface {
 	State
 
-	// isLast reports whether n permits that c was charged for a future time are the latest charge, so that no call has a place behind them.
+	// isLast reports whether n permits that c was charged for a future time are the latest charge, so that no call has a place after them.
 	isLast(c *Claim, n, now int64) bool
 
 	// interval returns the place of n permits that c was charged for a future time.
@@ -132,7 +132,7 @@ func (cell *Cell) take(c *Claim, at, now int64) bool {
 	return false
 }
 
-// next returns the first time, not before from, at which a rule has a free place for a claim, or admits it behind all its places.
+// next returns the first time, not before from, at which a rule has a free place for a claim, or admits it after all its places.
 func (cell *Cell) next(c *Claim, now, from int64) (at int64, free, ok bool) {
 	state := cell.State
 	if b, ok := state.(*bucket); ok {
@@ -143,15 +143,15 @@ func (cell *Cell) next(c *Claim, now, from int64) (at int64, free, ok bool) {
 			return at, true, true
 		}
 	}
-	behind := state.Earliest(c, c.Cost, now, from)
-	if state.Reserves(c, now, behind) && !(free && at <= behind) {
-		return behind, false, true
+	after := state.Earliest(c, c.Cost, now, from)
+	if state.Reserves(c, now, after) && !(free && at <= after) {
+		return after, false, true
 	}
 	return at, free, free
 }
 
 // freePlace returns the time of the first free place that a call can use. Every other rule must have a free place at that time, too, or
-// admit the call then, behind all its own places.
+// admit the call then, after all its own places.
 func (call *Call) freePlace(cells []*Cell, now int64) (at int64, ok bool) {
 	for i := range call.Claims {
 		c := &call.Claims[i]
@@ -182,7 +182,7 @@ func (call *Call) freePlace(cells []*Cell, now int64) (at int64, ok bool) {
 }
 
 // giveBack gives back n permits of a charge. If the charge is a place, and other calls have later places, these permits become a free
-// place. Otherwise the permits go back to the state, and so does the interval that is the latest charge then.
+// place. Otherwise the permits go back to the state. If an interval of free places is the latest charge then, it goes back as well.
 func (cell *Cell) giveBack(c *Claim, n, now int64, rollback bool) {
 	q, ok := cell.State.(queue)
 	if ok = ok && c.At > now; ok && !q.isLast(c, n, now) {

@@ -2,8 +2,8 @@ package engine
 
 import "math"
 
-// The free places of a sliding window are permits of its list. An interval ends with all permits of its last time, and only of its first
-// time some permits may be those of calls.
+// The free places of a sliding window are permits of its list. An interval has all permits of its times, except of the first: some of those
+// may belong to calls.
 
 // span returns the indexes in the list at which an interval begins and ends. The permits at the begin may have left the list.
 func (s *slidingWindow) span(i interval) (from, to int) {
@@ -60,7 +60,7 @@ func (s *slidingWindow) without(_ *Claim, i interval, n int64) interval {
 // The places of a bucket follow each other on the scale of the time at which the bucket is full again: a place of n permits is as long as
 // the bucket takes to gain them. A call can use n permits of an interval as if the bucket were full at their begin, with nothing later.
 
-// steps returns the smallest number of permits after whose gain the time whole + parts/limit is at a time or later.
+// steps returns the smallest n for which after(whole, parts, n) is not before a time.
 func (c *Claim) steps(whole, parts, at int64) int64 {
 	n := int64(math.Floor((float64(at-1-whole)*float64(c.Limit) - float64(parts)) / float64(c.Rule.Per)))
 	for range 2 { // the estimate is at most two too small
@@ -77,16 +77,16 @@ func (c *Claim) after(whole, parts, n int64) int64 {
 	return whole + min(parts, 1)
 }
 
-// isLast counts back from the time at which the bucket is full. After a change of the limit that no longer tells the place before, so an earlier
-// place is never the last then.
+// isLast counts back from the time at which the bucket is full to its latest place. After a change of the limit this count may end too early.
+// Then the claim's place must not be before last either.
 func (b *bucket) isLast(c *Claim, n, _ int64) bool {
 	own := b.own(c)
 	extra, _ := c.Price(n)
 	return own.after(b.full-extra, int64(b.parts), c.needed(n)-n) <= c.At && (b.oldFull == longAgo || b.last <= c.At)
 }
 
-// interval counts back from the latest place, and so finds the exact time of the claim's place. It does not find that if the limit has
-// changed since. Then it goes by the time that the claim has, which is rounded up. A debt kept its time then, so its place is not free.
+// interval counts back from the latest place to the exact time of the claim's place. If the limit has changed since, it does not find that time,
+// and uses the claim's time instead, which is rounded up. A debt keeps its time when the limit changes, so its place does not become free.
 func (b *bucket) interval(c *Claim, n, _ int64) interval {
 	own := b.own(c)
 	if own.Limit != c.Limit && c.Rule.Kind.isPrepaid() {
@@ -109,7 +109,7 @@ func (b *bucket) touch(c *Claim, x, y interval) bool {
 	return x.limit == y.limit && x.limit == own.Limit && (full < x.at || full == x.at && parts <= x.parts)
 }
 
-// isLatest is true of any interval of a bucket that has become unused: its time is over.
+// isLatest is also true if the bucket has become unused: the time of the interval is over.
 func (b *bucket) isLatest(_ *Claim, i interval, _ int64) bool {
 	return *b == unused || i.limit == int64(b.limit) && (i.at > b.full || i.at == b.full && i.parts >= int64(b.parts))
 }

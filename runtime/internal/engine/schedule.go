@@ -66,8 +66,8 @@ func (s *Schedule) After(t int64) int64 {
 	}
 }
 
-// nextChange returns when the clock is next changed after t. It may return an earlier time at which nothing changes. It returns zero if the
-// clock is never changed again.
+// nextChange returns when the clock is next changed after t, or a time between t and that change. It returns zero if the clock is never changed
+// again.
 func nextChange(t time.Time) time.Time {
 	_, change := t.ZoneBounds()
 	if !change.IsZero() && !change.After(t) { // package time counts the last day of a leap year to the next year

@@ -93,7 +93,7 @@ func (s *slidingWindow) GiveBack(c *Claim, n, now int64, _ bool) {
 	s.times.remove(from, int(n))
 }
 
-// maxPassed is how many places may be behind permits that are given. If there are more, the oldest permits go instead.
+// maxPassed is how many places there may be after permits that are given back. If there are more, the oldest permits are given back instead.
 const maxPassed = 1000
 
 func (s *slidingWindow) give(c *Claim, n, now int64) {

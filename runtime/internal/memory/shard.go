@@ -13,8 +13,8 @@ import (
 // reference to an entry is its number plus 1; 0 means none.
 type shard struct {
 	sync.Mutex
-	soonest atomic.Int64 // no entry expires before; written with the lock held
-	seen    int64        // the same for entries that expire has looked at since the first one, and for those that have changed since
+	soonest atomic.Int64 // no entry expires before this time; written with the lock held
+	seen    int64        // no entry that expire has looked at in its present round, or that changed in that round, expires before this time
 	cursor  int          // the entry that expire looks at next
 	count   int          // entries
 	pages   [][]entry
@@ -198,7 +198,7 @@ func (s *shard) remove(i int) (bytes int64) {
 // never is later than any expiry.
 const never = math.MaxInt64
 
-// expiresAt notes when an entry expires that was added, or that may now expire sooner.
+// expiresAt notes when an entry expires. The entry is new, or may expire sooner than before.
 func (s *shard) expiresAt(at int64) {
 	if at < s.seen {
 		s.seen = at
@@ -206,7 +206,7 @@ func (s *shard) expiresAt(at int64) {
 	}
 }
 
-// wrap begins with the first entry again after expire has looked at the last one. By then all entries are seen.
+// wrap begins a new round, with the first entry, after expire has looked at the last one. By then seen holds for all entries.
 func (s *shard) wrap() {
 	if s.cursor >= s.count {
 		s.cursor = 0

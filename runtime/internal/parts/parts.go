@@ -125,7 +125,7 @@ func (p *part) keep(ctx context.Context, n int64) error {
 	for i := range p.call.Claims {
 		c := &p.call.Claims[i]
 		if n > 0 && c.Delta != 0 {
-			continue // it surely was not done, so all of it is to be given back
+			continue // this claim certainly has its whole charge still
 		}
 		if p.call.Report {
 			c.Room += max(0, c.Charged-n)
@@ -159,7 +159,7 @@ func (p *part) answer(call *engine.Call, v *engine.Verdict) {
 		c, answer := &call.Claims[at], p.call.Claims[i]
 		answer.Cost, answer.Wait, answer.Delta = c.Cost, c.Wait, c.Delta
 		if answer.Refused && answer.Wait > 0 && answer.Rule.Block == 0 {
-			if answer.Rule.Kind.Row().Releases { // it was asked without its wait, at whose end it is asked again at the latest
+			if answer.Rule.Kind.Row().Releases { // it was asked without its wait; it is asked again when the wait ends, or earlier
 				answer.Earliest = min(answer.Earliest, p.verdict.Now+answer.Wait)
 			}
 			answer.Refused = answer.Earliest > p.verdict.Now+answer.Wait

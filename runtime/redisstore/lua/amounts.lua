@@ -14,7 +14,7 @@ local byte, floor, ceil, max, min = string.byte, math.floor, math.ceil, math.max
 local HEAD_FORMAT, HEAD_SIZE, ENTRY_SIZE = '<ddddHHH', 39, 12 -- bytes
 local BLOCK, FEW = 64, 8 -- entries
 local MOST_EXACT = 2048
-local MOST_PLACES = 4096 -- entries; a call that waits for a later place asks again
+local MOST_PLACES = 4096 -- entries; with so many, a call that waits gets no place and asks again
 local rep = string.rep
 
 -- Computes what is the same for all subjects: the 2,048th of the period, and the length of a step, about an eighth of it. Only the first
@@ -213,7 +213,7 @@ local function charge_before(c, n, at)
   insert(c, i, at, n)
 end
 
--- Removes the oldest permits until a number is left.
+-- Removes the oldest permits, so that at most a given number is left.
 local function trim(c, left)
   if c.total <= left then return end
   local i, _, permits, n = find_permit(c, c.total - left)

@@ -145,8 +145,8 @@ local function mul_div(m, n, divisor) return up(divide(m, n, divisor)) end
 bucket.mul_div = mul_div
 
 -- Converts a state to the claim's limit, for the first call at that limit. The bucket counts as having gained at the lower of the two rates
--- since s. While calls wait for their places, it counts at the old rate. The number of permits that are missing then stays as it is. A debt
--- of a prepaid bucket or a warm-up keeps its time. Returns whether to write the state.
+-- since s. While calls wait for their places, it gains at the old rate. The conversion keeps the number of missing permits, but a debt of a
+-- prepaid bucket or a warm-up keeps its time. Returns whether to write the state.
 local function adapt(c, now, b)
   local from, x, y, before = b.s, up(b.x, b.y), 0, up(b.x, b.y)
   if c.limit > b.z or x + MEMORY <= now then from = max(from, now) end
@@ -210,7 +210,7 @@ end
 -- The places of a bucket follow each other on the scale of the time at which the bucket is full again: a place of n permits is as long as
 -- the bucket takes to gain them. A call can use n permits of an interval as if the bucket were full at their begin, with nothing later.
 
--- Returns the smallest number of permits after whose gain the time x + y/limit is at a time or later.
+-- Returns the smallest number of permits whose gain moves the time x + y/limit to a given time or beyond.
 local function steps(c, x, y, at)
   local n = floor(((at - 1 - x) * c.limit - y) / c.a)
   for _ = 1, 2 do -- the estimate is at most two too small
@@ -219,14 +219,14 @@ local function steps(c, x, y, at)
   return n
 end
 
--- Counts back from the time at which the bucket is full. After a change of the limit that no longer tells the place before, so an earlier
--- place is never the last then.
-function bucket.last(c, n, now, at)
+-- Counts back from the time at which the bucket is full to its latest place. After a change of the limit this count may end too early. Then
+-- the claim's place must not be before s either.
+function bucket.is_last(c, n, now, at)
   return up(gain(c, c.x - (c.price or 0), c.y, needed(c, n) - n)) <= at and (c.old_full == 0 or c.s <= at)
 end
 
--- Counts back from the latest place, and so finds the exact time of the claim's place. It does not find that if the limit has changed
--- since. Then it goes by the time that the claim has, which is rounded up. A debt kept its time then, so its place is not free.
+-- Counts back from the latest place to the exact time of the claim's place. If the limit has changed since, it does not find that time, and
+-- uses the claim's time instead, which is rounded up. A debt keeps its time when the limit changes, so its place does not become free.
 function bucket.interval(c, n, now, at)
   if c.faster and c.prepaid then return { at = at, permits = 0 } end
   local x, y = gain(c, c.x, c.y, needed(c, n) - n)
@@ -241,7 +241,7 @@ function bucket.touch(c, i, j)
   return i.limit == j.limit and i.limit == c.limit and (x < i.at or x == i.at and y <= i.parts)
 end
 
--- Returns true for any interval of a bucket that has become unused: its time is over.
+-- Is also true if the bucket has become unused: the time of the interval is over.
 function bucket.is_latest(c, i) return c.x < 0 or i.limit == c.limit and (i.at > c.x or i.at == c.x and i.parts >= c.y) end
 
 function bucket.reach(c, n, from) return (gain(c, from - 1, 0, n - needed(c, n))) end
@@ -259,10 +259,10 @@ function bucket.without(c, i, n)
   return { at = x, parts = y, permits = i.permits - n, limit = i.limit }
 end
 
--- Gives permits back, and reports whether it gave any. A full bucket gains nothing. Without the charge, the bucket may have been full from
--- the charge until s. So what the bucket gains in that time does not come back. If the limit has changed, the faster rate counts. A debt
--- kept its time when the limit changed, so nothing of a debt comes back then, and nothing while calls wait: a call that came before their
--- places could go into any debt. After the last place nothing was charged, so the charge of that place comes back as a whole.
+-- Gives permits back, and reports whether it gave any. Without the charge, the bucket may have been full from the charge until s, and a full
+-- bucket gains nothing. So what the bucket gains in that time does not come back. If the limit has changed, the faster rate counts. The permits
+-- of a debt do not come back if the limit has changed, because the debt kept its time. Nor do they come back while calls wait, because a call
+-- before their places could go into any debt. After the last place nothing was charged, so the charge of that place comes back as a whole.
 function bucket.subtract(c, n, now, at)
   local is_last = at > now and c.free_key
   if c.x < now or c.prepaid and (c.faster or c.s > now and not is_last) or at < c.cut and not is_last then return false end

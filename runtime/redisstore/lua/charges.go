@@ -53,7 +53,7 @@ func Charges(ctx context.Context, client redis.Cmdable, state string, period tim
 	return nil, nil
 }
 
-// Free returns the free places in the count at a key: permits that calls gave up while others waited behind them, in the order of their times.
+// Free returns the free places in the count at a key: permits that calls gave up while others waited after them, in the order of their times.
 // An interval has the time of its last place. The rest is as for Charges.
 func Free(ctx context.Context, client redis.Cmdable, state string, period time.Duration, burst int64, now time.Time) (found []Charge, err error) {
 	c := newCount(client, state, period, burst, now)
@@ -212,8 +212,8 @@ const (
 	bucketLayout = 2 // NEWEST of bucket.lua
 )
 
-// current returns a state without its layout byte, like the function of this name in common.lua. The rest consists of groups of the given number of
-// bytes. current returns "" if the state is damaged or has a later layout.
+// current returns a state without its layout byte, and accepts the same states as the function of this name in states.lua. The result consists of
+// groups of the given number of bytes. It is "" if the state is damaged or has a later layout.
 func current(state string, group int, newest byte) string {
 	switch {
 	case len(state)%group == 1 && layout <= state[0] && state[0] <= newest:

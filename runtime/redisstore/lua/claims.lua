@@ -31,7 +31,7 @@ local known, size = {}, 0
 
 -- Adds the claim that begins at text[from] to a call, and returns where the next claim begins.
 local function add_claim(claims, text, from)
-  local kind, mode, has, limit, cost, p, q, wait, words, behind = parse('<BBBddddds', text, from)
+  local kind, mode, has, limit, cost, p, q, wait, words, next_field = parse('<BBBddddds', text, from)
   local is = use(FILE_OF_KIND)
   local c = {
     kind = kind, mode = mode, has = has, number = #claims + 1, limit = limit, cost = cost, a = p, b = q, wait = wait,
@@ -41,7 +41,7 @@ local function add_claim(claims, text, from)
   claims.keys = claims.keys + 1
   if has > 0 then
     local includes = use('decide').includes
-    if includes(has, BLOCK) then c.block, c.block_most, behind = parse('<dd', text, behind) end
+    if includes(has, BLOCK) then c.block, c.block_most, next_field = parse('<dd', text, next_field) end
     for _, key in ipairs { FREE, BLOCK, PAUSE } do
       if includes(has, key) then claims.keys = claims.keys + 1 end
     end
@@ -52,7 +52,7 @@ local function add_claim(claims, text, from)
   claims.plain = claims.plain and mode == ENFORCE and has <= FREE and not is.counts_running
   claims.tells = claims.tells or wait > 0 or cost > 1
   claims.has_texts = claims.has_texts or is.has_text
-  return behind
+  return next_field
 end
 
 -- Reads the first argument of a call. That of an adjustment contains the time of a charge, so it is not kept.

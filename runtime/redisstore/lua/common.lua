@@ -12,7 +12,7 @@
 --   free_key          the key of its free places, if the call may wait, or if it adjusts a charge that may be a place
 --   block_key         the key of the subject's block, if the rule has blocks; see block.lua
 --   pause_key         the key of the subject's pause, if the rule has pauses; see pause.lua
---   block, block_most how long a refusal blocks the subject, and up to how long that doubles, or 0
+--   block, block_most how long a refusal blocks the subject, and the longest block if blocks double, or else 0
 --
 -- An algorithm is a table of functions with the names of the methods of engine.State. Besides them it has check, and it may have prepare,
 -- load and ends. It may lack charge and give.

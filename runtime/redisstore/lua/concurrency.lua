@@ -1,5 +1,5 @@
 -- Counts the permits of calls that run. A call gives its permits back when it ends. Those of a call whose process died end by themselves.
--- Nobody knows before when permits come back. a is how long permits last, unless they are renewed. text is the number that the caller chose
+-- Nobody knows in advance when permits come back. a is how long permits last, unless they are renewed. text is the number that the caller chose
 -- for its call, in 16 hexadecimal digits.
 --
 -- The state is a string: LAYOUT, and an entry for each call: when its permits end, how many they are, and the call's number.

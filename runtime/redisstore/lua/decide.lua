@@ -63,7 +63,7 @@ end
 -- Looks for a place for a call that cannot be admitted now, if its rules let it wait. Returns the time of the place, or when to ask again;
 -- whether the call is admitted; and whether a rule refuses it.
 local function place(claims, now, at, refused)
-  local free, before = use('places').first(claims, now), nil
+  local free, before = use('places').free_place(claims, now), nil
   if free then
     for _, c in ipairs(claims.enforced) do c.refused = false end
     return free, true, false
@@ -84,7 +84,7 @@ local function place(claims, now, at, refused)
 end
 
 -- Returns how many permits a call may take from each rule. Marks each rule in shadow mode that has fewer as refusing.
-local function available(claims, now, most)
+local function up_to(claims, now, most)
   local n = most
   for _, c in ipairs(claims.enforced) do n = min(n, c.is.room(c, now)) end
   for _, c in ipairs(claims) do
@@ -111,7 +111,7 @@ end
 local function commit(claims, now, at, amount)
   load(claims, now)
   if claims.leases then return use('lease').take(claims, now, parse('<dd', amount)) end
-  local taken = claims.up_to and available(claims, now, (parse('<d', amount)))
+  local taken = claims.up_to and up_to(claims, now, (parse('<d', amount)))
   for _, c in ipairs(claims) do
     if not c.refused then charge(c, taken or c.cost, now, at) end
   end
@@ -123,7 +123,7 @@ function decide.any(claims, now, amount)
   complete_all(claims)
   local at, refused, waits = note(claims, now)
   local admitted, taken = at == now and not refused, nil
-  local paused = claims.pausable and use('pause').last(claims)
+  local paused = claims.pausable and use('pause').paused_until(claims)
   if paused then
     at, admitted = paused, false -- no place is kept in a pause
   elseif waits and not claims.refused then
@@ -151,7 +151,7 @@ function decide.adjust(claims, now)
     elseif claims.gives then
       local give = c.is.give or c.is.give_back
       give(c, -c.cost, now, now)
-    elseif c.free_key and c.wait > now and c.is.last then
+    elseif c.free_key and c.wait > now and c.is.is_last then
       use('places').give_back(c, -c.cost, now)
     else
       c.is.give_back(c, -c.cost, now, c.wait, claims.rollback)

@@ -14,7 +14,7 @@ function pause.note(c, now)
 end
 
 -- Returns when the last pause of a call ends, or nil.
-function pause.last(claims)
+function pause.paused_until(claims)
   local stop
   for _, c in ipairs(claims.enforced) do
     if c.pause_key and c.paused_until then stop = max(stop or 0, c.paused_until) end

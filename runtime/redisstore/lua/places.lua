@@ -1,15 +1,15 @@
--- A place is a future time for which a waiting call is charged. A free place was given up while others were behind it. Its permits stay
--- charged, because the places behind it were computed with that charge. A later call may take it. An interval is a run of free places:
+-- A place is a future time for which a waiting call is charged. A free place was given up while others were after it. Its permits stay
+-- charged, because the places after it were computed with that charge. A later call may take it. An interval is a run of free places:
 -- each begins where the one before ends, with no call's place between them. The state is a sorted set of intervals. A member has four
 -- numbers, and its score is the first of them:
 --
 --   at, parts  of a sliding window, the time of the last permit, and 0; of a bucket, when the bucket would be full again after the last
 --              permit: at + parts/limit
 --   permits
---   limit      of a bucket, while which the places were given; otherwise 0
+--   limit      of a bucket, at which the places were given; otherwise 0
 --
 -- A state keeps MAX_INTERVALS. Any further free place stays charged, and cannot be used. Algorithms that keep places in an order in which
--- they can become free have the functions of engine.queue: last, interval, touch, is_latest, pop, reach, find and without.
+-- they can become free have the functions of engine.queue: is_last, interval, touch, is_latest, pop, reach, find and without.
 local places = {}
 local states = use('states')
 
@@ -100,13 +100,13 @@ function places.take(c, now, at)
   return false
 end
 
--- Returns the first time, not before from, at which a rule has a free place for a claim, or admits it behind all its places; and whether
+-- Returns the first time, not before from, at which a rule has a free place for a claim, or admits it after all its places; and whether
 -- it is that of a free place.
 local function next_place(c, now, from)
   local free = c.has_free and find(c, c.cost, now, from)
   if free == from then return free, true end
-  local behind = c.is.earliest(c, c.cost, now, from)
-  if c.is.reserves(c, now, behind) and not (free and free <= behind) then return behind, false end
+  local after = c.is.earliest(c, c.cost, now, from)
+  if c.is.reserves(c, now, after) and not (free and free <= after) then return after, false end
   return free, true
 end
 
@@ -122,8 +122,8 @@ local function note_free(claims, now)
 end
 
 -- Returns the time of the first free place that a call can use, or nil. Every other rule must have a free place at that time, too, or
--- admit the call then, behind all its own places.
-function places.first(claims, now)
+-- admit the call then, after all its own places.
+function places.free_place(claims, now)
   if not note_free(claims, now) then return end
   local at = now + 1
   for _ = 1, MAX_LOOKS do
@@ -138,9 +138,9 @@ function places.first(claims, now)
 end
 
 -- Gives back n permits of a charge for a future time. If other calls have later places, these permits become a free place. Otherwise they
--- are given back, and so is the interval that is the latest charge then.
+-- are given back. If an interval of free places is the latest charge then, it is given back as well.
 function places.give_back(c, n, now)
-  if not c.is.last(c, n, now, c.wait) then return insert(c, now, c.is.interval(c, n, now, c.wait)) end
+  if not c.is.is_last(c, n, now, c.wait) then return insert(c, now, c.is.interval(c, n, now, c.wait)) end
   c.is.give_back(c, n, now, c.wait)
   local latest = read(c, call('ZRANGE', c.free_key, '-1', '-1'))
   if not latest or not c.is.is_latest(c, latest, now) then return end

@@ -9,7 +9,7 @@ local sliding_window = {
 function sliding_window.prepare(c) c.step = (c.a - c.a % 8) / 8 + 1 end
 
 local MAX_MOVED = 64 -- how many later permits a charge is inserted before; if there are more, it is recorded at the newest one's time
-local MAX_PASSED = 1000 -- how many places may be behind permits that are given; if there are more, the oldest permits go instead
+local MAX_PASSED = 1000 -- how many places may come after permits that are given back; if there are more, the oldest go instead
 local MAX_SEARCHED = 10000 -- how many permits a command may compare; that takes about 0.3 ms
 
 -- Returns the time of a permit. If the list is damaged, all its permits have the time 0, and the next charge deletes it.
@@ -149,8 +149,8 @@ function sliding_window.charge(c, n, now)
   sliding_window.commit(c, n, now, now)
 end
 
--- The free places of a sliding window are permits of its list. An interval ends with all permits of its last time, and only of its first
--- time some permits may be those of calls.
+-- The free places of a sliding window are permits of its list. An interval has all permits of its times, except of the first: some of those
+-- may belong to calls.
 
 -- Returns how many permits of the list are before a time.
 local function count_before(c, time, now) return search(c, time, now, call('LLEN', c.key)) end
@@ -161,7 +161,7 @@ local function span(c, i, now)
   return to - i.permits, to
 end
 
-function sliding_window.last(c, n, now, at) return time_at(c, -1, now) <= at end
+function sliding_window.is_last(c, n, now, at) return time_at(c, -1, now) <= at end
 
 function sliding_window.interval(c, n, now, at)
   return { at = at, parts = 0, permits = min(n, count_before(c, at + 1, now) - count_before(c, at, now)), limit = 0 }

@@ -162,7 +162,7 @@ func (n *counter) cell(now int64) *engine.Cell {
 	return engine.CellOfWindow(max(n.end, now+1), used)
 }
 
-// noteCharge sets what to charge after a decision. If it is charged, it sets in the claim when.
+// noteCharge sets what to charge after a decision. If the count was charged, it sets in the claim at what time.
 func (n *counter) noteCharge(now int64) {
 	n.add = n.Charged
 	switch {
