@@ -194,10 +194,10 @@ func (c *console) undo(ctx context.Context, o order) (string, error) {
 	if at.Err != nil {
 		return "", at.Err
 	}
-	if len(all) == 0 || identity(all[0]) != o.PostForm.Get("change") || !(change{all[0]}).canUndo() {
+	last, id := lastChange(all)
+	if id == "" || id != o.PostForm.Get("change") {
 		return "", wrong{"there was another change since; look at the list again"}
 	}
-	last := change{all[0]}
 	s := cmp.Or(last.Before, &fleet.Setting{Cleared: true})
 	s.Kind, s.Rule, s.Key, s.AllKeys = last.Kind, last.Rule, last.Key, last.AllKeys()
 	_, err := c.fleet.Change(ctx, fleet.Edit{Actor: o.actor, What: "undo", Settings: []*fleet.Setting{s}})

@@ -12,8 +12,8 @@ type changesPage struct {
 	Search  string
 	Changes list[change]
 	Seen    seen
-	Undo    string // identifies the last change if it can be undone
 	Last    change
+	Undo    string // identifies the last change; "" if it cannot be undone
 }
 
 func (c *console) changes(w http.ResponseWriter, r *http.Request) { c.showChanges(w, r, page{}) }
@@ -23,9 +23,7 @@ func (c *console) showChanges(w http.ResponseWriter, r *http.Request, shown page
 	query := r.URL.Query()
 	p := changesPage{Search: query.Get("q")}
 	all, at := c.known.changes.get(r.Context())
-	if len(all) > 0 && (change{all[0]}).canUndo() {
-		p.Undo, p.Last = identity(all[0]), change{all[0]}
-	}
+	p.Last, p.Undo = lastChange(all)
 	var found []change
 	for _, one := range all {
 		text := strings.ToLower(one.Rule + " " + one.By + " " + one.What + " " + one.Reason)
@@ -44,12 +42,15 @@ type change struct{ fleet.Change }
 // AllKeys reports whether the change was about all keys of a rule. An override of one key names it.
 func (c change) AllKeys() bool { return c.Kind == fleet.Override && key.Shown(c.Key) == "" }
 
-// canUndo reports whether what held before the change is known.
-func (c change) canUndo() bool {
-	return c.Kind != "" && (c.Before != nil || c.After != nil) && c.What != "undo" && c.What != "import"
-}
-
-// identity tells one change from others.
-func identity(c fleet.Change) string {
-	return c.At.Format("20060102150405.000") + " " + c.What + " " + c.By
+// lastChange returns the newest change, and a text that tells it from others. The text is "" if the change cannot be undone, because what held
+// before is unknown.
+func lastChange(all []fleet.Change) (c change, id string) {
+	if len(all) == 0 {
+		return c, ""
+	}
+	c = change{all[0]}
+	if c.Kind == "" || c.Before == nil && c.After == nil || c.What == "undo" || c.What == "import" {
+		return c, ""
+	}
+	return c, c.At.Format("20060102150405.000") + " " + c.What + " " + c.By
 }

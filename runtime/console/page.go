@@ -121,7 +121,7 @@ func thousands(n int64) string {
 	return text
 }
 
-// perSecond puts a rate into at most four characters and a unit.
+// perSecond rounds a rate: below 10 to tenths, and otherwise to whole numbers.
 func perSecond(n float64) string {
 	switch {
 	case n == 0:

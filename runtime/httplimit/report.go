@@ -36,7 +36,7 @@ func Report(next http.Handler, opts ...Option) http.Handler {
 }
 
 func collect(opts []Option) *options {
-	o := &options{answer: func(w http.ResponseWriter, r *http.Request, err error) { Answer(w, r, err) }}
+	o := &options{answer: Answer}
 	for _, option := range opts {
 		option(o)
 	}

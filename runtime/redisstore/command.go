@@ -238,8 +238,8 @@ func untaken(err error) bool {
 // through the copy. The hook also keeps why the last connection failed. The error of a command does not say that if the command is given up
 // while the client tries to connect again and again.
 type inTime struct {
-	own     *redis.Client
-	refused *atomic.Pointer[error] // nil if the last connection succeeded
+	own     *redis.Client          // the copy
+	refused *atomic.Pointer[error] // why the last connection failed; it points to nil if that succeeded
 }
 
 // newCopy returns a copy of a server's client with the store's timeout, and makes the client pass commands on to it.

@@ -16,10 +16,9 @@ import (
 // is a cluster, each range of slots is a node, so that the loss of one master does not affect calls for keys of other masters.
 type node struct {
 	queue
+	inTime    // the hook of client; zero if client is not that of one server
 	store     *store
 	client    redis.UniversalClient
-	own       *redis.Client          // the copy of client that sends decisions, or nil
-	refused   *atomic.Pointer[error] // why its last connection failed, as inTime keeps it; nil if own is nil
 	breaker   *breaker.Breaker
 	functions atomic.Bool  // runs are sent as calls of the function, not of the script
 	loading   atomic.Bool  // the function is being loaded
@@ -64,10 +63,9 @@ func (s *store) addNode(id any, client redis.UniversalClient) *node {
 	n := &node{store: s, client: client, breaker: breaker.New(pause)}
 	n.functions.Store(s.functions)
 	if whole, ok := s.nodes.Load(client); ok { // n is a range of slots of this node
-		n.own, n.refused = whole.(*node).own, whole.(*node).refused
+		n.inTime = whole.(*node).inTime
 	} else if c, ok := client.(*redis.Client); ok {
-		hook := s.newCopy(c)
-		n.own, n.refused = hook.own, hook.refused
+		n.inTime = s.newCopy(c)
 	}
 	if id == any(client) {
 		go s.Guard(func() { s.lookAtMemory(context.Background(), n.quick()) })

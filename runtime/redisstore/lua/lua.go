@@ -22,20 +22,12 @@ var texts embed.FS
 // files returns the Lua files in the order in which they build on each other.
 func files() []string {
 	names := []string{"common", "clock", "states"}
-	for _, name := range filesOfKinds() {
-		if !slices.Contains(names, name) {
+	for _, kind := range engine.Kinds() {
+		if name := kind.Row().Lua; !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
 	return append(names, "claims", "places", "lease", "block", "pause", "reply", "decide", "run")
-}
-
-// filesOfKinds returns the name of the Lua file of each kind, in the order of the kinds.
-func filesOfKinds() (names []string) {
-	for _, kind := range engine.Kinds() {
-		names = append(names, kind.Row().Lua)
-	}
-	return names
 }
 
 // body is the text of all files. It defines the function run.
