@@ -59,6 +59,18 @@ func (list intervals) search(at int64) int {
 	return sort.Search(len(list), func(i int) bool { return list[i].at >= at })
 }
 
+// intervalBytes is the size of an interval.
+const intervalBytes = 32
+
+// FreeGrows returns an upper bound for the bytes that the free places grow by when Adjust gives back what the claim's Delta says.
+func (cell *Cell) FreeGrows(c *Claim, now int64) int64 {
+	q, ok := cell.State.(queue)
+	if !ok || c.Delta >= 0 || c.Dated || c.At <= now || len(cell.Free) < cap(cell.Free) || q.isLast(c, -c.Delta, now) {
+		return 0
+	}
+	return intervalBytes * int64(max(1, cap(cell.Free)))
+}
+
 // insert adds the interval of a place that became free, and joins it with its neighbours. No two intervals have the same time, because the
 // sorted set of the script would not keep their order.
 func (list *intervals) insert(q queue, c *Claim, i interval, now int64) {

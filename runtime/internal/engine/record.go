@@ -129,4 +129,6 @@ func (r *Record) Size() int64 {
 // cellBytes is the size of a cell without its state and free places.
 const cellBytes = 64
 
-func (cell *Cell) size() int64 { return cellBytes + int64(cap(cell.Free))*32 + cell.State.Size() }
+func (cell *Cell) size() int64 {
+	return cellBytes + intervalBytes*int64(cap(cell.Free)) + cell.State.Size()
+}

@@ -267,6 +267,37 @@ func TestMaxBytesOfWhatKnownSubjectsAdd(t *testing.T) {
 	}
 }
 
+// A full store keeps no more free places: the places that are given up stay charged until their time is over.
+func TestMaxBytesOfFreePlaces(t *testing.T) {
+	for _, kind := range []engine.Kind{engine.TokenBucket, engine.SlidingWindow} {
+		const most, waiting, kept = 12_000, 800, 64 // calls; free places, at least
+		s := New((&hand{now: hour}).time, 1e9, most)
+		calls := make([]*engine.Call, waiting)
+		for i := range calls {
+			calls[i] = callOf("a", 1, ruleOf(kind, 1000))
+			calls[i].Claims[0].Wait = hour
+			expect(t, s, calls[i], true)
+		}
+		for i := 0; i < waiting; i += 2 {
+			calls[i].Undo()
+			if err := s.Adjust(t.Context(), calls[i]); err != nil || calls[i].Claims[0].Delta != 0 {
+				t.Fatalf("%s: call %d gives up: error %v, %+v", kind, i, err, calls[i].Claims[0])
+			}
+		}
+		if got := s.bound.bytes.Load(); got > most+groupBytes {
+			t.Errorf("%s: %d bytes are taken of %d", kind, got, most)
+		}
+		again := callOf("a", 1, ruleOf(kind, 1000))
+		again.Claims[0].Wait = hour
+		for range kept {
+			if v := expect(t, s, again, true); v.At >= calls[waiting-1].Claims[0].At {
+				t.Errorf("%s: a call waits until %d, although there are free places", kind, v.At)
+			}
+		}
+		requireWhole(t, s)
+	}
+}
+
 // Subjects that call only once do not fill the memory.
 func TestOneShotSubjects(t *testing.T) {
 	clock := &hand{now: hour}

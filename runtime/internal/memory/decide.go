@@ -174,6 +174,13 @@ func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 	if entries+bytes > 0 && !s.bound.reserve(entries, bytes) {
 		return ErrFull
 	}
+	for i := range keys {
+		if grows := cells[i].FreeGrows(&call.Claims[i], now); s.bound.reserve(0, grows) {
+			bytes += grows
+		} else {
+			call.Claims[i].Delta = 0 // the place stays charged, as if there were too many free places
+		}
+	}
 	call.Adjust(cells, now)
 	s.keep(keys, w, now, entries, bytes)
 	s.drop(keys, func(e *entry) bool { return e.record.Expiry(e.rule) <= now })
