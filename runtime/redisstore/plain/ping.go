@@ -15,12 +15,8 @@ const pingTimeout = 5 * time.Second
 
 // Ping implements engine.Backend. It tries the commands that decisions need on each server. All rules need the same commands.
 func (s *store) Ping(ctx context.Context, prefix string, _ []*engine.Rule) error {
-	var needed []string
-	for _, try := range tries("") {
-		needed = append(needed, try[0].(string))
-	}
 	return s.PingEach(ctx, pingTimeout, prefix, func(ctx context.Context, server redis.UniversalClient, key string) error {
-		return probe.Try(ctx, server, tries(key), needed)
+		return probe.Try(ctx, server, tries(key), nil)
 	})
 }
 
