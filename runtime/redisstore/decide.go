@@ -17,7 +17,7 @@ import (
 // bySubject decides calls on the servers. If different subjects may be on different servers, the claims of one subject are a part of the call,
 // and the parts are decided one after the other.
 type bySubject struct {
-	parts.Split // changes and deletes what each subject has
+	parts.Split // adjusts and resets
 	of          *store
 }
 
@@ -53,10 +53,10 @@ func (s *store) bySubject(one *part) parts.Split {
 // part decides claims that are on one server.
 type part struct {
 	*store
-	until time.Time // when the time of the whole decision ends; zero if this is its first request
+	until time.Time // when the time of the whole decision ends; if zero, that time begins with the first request
 }
 
-// Decide implements engine.Decider. After a panic the call may have been admitted, as if its reply were lost.
+// Decide implements engine.Decider. A panic counts as a lost reply: the call may have been admitted.
 func (p *part) Decide(ctx context.Context, call *engine.Call) (v engine.Verdict, err error) {
 	r := request{call: call, until: p.until}
 	sentAt := clock()
@@ -75,7 +75,7 @@ type request struct {
 	call   *engine.Call
 	adjust bool
 	solo   bool      // it is not joined with equal requests
-	until  time.Time // when the time of the whole decision ends; zero before its first request is sent
+	until  time.Time // when the time of the whole decision ends; zero before the request is first sent
 
 	verdict engine.Verdict
 	err     error

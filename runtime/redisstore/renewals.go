@@ -85,7 +85,7 @@ func (r *renewals) startGiveBack(call *engine.Call) {
 	})
 }
 
-// endGiveBack notes that permits were given back. If a renewal is on its way, it may write them again.
+// endGiveBack notes that permits were given back. If a renewal is on its way, it notes nothing, because the renewal may write them again.
 func (r *renewals) endGiveBack(call *engine.Call) {
 	r.each(call, func(p permit, c *engine.Claim) {
 		if h := r.permits[p]; h != nil && h.backs > 0 && !h.renewed {
@@ -120,8 +120,8 @@ func (r *renewals) due(prefix string, all bool) (claims []engine.Claim) {
 	return claims
 }
 
-// noteRenewal notes that a claim was renewed or given back, or could not be. It reports whether it was renewed although its call is over
-// meanwhile.
+// noteRenewal notes that a claim was renewed or given back, or could not be. It reports whether it was renewed although its call has
+// ended meanwhile.
 func (r *renewals) noteRenewal(p permit, c engine.Claim, sentAt time.Duration, err error) (over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

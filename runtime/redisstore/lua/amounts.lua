@@ -4,7 +4,7 @@
 -- While fewer than MOST_EXACT entries count, the window is exact. Beyond that, charges within the same 2,048th of the period share an entry,
 -- which has the time of its end.
 --
--- The state is a string: LAYOUT; the permits of all entries; a time that no entry is before; the time of the newest; the permits of the
+-- The state is a string: LAYOUT; the permits of all entries; a time before which no entry is; the time of the newest; the permits of the
 -- newest block; the index of the oldest entry, the index after the newest, and how many fit; the permits of each earlier block of BLOCK
 -- entries; and the entries, each a time and permits. What is before the oldest no longer counts, but is still part of its block's permits.
 local amounts = {}

@@ -97,7 +97,7 @@ local floor, max, min = math.floor, math.max, math.min
 -- Rounds a time up to whole microseconds.
 local function up(x, y) return x + min(y, 1) end
 
--- Returns the first time, not before from, at which the bucket lacks no more than -permits permits.
+-- Returns the first time, not before from, at which the bucket is as full as permits says: see needed.
 local function lacks(c, permits, now, from)
   local x, y = c.x, c.y
   if x < now then x, y = now, 0 end

@@ -1,10 +1,10 @@
 -- A sliding window of constant size. It counts the permits in each slice of time, including the slice that is only partly in the window.
 -- The state is a string: LAYOUT, the number of the newest slice, the permits of all slices, the permits of the newest slice, and a ring
--- with the permits of each slice. In the ring the newest slice has none. a is the length of a slice, and b is how many slices make a
--- window.
+-- with the permits of each slice. The ring has 0 in the place of the newest slice. a is the length of a slice, and b is how many slices make
+-- a window.
 --
--- A ring of more than BLOCK slices has the layout SUMS: before the ring stand the sums of its blocks, which have BLOCK slices each, and the
--- last one the rest. So a decision reads at most three blocks and the sums.
+-- A ring of more than BLOCK slices has the layout SUMS: the sums of its blocks come before the ring. A block has BLOCK slices, and the last
+-- block has the rest. So a decision reads at most three blocks and the sums.
 local sliding_counter = {
   has_text = false, counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
 }
