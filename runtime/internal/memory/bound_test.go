@@ -201,6 +201,25 @@ func TestMaxBytesOfSettlements(t *testing.T) {
 	requireWhole(t, s)
 }
 
+// The bound on bytes also applies to settlements that each add an entry to the count of one subject.
+func TestMaxBytesOfSettlementsOfAmounts(t *testing.T) {
+	const most = 4000
+	clock := &hand{now: hour}
+	s := New(clock.time, 1e9, most)
+	call := callOf("a", 1e9, ruleOf(engine.Amounts, hour))
+	expect(t, s, call, true)
+	var err error
+	for i := 0; err == nil && i < 2000; i++ {
+		clock.now++
+		call.Claims[0].Delta = 1
+		err = s.Adjust(t.Context(), call)
+	}
+	if got := s.bound.bytes.Load(); !errors.Is(err, ErrFull) || got > most+groupBytes {
+		t.Errorf("%d bytes are taken of %d, error %v", got, most, err)
+	}
+	requireWhole(t, s)
+}
+
 // The bound on bytes also applies to a state that grows after its first call.
 func TestMaxBytesOfOneSubject(t *testing.T) {
 	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.Distinct} {

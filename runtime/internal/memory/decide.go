@@ -161,11 +161,12 @@ func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 	cells, _, _ := s.unpack(nil, call, keys, w, now)
 	entries, bytes := int64(0), int64(0)
 	for i := range keys {
-		c := call.Claims[i]
-		if c.Delta <= 0 || keys[i].entry != nil && !c.Rule.Kind.KeepsTimes() {
-			continue // what is there does not grow
+		c, pauses := call.Claims[i], call.Change >= engine.Pauses
+		grows := !pauses && (c.Rule.Kind.KeepsTimes() || c.Rule.Kind == engine.Amounts)
+		if c.Delta <= 0 || keys[i].entry != nil && !grows {
+			continue
 		}
-		if c.Cost = c.Delta; call.Change >= engine.Pauses {
+		if c.Cost = c.Delta; pauses {
 			c.Cost = 0
 		}
 		e, b := keys[i].need(&c, now)
