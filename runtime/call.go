@@ -60,7 +60,8 @@ var calls = sync.Pool{New: func() any { return new(call) }}
 // newCall returns a call of a method, or of n requests. It has room for n rules.
 func (l *Limiter) newCall(method string, rules []*preparedRule, n int) *call {
 	c := calls.Get().(*call)
-	c.callState = callState{limiter: l, method: method, rules: rules}
+	c.callState = callState{}
+	c.limiter, c.method, c.rules = l, method, rules
 	if cap(c.rulings) < n {
 		c.rulings, c.Claims, c.owners = make([]ruling, n), make([]engine.Claim, n), make([]int, n)
 	}
@@ -218,9 +219,10 @@ func (c *call) makeClaims() error {
 			c.never = c.never || r.never() && rule.Mode == ModeEnforce
 			continue
 		}
-		c.Claims = append(c.Claims, rule.claim)
-		claim := &c.Claims[len(c.Claims)-1]
-		r.claim = claim
+		n := len(c.Claims)
+		c.Claims = c.Claims[:n+1] // newCall made room
+		claim := &c.Claims[n]
+		*claim, r.claim = rule.claim, claim
 		claim.Subject, claim.Member, claim.Kept = r.subject, r.member, c.keeps
 		if rule.row.Releases {
 			c.releases, claim.ID = true, rand.Uint64()
