@@ -207,13 +207,17 @@ func (m Model) change(s state, o Operation) state {
 	return s
 }
 
-// keep returns the state after a charge beyond the limit, without the oldest permits, which are forgotten.
+// keep returns the state after a charge beyond the limit: the newest permits are kept. A charge may be forgotten if it and all that may be as
+// late have more permits than are kept. Permits of one time are not told apart: if one of them is forgotten, a refund of it takes another.
 func (m Model) keep(s state) state {
-	sum := int64(0)
-	for i := len(s.held) - 1; m.Keeps > 0 && i >= 0; i-- {
-		if sum += s.held[i].cost; sum > m.Keeps {
-			s.held[i].maybe = true
+	for i := range s.held {
+		sum := int64(0)
+		for _, h := range s.held {
+			if h.to >= s.held[i].from {
+				sum += h.cost
+			}
 		}
+		s.held[i].maybe = s.held[i].maybe || m.Keeps > 0 && sum > m.Keeps
 	}
 	return s
 }
