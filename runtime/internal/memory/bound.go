@@ -10,7 +10,11 @@ type bound struct {
 
 // reserve adds keys and bytes to the counts. If that would exceed a bound, it adds nothing and returns false.
 func (b *bound) reserve(keys, bytes int64) bool {
-	if b.add(keys, bytes); b.keys.Load() > b.maxKeys && keys > 0 || b.bytes.Load() > b.maxBytes && bytes > 0 {
+	if keys > 0 && b.keys.Add(keys) > b.maxKeys {
+		b.keys.Add(-keys)
+		return false
+	}
+	if bytes > 0 && b.bytes.Add(bytes) > b.maxBytes {
 		b.add(-keys, -bytes)
 		return false
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -402,4 +404,25 @@ func TestFullStoreSweepsNothingInVain(t *testing.T) {
 	call.Claims[0].Subject = "another"
 	expectFull(t, s, call)
 	requireWhole(t, s)
+}
+
+// Of two callers who reserve what is left at the same time, one gets it.
+func TestReserveTogether(t *testing.T) {
+	for range 50_000 {
+		b := bound{maxKeys: 1, maxBytes: 1}
+		var got, arrived atomic.Int64
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				for arrived.Add(1); arrived.Load() < 2; runtime.Gosched() { // so that neither is done before the other begins
+				}
+				if b.reserve(1, 1) {
+					got.Add(1)
+				}
+			})
+		}
+		if both.Wait(); got.Load() != 1 || b.keys.Load() != 1 || b.bytes.Load() != 1 {
+			t.Fatalf("%d callers reserved a key; expected 1", got.Load())
+		}
+	}
 }
