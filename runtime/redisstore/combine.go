@@ -77,16 +77,12 @@ func (n *node) do(ctx context.Context, r *request) error {
 func (n *node) place(ctx context.Context, r *request, canStay bool) (b *batch, own bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if back := r.call.Back; back != nil {
-		n.enqueue(ctx, &request{call: back, adjust: true})
-		r.call.Back = nil
-	}
 	most := maxSending
 	if r.call.Asked { // another caller has just asked the same, and its reply may answer this one
 		most = 1
 	}
 	free := n.sending < most && len(n.waiting) == 0
-	if free && canStay && !n.crowd {
+	if free && canStay && !n.crowd && r.call.Back == nil {
 		n.sending++
 		return &batch{ctx: ctx, until: r.until, requests: []*request{r}}, true
 	}
@@ -97,18 +93,22 @@ func (n *node) place(ctx context.Context, r *request, canStay bool) (b *batch, o
 	return b, false
 }
 
-// enqueue adds a request to the last batch, or to a new one if the last has no room for it. The queue must be locked.
+// enqueue adds a request to the last batch, or to a new one if the last has no room for it. What the call gives back first comes before it, in
+// the same batch, because batches may overtake one another. The queue must be locked.
 func (n *node) enqueue(ctx context.Context, r *request) *batch {
-	permits := r.permits()
+	permits, requests := r.permits(), []*request{r}
+	if back := r.call.Back; back != nil {
+		requests, r.call.Back = []*request{{call: back, adjust: true}, r}, nil
+	}
 	var b *batch
 	if last := len(n.waiting) - 1; last >= 0 {
 		b = n.waiting[last]
 	}
-	if b == nil || len(b.requests) == maxCalls || b.permits > 0 && b.permits+permits > maxPermits {
+	if b == nil || len(b.requests)+len(requests) > maxCalls || b.permits > 0 && b.permits+permits > maxPermits {
 		b = &batch{ctx: ctx, until: time.Now().Add(n.store.Timeout), done: make(chan struct{})}
 		n.waiting = append(n.waiting, b)
 	}
-	b.requests = append(b.requests, r)
+	b.requests = append(b.requests, requests...)
 	b.permits += permits
 	return b
 }

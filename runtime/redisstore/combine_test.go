@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -465,4 +466,40 @@ func TestBatchOfNobody(t *testing.T) {
 	if !spared {
 		t.Error("the server is asked again and again")
 	}
+}
+
+// However large the cost of a call is that takes what there is, and that of a settlement, its request writes at most as many permits as its
+// rules have.
+func TestPermitsOfARequest(t *testing.T) {
+	call := of(combinable[0], 10, "a", "b")
+	call.UpTo = true
+	for i := range call.Claims {
+		call.Claims[i].Cost, call.Claims[i].Delta = math.MaxInt64, math.MaxInt64
+	}
+	for _, adjust := range []bool{false, true} {
+		if got := (&request{call: &call, adjust: adjust}).permits(); got != 20 {
+			t.Errorf("a request writes %d permits, want 20; it adjusts: %t", got, adjust)
+		}
+	}
+}
+
+// What a call gives back first is in the same batch, before it, also if another batch had room for it.
+func TestBackIsInTheSameBatch(t *testing.T) {
+	s, _ := open(t)
+	n, err := s.node(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier, call, back := of(combinable[0], 1e6, "a"), of(combinable[0], 1e6, "a"), of(combinable[0], 1e6, "a")
+	call.Ahead, call.Back, back.Claims[0].Delta = maxPermits, &back, -1
+	n.mu.Lock()
+	n.enqueue(t.Context(), &request{call: &earlier})
+	n.sending = maxSending
+	n.mu.Unlock()
+	r := &request{call: &call}
+	b, own := n.place(t.Context(), r, true)
+	if own || len(b.requests) != 2 || b.requests[0].call != &back || b.requests[1] != r {
+		t.Errorf("the batch has %d requests", len(b.requests))
+	}
+	n.waiting, n.sending = nil, 0
 }

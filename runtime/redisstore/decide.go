@@ -26,10 +26,10 @@ const crossSlot = "CROSSSLOT " // the beginning of a cluster's error if the subj
 // Decide implements engine.Decider. All parts together have one timeout.
 func (b bySubject) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	s := b.of
+	split := s.Split.Load() // before Whole, because another call may find the cluster meanwhile
 	if b.Whole(call) == nil {
 		return s.bySubject(&part{s, time.Now().Add(s.Timeout)}).Decide(ctx, call)
 	}
-	split := s.Split.Load()
 	v, err := s.one.Decide(ctx, call)
 	if err != nil && !split && strings.HasPrefix(err.Error(), crossSlot) {
 		s.Split.Store(true) // the server is a cluster, although the client does not show it; nothing was charged
@@ -168,9 +168,9 @@ func (r *request) permits() (n int64) {
 		switch {
 		case !c.Rule.Kind.KeepsTimes(), r.call.Change >= engine.Pauses:
 		case r.adjust:
-			n += max(0, c.Delta)
+			n += max(0, min(c.Delta, c.Limit))
 		default:
-			n += max(c.Cost, r.call.Ahead)
+			n += min(max(c.Cost, r.call.Ahead), c.Limit)
 		}
 	}
 	return n
