@@ -215,7 +215,7 @@ func (c *charges) apply(ctx context.Context, claims []*engine.Claim) error {
 // limit came with the call and no override replaces it, or an override has changed the window.
 func (c *charges) addition(ch *charge, n int64) *engine.Claim {
 	claim := ch.claim
-	claim.Charged, claim.Delta = 0, n
+	claim.Charged, claim.Delta = ch.cost()-ch.claim.Charged, n // an earlier attempt may have taken some
 	rule, _, _ := c.limiter.inForce(cmp.Or(ch.rule.base, ch.rule), claim.Subject)
 	if rule.numbers.Tag == ch.rule.numbers.Tag && rule.Limit > 0 && (ch.rule.Computed || claim.Limit == ch.rule.Limit) {
 		claim.Limit, claim.Burst = rule.Limit, rule.claim.Burst

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/limittest"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
@@ -316,5 +318,27 @@ func TestDebtOfAPrepaidCall(t *testing.T) {
 		if d, err := l.Peek(t.Context(), one); err != nil || d.RetryAfter > max(24*time.Hour, c.rule.Per) {
 			t.Errorf("%s: a debt lasts %s, error %v", c.rule.Window(), d.RetryAfter, err)
 		}
+	}
+}
+
+// A settlement that is tried again changes only what is left. A refund then gives all of it back: what the first attempt took, too.
+func TestSecondSettlement(t *testing.T) {
+	store := limittest.NewOutage(limittest.NewClock())
+	l := ratelimit.New(store, ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+	bucket := ratelimit.Request{
+		Rule: ratelimit.Rule{Name: "b", Algorithm: ratelimit.TokenBucket, Limit: 1, Per: time.Hour, Scope: ratelimit.ScopeInstance}, Key: "k",
+	}
+	window := ratelimit.Request{Rule: ratelimit.Rule{Name: "w", Limit: 10, Per: time.Minute}, Key: "k"}
+	d := allow(t, l, bucket, window)
+	store.Begin(nil)
+	if err := d.Settle(t.Context(), 31, 3); err == nil {
+		t.Fatal("a settlement is no error, although the store is away")
+	}
+	store.End()
+	if err := d.Settle(t.Context(), 31, 3); err != nil || remaining(t, l, window) != 7 {
+		t.Fatalf("error %v, %d permits are left, want 7", err, remaining(t, l, window))
+	}
+	if err := d.Refund(t.Context()); err != nil || remaining(t, l, bucket) != 1 || remaining(t, l, window) != 10 {
+		t.Errorf("error %v, %d and %d permits are left, want 1 and 10", err, remaining(t, l, bucket), remaining(t, l, window))
 	}
 }
