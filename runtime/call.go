@@ -337,7 +337,7 @@ func (c *call) askStores(ctx context.Context) error {
 		c.pauseHere()
 	} else {
 		report := c.Report
-		c.Refused, c.Report = awaited != nil, report || awaited != nil
+		c.Refused, c.Report, c.Failure = awaited != nil, report || awaited != nil, nil
 		v, err := c.limiter.decider.Decide(ctx, &c.Call)
 		c.Refused, c.Report = false, report
 		if c.verdict = v; err != nil {

@@ -25,8 +25,11 @@ type ruling struct {
 	neverFits bool          // the rule, in shadow mode, can never admit the cost
 }
 
-// setSource makes a pause or a block the source of the refusal that it decided.
+// setSource makes a pause or a block the source of the refusal that it decided. A decision of a failure policy stays one.
 func (c *call) setSource() {
+	if c.isByPolicy() {
+		return
+	}
 	if c.PausedUntil() > 0 {
 		c.verdict.Source = engine.SourcePause
 	}
