@@ -41,7 +41,7 @@ type callState struct {
 	reports     bool          // the caller wants the quotas
 	keeps       bool          // the caller may give the permits back
 	releases    bool          // a rule's permits are released when calls end
-	mustRelease bool          // it has taken such permits, and not all observers know of it: if one panics, free releases them
+	mustRelease bool          // the call holds such permits, and observers are being told; if an observer panics, free releases the permits
 	never       bool          // a rule of limit 0 refuses the call
 	isBlocked   bool          // one of its subjects is blocked
 
@@ -180,8 +180,7 @@ func (c *call) keyError(rule *preparedRule, expr, reason string) error {
 	return &KeyError{Method: c.method, Rule: rule.label, Expr: expr, Reason: reason}
 }
 
-// join makes r, the last ruling, the one of the rule that is added. If an earlier ruling has the same count, that one gets the sum of both costs
-// instead.
+// join looks for an earlier ruling with the same count as r, the last one. If there is one, it gets the sum of both costs, and r is removed.
 func (c *call) join(r *ruling) error {
 	last := len(c.rulings) - 1
 	for i := range c.rulings[:last] {
@@ -245,7 +244,7 @@ func (c *call) makeClaims() error {
 	return nil
 }
 
-// fill sets in the claim what the call asks for. The call has waited for the time waited already, so the claim has the rest of the wait.
+// fill sets in the claim what the call asks for. waited is how long the call has waited. The claim gets the rest of the rule's wait.
 func (r *ruling) fill(waited time.Duration) {
 	claim := r.claim
 	claim.Limit, claim.Burst = r.limit, r.rule.claim.Burst
@@ -326,8 +325,8 @@ func (c *call) decide(ctx context.Context) error {
 // refusedHere reports whether the call is refused without asking any store.
 func (c *call) refusedHere() bool { return c.never || c.isBlocked }
 
-// askStores asks the stores once, unless a setting pauses a subject of the call. If others came first and wait for permits, it charges nothing
-// and only asks what the other rules say.
+// askStores asks the stores once, unless a setting pauses a subject of the call. If other calls of this process came first and wait until permits
+// of a rule are released, the call is refused: it charges nothing, and only asks what each rule would say.
 func (c *call) askStores(ctx context.Context) error {
 	var awaited *ruling
 	if c.releases {

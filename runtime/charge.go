@@ -133,19 +133,19 @@ func (c *charges) settle(ctx context.Context, costs []int64) error {
 	return err
 }
 
-// adjust changes the charges that total selects to the cost that total returns. It returns the outcomes of their rules. A charge that is at
-// the stage to, or later, stays as it is, and so does one of 0. If a store has certainly not changed a charge, another call tries that
-// charge again. short says that a rule does not take its whole cost.
-func (c *charges) adjust(ctx context.Context, to stage, total func(ch *charge, i int) (int64, bool)) (rules []Outcome, short, err error) {
+// adjust brings charges to the stage next. total says which charges change, and to which cost. A charge stays as it is if it has no permits, or
+// has reached that stage before. If a store has certainly not changed a charge, another call tries that charge again. adjust returns the outcomes
+// of the rules. short says that a rule does not take its whole cost.
+func (c *charges) adjust(ctx context.Context, next stage, total func(ch *charge, i int) (int64, bool)) (rules []Outcome, short, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var selected []*charge
 	var totals []int64
-	var first, second []*engine.Claim
+	var first, last []*engine.Claim // what settlements added goes back last, if the charge itself is not enough
 	for i := range c.list {
 		ch := &c.list[i]
 		cost, wanted := total(ch, i)
-		if !wanted || ch.stage >= to || ch.cost() == 0 {
+		if !wanted || ch.stage >= next || ch.cost() == 0 {
 			continue
 		}
 		rules, selected, totals = append(rules, ch.outcome()), append(selected, ch), append(totals, cost)
@@ -159,15 +159,15 @@ func (c *charges) adjust(ctx context.Context, to stage, total func(ch *charge, i
 		first = append(first, &ch.claim)
 		if ch.added != nil {
 			ch.added.Delta = delta - ch.claim.Delta
-			second = append(second, ch.added)
+			last = append(last, ch.added)
 		}
 	}
 	if err = c.apply(ctx, first); err == nil {
-		err = c.apply(ctx, second)
+		err = c.apply(ctx, last)
 	}
 	for i, ch := range selected {
 		if err == nil || ch.isDone() {
-			ch.stage = to
+			ch.stage = next
 		}
 		if ch.releases() {
 			ch.end(c.limiter)
@@ -195,7 +195,7 @@ func (c *charges) apply(ctx context.Context, claims []*engine.Claim) error {
 	for _, claim := range claims {
 		call.Claims = append(call.Claims, *claim)
 	}
-	if ctx.Err() != nil { // what has ended before is no deadline for this
+	if ctx.Err() != nil { // it ended before this call, so it sets no deadline for it
 		var cancel context.CancelFunc
 		ctx, cancel = afterCall(ctx)
 		defer cancel()
@@ -211,8 +211,9 @@ func (c *charges) apply(ctx context.Context, claims []*engine.Claim) error {
 	return err
 }
 
-// addition returns the claim of n permits that a settlement takes beside a charge. They count by the limit that is in force now, unless the
-// limit came with the call and no override replaces it, or an override has changed the window.
+// addition returns the claim of n permits that a settlement takes beside a charge. They count by the limit that is in force now. They count by
+// the limit of the charge in three cases: an override has changed the window; no limit above 0 is in force, as each call brings its own; or
+// FailLocalShare has divided the limit of the charge.
 func (c *charges) addition(ch *charge, n int64) *engine.Claim {
 	claim := ch.claim
 	claim.Charged, claim.Delta = ch.cost()-ch.claim.Charged, n // an earlier attempt may have taken some

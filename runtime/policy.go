@@ -123,7 +123,8 @@ func (p *policyDecider) of(rule *engine.Rule) FailurePolicy {
 	return own
 }
 
-// divide divides the limit of a claim by n processes. It reports false if the call costs more than the share of one process.
+// divide divides the limit of a claim by n processes. It reports false if the call costs more than the share of one process. A rule that refuses
+// nothing is asked for at most that share.
 func divide(call *engine.Call, c *engine.Claim, n int64) bool {
 	if n == 1 {
 		return true
@@ -175,7 +176,7 @@ func (l *Limiter) inProcess() engine.Decider {
 	return memory.New(nil, memory.MaxKeys, memory.MaxBytes)
 }
 
-// quiet is how long no call must have failed before the store counts as back. If one of several servers is lost, some calls fail while
+// The store counts as back when no call has failed for the time quiet. If one of several servers is lost, some calls fail while
 // others succeed.
 const quiet = 5 * time.Second
 
@@ -209,7 +210,7 @@ func (l *Limiter) noteFailure(ctx context.Context, err error) {
 	l.fleet.NoteStore(err)
 }
 
-// noteBack logs that the store is back and tells observers, if it failed last a while ago.
+// noteBack notes that the store decides. If the last failure was a while ago, it logs that the store is back, and tells observers.
 func (l *Limiter) noteBack(ctx context.Context, last int64) {
 	o := &l.outage
 	if l.store.Time().UnixNano()-last < int64(quiet) || !o.last.CompareAndSwap(last, 0) {

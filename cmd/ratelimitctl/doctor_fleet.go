@@ -111,7 +111,7 @@ func checkStoreErrors(processes []fleet.Process) finding {
 		Meaning: "their last decisions failed, and failure policies decided"}
 }
 
-// clusterClient is in the error of a client for one server that is connected to a node of a cluster.
+// clusterClient is in the error of a client for one server that is connected to a node of a cluster: see Reason in package probe.
 const clusterClient = "NewClusterClient"
 
 // checkSettings finds settings that processes do not follow, or that the store has lost.

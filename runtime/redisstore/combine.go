@@ -14,13 +14,13 @@ import (
 const (
 	maxSending = 2   // batches that are sent to one server at the same time: if one connection hangs, the other one still works
 	maxCalls   = 256 // calls in one batch
-	maxPermits = 512 // permits that sliding windows write for one batch; a call that takes more is a batch of its own
+	maxPermits = 512 // permits that sliding windows write for one batch; a call that takes more shares a batch only with calls that write none
 )
 
-// queue holds the requests on their way to one server. A caller who finds it empty sends its request at once, in its own goroutine. The
-// requests that arrive meanwhile form the next batch. So a single caller waits for nobody, and a crowd shares round trips: the more callers
-// there are, the larger the batches. The callers of a batch wake together, and often call again. So the first caller after a batch of several
-// does not send its request alone: a goroutine sends it together with those of the others.
+// queue holds the requests on their way to one server. A caller sends its request at once, in its own goroutine, if no other request waits and
+// fewer than maxSending batches are being sent. The requests that arrive meanwhile form the next batch. So a single caller waits for nobody, and
+// a crowd shares round trips: the more callers there are, the larger the batches. The callers of a batch wake together, and often call again.
+// So the first caller after a batch of several does not send its request alone: a goroutine sends it together with those of the others.
 //
 // For example, a round trip takes 1 ms, and a batch is on its way on each of the two connections since 0 ms. Caller A comes at 0.2 ms and opens
 // the next batch. Callers B and C come at 0.5 ms and 0.9 ms and join it. At 1 ms a reply arrives, and the batch goes: all three are decided by
@@ -50,8 +50,8 @@ type batch struct {
 // or when the request's time ends. A caller whose deadline is sooner leaves the sending to a goroutine: then do also returns when ctx ends.
 // The charge of a request whose caller has gone is given back later.
 func (n *node) do(ctx context.Context, r *request) error {
-	first := r.until.IsZero()
-	if first {
+	ownTime := r.until.IsZero() // it does not share the time of an earlier request
+	if ownTime {
 		r.until = time.Now().Add(n.store.Timeout)
 	}
 	deadline, ok := ctx.Deadline()
@@ -60,7 +60,7 @@ func (n *node) do(ctx context.Context, r *request) error {
 		n.sendBatch(b)
 		return n.finish(ctx, b, r)
 	}
-	if !first { // the time of the batch may end later
+	if !ownTime { // the time of the batch may end later
 		late, cancel := context.WithDeadlineCause(ctx, r.until, n.store.Late(n.store.Timeout))
 		defer cancel()
 		ctx = late
@@ -142,14 +142,14 @@ func (n *node) sendBatch(b *batch) {
 	if b.done == nil {
 		n.sendRuns(b.ctx, b.until, runs)
 	} else if err := n.store.Guard(func() { n.sendRuns(b.ctx, b.until, runs) }); err != nil {
-		for _, r := range runs {
-			r.err = err
+		for _, run := range runs {
+			run.err = err
 		}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, r := range runs {
-		r.unpack(n.store, sentAt)
+	for _, run := range runs {
+		run.unpack(n.store, sentAt)
 	}
 	b.answered = true
 	for _, r := range b.requests {
@@ -184,7 +184,8 @@ func (n *node) finish(ctx context.Context, b *batch, r *request) error {
 	if r.adjust {
 		return context.Cause(ctx)
 	}
-	if r.left = !b.answered; !r.left {
+	r.left = !b.answered
+	if b.answered {
 		n.undo(r)
 	}
 	for i := range callers.Claims {

@@ -40,13 +40,13 @@ func (b bySubject) Decide(ctx context.Context, call *engine.Call) (engine.Verdic
 	return v, err
 }
 
-// bySubject splits calls by subject, if different subjects may be on different servers. Each part is decided by one.
-func (s *store) bySubject(one *part) parts.Split {
+// bySubject splits calls by subject, if different subjects may be on different servers. decider decides each part.
+func (s *store) bySubject(decider *part) parts.Split {
 	return func(c *engine.Claim) (string, engine.Decider) {
 		if s.Split.Load() {
-			return c.Subject, one
+			return c.Subject, decider
 		}
-		return "", one
+		return "", decider
 	}
 }
 
@@ -75,7 +75,7 @@ type request struct {
 	call   *engine.Call
 	adjust bool
 	solo   bool      // it is not joined with equal requests
-	until  time.Time // when the time of the whole decision ends; zero before the request is first sent
+	until  time.Time // when the time of the whole decision ends; if zero, that time begins when the request is sent
 
 	verdict engine.Verdict
 	err     error
@@ -94,20 +94,20 @@ func (s *store) do(ctx context.Context, r *request) error {
 	}
 	for asks := 1; ; asks++ {
 		err := n.do(ctx, r)
-		windows, other := errors.AsType[lua.WindowsAt](err)
+		serverTime, wrongWindows := errors.AsType[lua.WindowsAt](err)
 		switch {
-		case asks == maxAsks || !other && err != errAgain:
+		case asks == maxAsks || !wrongWindows && err != errAgain:
 			return err
-		case other:
-			n.set(int64(windows))
+		case wrongWindows:
+			n.set(int64(serverTime))
 		default:
-			r.solo = asks+1 >= maxAsks-1
+			r.solo = asks >= maxAsks-2 // the last two tries go alone, as one of them may find other windows
 		}
 	}
 }
 
-// Adjust implements engine.Decider. If ctx ends, and after p.until, it goes on in the background, because a charge must not outlive its call.
-// All claims of the call change.
+// Adjust implements engine.Decider. It returns when ctx or the time of the decision ends. The server is asked all the same, because a charge must
+// not outlive its call. All claims of the call change.
 func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
 	call.Asked = false
 	p.renewals.startGiveBack(call)

@@ -210,7 +210,7 @@ func (l *lease) wanted(now time.Duration) int64 {
 
 // takeAhead admits a call with permits that were taken ahead. If there are too few, it takes new ones, or waits for another caller who is doing
 // so. It reports whether it has an answer for the call. It has none if the server has just refused such a call, if permits taken ahead would
-// be of no use for other calls, or if others have used them up.
+// be of no use for other calls, if others have used them up, or if the subjects of the call are on different servers, so that there is no lease.
 func (l *lease) takeAhead(ctx context.Context, call *engine.Call) (v engine.Verdict, answered bool, err error) {
 	l.mu.Lock()
 	if v, ok := l.hand(call); ok || l.fact.isRefused() {
@@ -235,16 +235,16 @@ func (l *lease) takeAhead(ctx context.Context, call *engine.Call) (v engine.Verd
 		return v, false, nil
 	}
 	l.taking = make(chan struct{})
-	back := l.close()
+	unused := l.close()
 	l.mu.Unlock()
-	v, err = l.ask(ctx, call, ahead, back)
+	v, err = l.ask(ctx, call, ahead, unused)
 	return v, err == nil || !strings.HasPrefix(err.Error(), crossSlot), err
 }
 
-// ask takes permits ahead from the server. Before that, the server takes back those in back, which are left of the last ones.
-func (l *lease) ask(ctx context.Context, call *engine.Call, ahead int64, back *engine.Call) (engine.Verdict, error) {
+// ask takes permits ahead from the server. In the same batch, before that, it gives back what is unused of the last ones.
+func (l *lease) ask(ctx context.Context, call *engine.Call, ahead int64, unused *engine.Call) (engine.Verdict, error) {
 	charge := call.Clone()
-	charge.Lease, charge.Ahead, charge.Report, charge.Back = call.Claims[0].Rule.Lease, ahead, true, back
+	charge.Lease, charge.Ahead, charge.Report, charge.Back = call.Claims[0].Rule.Lease, ahead, true, unused
 	sentAt := clock()
 	defer l.endTaking()
 	v, err := l.of.next.Decide(ctx, charge)

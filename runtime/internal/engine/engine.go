@@ -78,7 +78,7 @@ type Claim struct {
 	Refused  bool  // the rule refuses the call, or would refuse it if it were not a Shadow
 	Blocked  bool  // an earlier refusal blocks the subject
 	Paused   int64 // when the pause of the subject ends; 0 if there is none
-	Earliest int64 // when the rule admits the claim, if nothing else is admitted before; only set if that is later than now
+	Earliest int64 // when the rule admits the claim, if nothing else is admitted before; the time of the decision, or 0, if it admits the claim now
 	Fired    int64 // permits used in the window, if this call reaches a Trigger's limit; else 0
 
 	// Room and Full are set if the call is a Peek or asks for a report, and if Fired is set. If the rule refuses the claim, they are also set for a

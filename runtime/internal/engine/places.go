@@ -5,11 +5,14 @@ import (
 	"sort"
 )
 
-// interval is a run of free places: each begins where the one before ends, with no call's place between them. A free place was given up
+// interval is a series of free places: each begins where the one before ends, with no call's place between them. A free place was given up
 // while others were after it. Its permits stay charged, because the places after it were computed with that charge. A later call may use it.
+//
+// For a sliding window, at is the time of the last permit. For a bucket, at + parts/limit is when the bucket would be full again after the last
+// permit.
 type interval struct {
-	at      int64 // of a sliding window, the time of the last permit; of a bucket, when the bucket would be full again after the last permit:
-	parts   int64 // at + parts/limit microseconds
+	at      int64
+	parts   int64 // microseconds times limit
 	permits int64
 	limit   int64 // of a bucket, at which the places were given
 }
@@ -28,8 +31,8 @@ const maxLooks = 16
 type queue interface {
 	State
 
-	// isLast reports whether n permits that c was charged for a future time are the latest charge, so that no call has a place after them.
-	isLast(c *Claim, n, now int64) bool
+	// isLastCharge reports whether n permits that c was charged for a future time are the latest charge, so that no call has a place after them.
+	isLastCharge(c *Claim, n, now int64) bool
 
 	// interval returns the place of n permits that c was charged for a future time.
 	interval(c *Claim, n, now int64) interval
@@ -37,8 +40,8 @@ type queue interface {
 	// touch reports whether b begins where a ends, or before.
 	touch(c *Claim, a, b interval) bool
 
-	// isLatest reports whether an interval is the latest charge.
-	isLatest(c *Claim, i interval, now int64) bool
+	// isLastInterval reports whether an interval is the latest charge.
+	isLastInterval(c *Claim, i interval, now int64) bool
 
 	// pop gives back the latest n permits.
 	pop(c *Claim, n, now int64)
@@ -65,7 +68,7 @@ const intervalBytes = 32
 // FreeGrows returns an upper bound for the bytes that the free places grow by when Adjust gives back what the claim's Delta says.
 func (cell *Cell) FreeGrows(c *Claim, now int64) int64 {
 	q, ok := cell.State.(queue)
-	if !ok || c.Delta >= 0 || c.Dated || c.At <= now || len(cell.Free) < cap(cell.Free) || q.isLast(c, -c.Delta, now) {
+	if !ok || c.Delta >= 0 || c.Dated || c.At <= now || len(cell.Free) < cap(cell.Free) || q.isLastCharge(c, -c.Delta, now) {
 		return 0
 	}
 	return intervalBytes * int64(max(1, cap(cell.Free)))
@@ -111,11 +114,12 @@ func (list intervals) find(q queue, c *Claim, from int64) (index int, left, at i
 	return 0, 0, 0, false
 }
 
-// cut removes n permits from an interval, the first ones of those that are left, and divides the rest.
-func (list *intervals) cut(q queue, c *Claim, index int, left, n, now int64) {
+// cut takes n permits from an interval: the first of the last usable ones, which are those that find has found. What comes before and after them
+// stays free, as two intervals.
+func (list *intervals) cut(q queue, c *Claim, index int, usable, n, now int64) {
 	var parts []interval
-	before, after := q.without(c, (*list)[index], left), (*list)[index]
-	if after.permits = left - n; after.permits > 0 {
+	before, after := q.without(c, (*list)[index], usable), (*list)[index]
+	if after.permits = usable - n; after.permits > 0 {
 		parts = append(parts, after)
 	}
 	if before.permits > 0 && before.at > now && len(*list)+len(parts) <= maxIntervals {
@@ -124,8 +128,8 @@ func (list *intervals) cut(q queue, c *Claim, index int, left, n, now int64) {
 	*list = slices.Replace(*list, index, index+1, parts...)
 }
 
-// take takes the free place of a claim at a time, and reports whether there is one. The rest of a larger place stays free. If the claim
-// is charged for another place, within an interval, that divides the interval.
+// take takes the free place of a claim at a time, and reports whether there is one. The rest of a larger place stays free. If there is none, the
+// claim is charged as a new place at that time. take then divides an interval that spans the time, so that no interval has a call's place in it.
 func (cell *Cell) take(c *Claim, at, now int64) bool {
 	q, ok := cell.State.(queue)
 	if !ok || len(cell.Free) == 0 {
@@ -197,13 +201,13 @@ func (call *Call) freePlace(cells []*Cell, now int64) (at int64, ok bool) {
 // place. Otherwise the permits go back to the state. If an interval of free places is the latest charge then, it goes back as well.
 func (cell *Cell) giveBack(c *Claim, n, now int64, rollback bool) {
 	q, ok := cell.State.(queue)
-	if ok = ok && c.At > now; ok && !q.isLast(c, n, now) {
+	if ok = ok && c.At > now; ok && !q.isLastCharge(c, n, now) {
 		cell.Free.insert(q, c, q.interval(c, n, now), now)
 		return
 	}
 	cell.State.GiveBack(c, n, now, rollback)
 	latest := len(cell.Free) - 1
-	if !ok || latest < 0 || !q.isLatest(c, cell.Free[latest], now) {
+	if !ok || latest < 0 || !q.isLastInterval(c, cell.Free[latest], now) {
 		return
 	}
 	one := *c

@@ -11,7 +11,7 @@ func (s *slidingWindow) span(i interval) (from, to int) {
 	return to - int(i.permits), to
 }
 
-func (s *slidingWindow) isLast(c *Claim, _, _ int64) bool {
+func (s *slidingWindow) isLastCharge(c *Claim, _, _ int64) bool {
 	n := s.times.len()
 	return n == 0 || s.times.at(n-1) <= c.At
 }
@@ -26,7 +26,7 @@ func (s *slidingWindow) touch(_ *Claim, a, b interval) bool {
 	return begin <= end
 }
 
-func (s *slidingWindow) isLatest(_ *Claim, i interval, _ int64) bool {
+func (s *slidingWindow) isLastInterval(_ *Claim, i interval, _ int64) bool {
 	_, end := s.span(i)
 	return end == s.times.len()
 }
@@ -77,9 +77,9 @@ func (c *Claim) after(whole, parts, n int64) int64 {
 	return whole + min(parts, 1)
 }
 
-// isLast counts back from the time at which the bucket is full to its latest place. After a change of the limit this count may end too early.
+// isLastCharge counts back from the time at which the bucket is full to its latest place. After a change of the limit this count may end too early.
 // Then the claim's place must not be before last either.
-func (b *bucket) isLast(c *Claim, n, _ int64) bool {
+func (b *bucket) isLastCharge(c *Claim, n, _ int64) bool {
 	own := b.own(c)
 	extra, _ := c.Price(n)
 	return own.after(b.full-extra, int64(b.parts), c.needed(n)-n) <= c.At && (b.oldFull == longAgo || b.last <= c.At)
@@ -109,8 +109,8 @@ func (b *bucket) touch(c *Claim, x, y interval) bool {
 	return x.limit == y.limit && x.limit == own.Limit && (full < x.at || full == x.at && parts <= x.parts)
 }
 
-// isLatest is also true if the bucket has become unused: the time of the interval is over.
-func (b *bucket) isLatest(_ *Claim, i interval, _ int64) bool {
+// isLastInterval is also true if the bucket has become unused: the time of the interval is over.
+func (b *bucket) isLastInterval(_ *Claim, i interval, _ int64) bool {
 	return *b == unused || i.limit == int64(b.limit) && (i.at > b.full || i.at == b.full && i.parts >= int64(b.parts))
 }
 

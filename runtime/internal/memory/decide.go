@@ -11,7 +11,7 @@ import (
 
 // work is reusable memory for one call at a time.
 type work struct {
-	calls    uint32 // the number of calls so far
+	calls    uint32 // how many calls had this shard as their lowest one
 	locked   uint64 // the shards of the call, as a set
 	unpacked []engine.Unpacked
 }
@@ -42,7 +42,7 @@ func (s *Store) decide(call *engine.Call) (engine.Verdict, error) {
 		if call.Peek = false; v.Admitted {
 			return v, ErrFull
 		}
-		entries, bytes = 0, 0
+		entries, bytes = 0, 0 // a refusal needs no room
 	}
 	v := call.Decide(cells, now)
 	s.keep(keys, w, now, entries, bytes)
@@ -80,7 +80,7 @@ func (s *Store) lock(keys []key) *work {
 	return w
 }
 
-// unlock unlocks the shards of a call. Now and then it also removes expired entries from another shard.
+// unlock unlocks the shards of a call. Now and then it also removes expired entries from the shard whose turn it is.
 func (s *Store) unlock(w *work) {
 	w.calls++
 	due := w.calls%sweepEvery == 0
@@ -92,7 +92,7 @@ func (s *Store) unlock(w *work) {
 	}
 }
 
-// sweepEvery is how many calls of one shard are made before the next shard is swept.
+// sweepEvery is how many calls with the same lowest shard are made before the next shard in turn is swept.
 const sweepEvery = 64
 
 // unpack finds the entries of a call. It returns the cells of its claims, in the memory of few if that is enough, and how many entries and bytes

@@ -15,8 +15,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Split is an engine.Decider that splits calls into parts. It returns the key of the part that a claim belongs to, and who decides that part.
-// Parts are decided in the order of their keys. A call with a single part goes on as it is.
+// Split says to which part of a call a claim belongs, by the key of the part, and who decides that part. A Split is itself an engine.Decider: it
+// decides a call part by part. Parts are decided in the order of their keys. A call with a single part goes on as it is.
 type Split func(*engine.Claim) (key string, decider engine.Decider)
 
 // part holds the claims of a call that are decided in one step.
@@ -89,8 +89,8 @@ func (s Split) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, e
 	return join(call, parts, admitted, permits), nil
 }
 
-// prepare makes the part's call one that does not wait, except under rules with a Block: a refusal of a call that could wait would begin the
-// block. An UpTo call asks for no more permits than the parts before took.
+// prepare makes the part's call one that does not wait. Rules with a Block keep their waits: without its wait, a call that could wait would be
+// refused, and a refusal begins a block. An UpTo call asks for no more permits than the parts before took.
 func (p *part) prepare(refused bool, permits int64) {
 	p.call.Refused = refused
 	for i := range p.call.Claims {
