@@ -116,7 +116,7 @@ var Verbs = []Verb{
 	{Name: "skip", On: aboveMethod + ", or above an embedded type whose rules or funcs the wrapper leaves out",
 		Doc: "says that the rules of the type do not apply here; takes no arguments"},
 	{Name: "fallback", On: aboveMethod + ", or above a func type",
-		Doc: "names the function or method to call when a call is refused, as in fallback sendLater or fallback .SendLater"},
+		Doc: "names the function or method to call when a call is refused, as in fallback sendLater, or fallback .SendLater for a method of the same type"},
 	{Name: "plain", On: aboveMethod + ", or above a func type",
 		Doc: "says that results, and arguments of functions that are passed, stay without limits; takes no arguments"},
 	{Name: "bare", On: "at the end of a line of code", Doc: "gives the reason why this line uses or declares a type without its limits"},

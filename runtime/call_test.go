@@ -115,8 +115,8 @@ func TestWrongRequests(t *testing.T) {
 func TestWrongLimitOfACall(t *testing.T) {
 	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Key: "{user}", Computed: true, Per: time.Hour})
 	for limit, want := range map[int64]string{
-		-1:        "p.T.M: the limit of this call: found -1; expected 0 to",
-		1_000_001: "p.T.M: the limit of this call: found 1000001",
+		-1:        "p.T.M: the limit of this call: found -1; expected 0 to 100000 for a sliding-window that keeps the time of each permit",
+		1_000_001: "p.T.M: the limit of this call: found 1000001; expected 0 to 100000 for a sliding-window that keeps the time of each permit",
 	} {
 		charge := wrap.Charge{Key: "k", Cost: 1, Limit: limit}
 		err := wrap.TakeCharges(t.Context(), ratelimit.New(memstore.New()), rules, charge)

@@ -50,7 +50,7 @@ type Violation struct {
 	message string // the rule's
 }
 
-// String returns a text such as "login: 10 per minute (leaky-bucket) for ann".
+// String returns a text such as `login: 10 per minute (leaky-bucket) for "ann"`.
 func (v Violation) String() string {
 	s := strconv.FormatInt(v.Limit, 10) + " " + perWindow(v.Window)
 	if v.Window == "" { // a client made v from the answer of a server that did not say

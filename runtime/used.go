@@ -78,23 +78,35 @@ func (l *Limiter) note(rule *preparedRule) {
 		return
 	}
 	l.fleet.Register(rule.declared())
-	if !u.due {
-		u.due = true
-		time.AfterFunc(usedDelay, func() { _ = l.guard(l.checkUsed) })
-	}
+	l.checkLater()
 }
 
-// checkUsed logs once if the store lacks something that the rules need. Decisions do not depend on it. It ignores that the program has closed
-// the client meanwhile.
+// checkUsed logs once if the store lacks something that the rules need. Decisions do not depend on it. While the server is away, checkUsed comes
+// again later and logs nothing, because failed decisions tell of that. It ignores that the program has closed the client meanwhile.
 func (l *Limiter) checkUsed() {
 	ctx, cancel := context.WithTimeout(context.Background(), usedChecks)
 	defer cancel()
-	l.rules.mu.Lock()
-	l.rules.due = false
-	l.rules.mu.Unlock()
-	err := l.store.Ping(ctx, l.prefix, l.rules.numbers())
-	if err != nil && !errors.Is(err, engine.ErrClosed) && !l.rules.warned.Swap(true) {
+	u := &l.rules
+	u.mu.Lock()
+	u.due = false
+	u.mu.Unlock()
+	err := l.store.Ping(ctx, l.prefix, u.numbers())
+	switch _, away := errors.AsType[*engine.AwayError](err); {
+	case err == nil || errors.Is(err, engine.ErrClosed):
+	case away:
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		l.checkLater()
+	case !u.warned.Swap(true):
 		l.logger.Warn("the rate limit store is not ready for all rules in use", "err", oneLine(err.Error()))
+	}
+}
+
+// checkLater has the permissions checked after a while. The rules must be locked.
+func (l *Limiter) checkLater() {
+	if u := &l.rules; !u.due {
+		u.due = true
+		time.AfterFunc(usedDelay, func() { _ = l.guard(l.checkUsed) })
 	}
 }
 

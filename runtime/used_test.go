@@ -132,6 +132,35 @@ func TestMissingCommandIsTold(t *testing.T) {
 	})
 }
 
+// returning is a store whose server is away when it is first asked what it permits, and then does not permit SETRANGE.
+type returning struct {
+	narrow
+	asked int
+}
+
+func (s *returning) Ping(ctx context.Context, prefix string, rules []*engine.Rule) error {
+	if s.asked++; s.asked <= 3 {
+		return fmt.Errorf("127.0.0.1:1: %w", &engine.AwayError{Err: errors.New("the server is away")})
+	}
+	return s.narrow.Ping(ctx, prefix, rules)
+}
+
+// What the rules need is checked when the server is back. That it is away is told by decisions, not by this check.
+func TestRulesAreCheckedAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		l := New(&returning{narrow: narrow{memory.New(nil, 100, 1<<20)}}, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		if _, err := l.Allow(t.Context(), Request{Rule: Rule{Name: "r", Limit: 5, Per: time.Minute, Algorithm: TokenBucket}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "may not run SETRANGE") {
+			t.Errorf("logged:\n%s", text)
+		}
+	})
+}
+
 // closing is a store whose client is closed before it is asked what it permits.
 type closing struct{ *memory.Store }
 

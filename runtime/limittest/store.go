@@ -87,7 +87,12 @@ func (s *failingStore) Since(t time.Time) time.Duration { return s.clock.Now().S
 
 func (s *failingStore) Sleep(ctx context.Context, d time.Duration, _ bool) { s.clock.Sleep(ctx, d) }
 
-func (s *failingStore) Ping(context.Context, string, []*engine.Rule) error { return s.failure() }
+func (s *failingStore) Ping(context.Context, string, []*engine.Rule) error {
+	if err := s.failure(); err != nil {
+		return &engine.AwayError{Err: err}
+	}
+	return nil
+}
 
 func (s *failingStore) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	if err := s.failure(); err != nil {

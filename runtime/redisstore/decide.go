@@ -11,6 +11,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/parts"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
@@ -147,7 +148,7 @@ func (p *part) Reset(ctx context.Context, call *engine.Call) (found int, err err
 	for _, deleted := range states {
 		found += int(deleted.Val())
 	}
-	return found, err
+	return found, probe.Reason(p.Client, err)
 }
 
 // recalled answers a request from a remembered refusal, if there is one.

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -56,6 +57,19 @@ func TestFirstLineOfAnOutage(t *testing.T) {
 			if !found || !strings.Contains(line, test.sentence) || !strings.Contains(line, test.reason) {
 				t.Errorf("%s: logged %s, want %s… %s", name, log, test.sentence, test.reason)
 			}
+		}
+	}
+}
+
+// An error of Reset says what to do, too.
+func TestResetOfALostServer(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
+	defer client.Close()
+	for _, store := range []ratelimit.Store{New(client), plain.New(client)} {
+		l := ratelimit.New(store, ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+		_, err := l.Reset(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Minute, Algorithm: ratelimit.FixedWindow}})
+		if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok || !strings.Contains(err.Error(), "the server cannot be reached: check the address") {
+			t.Errorf("got %v", err)
 		}
 	}
 }

@@ -11,6 +11,10 @@ type X interface {
 	//                   ^ unknown function sendLatr; did you mean sendLater?
 	Unknown(ctx context.Context, a string) error
 	//ratelimit:rule limit=1 per=1m
+	//ratelimit:fallback Unknown
+	//                   ^ unknown function Unknown; did you mean .Unknown?
+	Undotted(ctx context.Context, a string) error
+	//ratelimit:rule limit=1 per=1m
 	//ratelimit:fallback sendLater
 	//                   ^ sendLater is a func(ctx context.Context, a string) error; expected a func(ctx context.Context, a int) error, with or without a last parameter of type error
 	Param(ctx context.Context, a int) error

@@ -122,10 +122,16 @@ func (c *methods) ofScope(f *model.Fallback, scope *types.Scope, unknown string)
 	if o := scope.Lookup(f.Name); o != nil && (f.Import == nil || o.Exported()) {
 		return o
 	}
-	c.reportUnknown(f, unknown, slices.DeleteFunc(scope.Names(), func(name string) bool {
+	valid := slices.DeleteFunc(scope.Names(), func(name string) bool {
 		_, ok := scope.Lookup(name).(*types.Func)
 		return !ok
-	}))
+	})
+	if f.Import == nil {
+		for _, name := range methodNames(c.self()) {
+			valid = append(valid, "."+name)
+		}
+	}
+	c.reportUnknown(f, unknown, valid)
 	return nil
 }
 

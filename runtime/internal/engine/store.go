@@ -103,5 +103,13 @@ func (e *StateError) Error() string { return e.Found }
 // Unwrap returns the server's error.
 func (e *StateError) Unwrap() error { return e.Err }
 
+// AwayError is the error of a server that cannot be reached, or does not answer in time. Its text is that of Err.
+type AwayError struct{ Err error }
+
+func (e *AwayError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *AwayError) Unwrap() error { return e.Err }
+
 // ErrClosed is the error of a Store whose client was closed.
 var ErrClosed = errors.New("the store's client is closed")

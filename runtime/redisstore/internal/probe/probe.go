@@ -168,20 +168,14 @@ func Reason(client any, err error) error {
 			return fmt.Errorf("%s: %w", r.advice, err)
 		}
 	}
-	switch text := err.Error(); {
-	case breaker.Reached(err) || strings.Contains(text, unreachable) || strings.Contains(text, late):
+	switch _, away := errors.AsType[*engine.AwayError](err); {
+	case away || breaker.Reached(err):
 		return err
 	case isLate(err):
-		return fmt.Errorf("the server %s: see whether it runs, hangs or is slow, and check the address: %w", late, err)
+		return &engine.AwayError{Err: fmt.Errorf("the server did not answer in time: see whether it runs, hangs or is slow, and check the address: %w", err)}
 	}
-	return fmt.Errorf("the server %s: check the address and whether it runs: %w", unreachable, err)
+	return &engine.AwayError{Err: fmt.Errorf("the server cannot be reached: check the address and whether it runs: %w", err)}
 }
-
-// Errors of servers that do not answer.
-const (
-	unreachable = "cannot be reached"
-	late        = "did not answer in time"
-)
 
 // isLate reports whether an error says that a server did not answer in time. The deadline of a store, which is one, may end while a client still tries
 // to connect.
