@@ -61,6 +61,16 @@ func (t *term) plainly() *term {
 	return &v
 }
 
+// resultOf returns t as the result of a function at n, which fails if its argument is nil.
+func (t *term) resultOf(n ast.Node) *term {
+	if t == nil {
+		return nil
+	}
+	v := *t
+	v.node, v.optional, v.bare = n, false, nil
+	return &v
+}
+
 // value returns t as an operand. A pointer to a basic type stands for its target.
 func (t *term) value() *term {
 	if elem := pointee(t.typ); elem != nil && isBasic(elem) {

@@ -86,9 +86,9 @@ func (c *compiler) misfit(n ast.Node, name string, args []*term, wrong int) *ter
 func (c *compiler) inGo(n ast.Node, goes string, result types.Type, args []*term) *term {
 	switch goes {
 	case "string":
-		return c.string(n, args[0])
+		return c.string(n, args[0]).resultOf(n)
 	case "int":
-		return args[0].integer(arithmeticKind(args[0])).plainly()
+		return args[0].integer(arithmeticKind(args[0])).resultOf(n)
 	case "min", "max":
 		return c.extreme(n, goes, args)
 	case "!":

@@ -220,7 +220,7 @@ func (c *compiler) string(n ast.Node, t *term) *term {
 	case isEnv(t.node), !isAny(t.typ) && !isNil(t.typ) && hasAddress(t.typ):
 		return c.errorf(start(t.node), "string of %s may show an address, which differs from call to call", c.a(t.typ))
 	case isText(t.typ), isBytes(t.typ):
-		return t.plainly().as(types.String)
+		return t.as(types.String)
 	case isBool(t.typ), isInt(t.typ):
 		return stable(t)
 	}
