@@ -43,6 +43,10 @@ type X interface {
 	//                   ^ unknown type, variable or package nowhere
 	Nowhere() error
 	//ratelimit:rule limit=1 per=1m
+	//ratelimit:fallback sendLater.M
+	//                   ^ unknown type, variable or package sendLater
+	OfFunction() error
+	//ratelimit:rule limit=1 per=1m
 	//ratelimit:fallback Y
 	//                   ^ Y is not a function
 	NoFunction() error

@@ -106,7 +106,14 @@ func (c *methods) find(f *model.Fallback) types.Object {
 	case isVar:
 		return c.member(f, model.OfValue, of.Type())
 	case !isType:
-		c.found.Add(f.Func.Pos, "unknown type, variable or package %s%s", f.Qualifier, annotations.Suggest(f.Qualifier, scope.Names()))
+		near := slices.DeleteFunc(scope.Names(), func(name string) bool {
+			switch scope.Lookup(name).(type) {
+			case *types.TypeName, *types.Var:
+				return false
+			}
+			return true
+		})
+		c.found.Add(f.Func.Pos, "unknown type, variable or package %s%s", f.Qualifier, annotations.Suggest(f.Qualifier, near))
 	case types.IsInterface(of.Type()):
 		c.found.Add(f.Func.Pos, "%s is an interface, so there is no new value to call; expected a concrete type", f.Qualifier)
 	case typeParams(of.Type()).Len() > 0:
@@ -119,12 +126,13 @@ func (c *methods) find(f *model.Fallback) types.Object {
 
 // ofScope finds a function in the scope of a package.
 func (c *methods) ofScope(f *model.Fallback, scope *types.Scope, unknown string) types.Object {
-	if o := scope.Lookup(f.Name); o != nil && (f.Import == nil || o.Exported()) {
+	isHidden := func(o types.Object) bool { return f.Import != nil && !o.Exported() }
+	if o := scope.Lookup(f.Name); o != nil && !isHidden(o) {
 		return o
 	}
 	valid := slices.DeleteFunc(scope.Names(), func(name string) bool {
-		_, ok := scope.Lookup(name).(*types.Func)
-		return !ok
+		function, ok := scope.Lookup(name).(*types.Func)
+		return !ok || isHidden(function)
 	})
 	if f.Import == nil {
 		for _, name := range methodNames(c.self()) {
