@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
@@ -223,10 +225,16 @@ func run(t *testing.T, ctx context.Context, actions ...chromedp.Action) {
 	}
 }
 
-// text returns the text of the page as people see it.
+// noPage is the code of the browser's error while it leaves a page for another one.
+const noPage = -32000
+
+// text returns the text of the page as people see it, or "" while the browser leaves it.
 func text(t *testing.T, ctx context.Context) (text string) {
 	t.Helper()
-	run(t, ctx, chromedp.Evaluate(`document.body ? document.body.innerText.replace(/\s+/g, " ") : ""`, &text))
+	err := chromedp.Run(ctx, chromedp.Evaluate(`document.body ? document.body.innerText.replace(/\s+/g, " ") : ""`, &text))
+	if leaves, ok := errors.AsType[*cdproto.Error](err); err != nil && (!ok || leaves.Code != noPage) {
+		t.Fatal(err)
+	}
 	return text
 }
 
