@@ -57,11 +57,11 @@ type callState struct {
 
 var calls = sync.Pool{New: func() any { return new(call) }}
 
-// newCall returns a call of a method, or of n requests. It has room for n rules.
-func (l *Limiter) newCall(method string, rules []*preparedRule, n int) *call {
+// newCall returns a call of a method, or of n requests. It has room for n rules. keeps says that the caller may give the permits back.
+func (l *Limiter) newCall(method string, rules []*preparedRule, n int, keeps bool) *call {
 	c := calls.Get().(*call)
 	c.callState = callState{}
-	c.limiter, c.method, c.rules = l, method, rules
+	c.limiter, c.method, c.rules, c.keeps = l, method, rules, keeps
 	if cap(c.rulings) < n {
 		c.rulings, c.Claims, c.owners = make([]ruling, n), make([]engine.Claim, n), make([]int, n)
 	}
@@ -100,7 +100,7 @@ func (w wishes) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, wishesKey{}, w)
 }
 
-// add adds the next rule to what the call asks.
+// add adds the next rule to what the call asks. A rule with the same count as an earlier one adds its cost to that one.
 func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	if charge.Cost == 0 {
 		c.owners = append(c.owners, -1)
@@ -129,14 +129,19 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	default:
 		r.wait = rule.Wait
 	}
-	c.waits, c.paused = c.waits || r.wait > 0, c.paused || pauseLeft > 0
 	if err := c.check(r, charge); err != nil {
 		return err
 	}
 	if rule.Distinct != "" {
 		r.member = key.Member(c.limiter.hidden(&rule.Rule, charge.Member))
 	}
-	return c.join(r)
+	if i := c.sameCount(r); i < n {
+		c.rulings, c.owners = c.rulings[:n], append(c.owners, i)
+		return c.addCost(&c.rulings[i], r)
+	}
+	c.owners = append(c.owners, n)
+	c.ask(r)
+	return nil
 }
 
 // limitFor returns the limit for a call. Only a rule with Computed uses the given one. The factor of an override does not raise it above the
@@ -180,17 +185,15 @@ func (c *call) keyError(rule *preparedRule, expr, reason string) error {
 	return &KeyError{Method: c.method, Rule: rule.label, Expr: expr, Reason: reason}
 }
 
-// join looks for an earlier ruling with the same count as r, the last one. If there is one, it gets the sum of both costs, and r is removed.
-func (c *call) join(r *ruling) error {
+// sameCount returns the index of the first ruling with the same count as r, the last one.
+func (c *call) sameCount(r *ruling) int {
 	last := len(c.rulings) - 1
 	for i := range c.rulings[:last] {
 		if same := &c.rulings[i]; same.count() == r.count() && same.rule.Scope == r.rule.Scope {
-			c.rulings, c.owners = c.rulings[:last], append(c.owners, i)
-			return c.addCost(same, r)
+			return i
 		}
 	}
-	c.owners = append(c.owners, last)
-	return nil
+	return last
 }
 
 // addCost adds the cost of r to same, an earlier ruling of the same count. If the rules count members, the cost stays: a call has one
@@ -203,50 +206,59 @@ func (c *call) addCost(same, r *ruling) error {
 		return c.keyError(r.rule, r.rule.Distinct, "found two members for one count; expected one member for each call")
 	case r.member == "":
 		same.cost += min(r.cost, math.MaxInt64-same.cost)
+		same.fill(0)
 	}
 	return nil
 }
 
-// makeClaims makes the claims of the rules that a store has to decide: not those whose subject is blocked, and those with limit 0 only in trigger
-// mode.
-func (c *call) makeClaims() error {
+// ask makes the claim of a ruling that a store has to decide: not of one whose subject is blocked, and of one with limit 0 only in trigger mode.
+func (c *call) ask(r *ruling) {
+	rule := r.rule
+	c.waits, c.paused = c.waits || r.wait > 0, c.paused || r.pauseLeft > 0
+	if r.blockLeft > 0 || r.limit == 0 && rule.Mode != ModeTrigger {
+		c.isBlocked = c.isBlocked || r.blockLeft > 0
+		c.never = c.never || r.never() && rule.Mode == ModeEnforce
+		return
+	}
+	n := len(c.Claims)
+	c.Claims = c.Claims[:n+1]
+	claim := &c.Claims[n]
+	*claim, r.claim = rule.claim, claim
+	claim.Subject, claim.Member, claim.Kept = r.subject, r.member, c.keeps
+	if rule.row.Releases {
+		c.releases, claim.ID = true, rand.Uint64()
+	}
+	c.Report = c.Report || c.UpTo && rule.Mode == ModeShadow
+	r.fill(0)
+}
+
+// checkCosts returns an error if a rule can never admit what the call costs. In shadow mode such a rule only reports the refusal.
+func (c *call) checkCosts() error {
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		rule := r.rule
-		if r.blockLeft > 0 || r.limit == 0 && rule.Mode != ModeTrigger {
-			c.isBlocked = c.isBlocked || r.blockLeft > 0
-			c.never = c.never || r.never() && rule.Mode == ModeEnforce
+		if r.cost == 1 || r.claim == nil || r.rule.Mode == ModeTrigger || c.UpTo { // one permit fits, a trigger refuses nothing, UpTo takes what there is
 			continue
 		}
-		n := len(c.Claims)
-		c.Claims = c.Claims[:n+1] // newCall made room
-		claim := &c.Claims[n]
-		*claim, r.claim = rule.claim, claim
-		claim.Subject, claim.Member, claim.Kept = r.subject, r.member, c.keeps
-		if rule.row.Releases {
-			c.releases, claim.ID = true, rand.Uint64()
-		}
-		r.fill(0)
-		if claim.Cost == 1 || rule.Mode == ModeTrigger || c.UpTo { // it fits: one permit does, a trigger refuses nothing, UpTo takes what there is
-			c.Report = c.Report || c.UpTo && rule.Mode == ModeShadow
-			continue
-		}
-		switch most, what := claim.Most(); {
-		case claim.Cost <= most:
-		case rule.Mode == ModeEnforce:
+		switch most, what := r.claim.Most(); {
+		case r.cost <= most:
+		case r.rule.Mode == ModeEnforce:
 			return &NeverAdmissibleError{
-				Method: c.method, Rule: rule.label, Key: key.Shown(r.subject), Cost: claim.Cost, Limit: most, what: what,
+				Method: c.method, Rule: r.rule.label, Key: key.Shown(r.subject), Cost: r.cost, Limit: most, what: what,
 			}
 		default: // in shadow mode
-			r.neverFits, claim.Cost, claim.Wait, c.Report = true, 1, engine.Never, true
+			r.neverFits, r.claim.Cost, r.claim.Wait, c.Report = true, 1, engine.Never, true
 		}
 	}
 	return nil
 }
 
-// fill sets in the claim what the call asks for. waited is how long the call has waited. The claim gets the rest of the rule's wait.
+// fill sets in the claim, if there is one, what the call asks for. waited is how long the call has waited. The claim gets the rest of the
+// rule's wait.
 func (r *ruling) fill(waited time.Duration) {
 	claim := r.claim
+	if claim == nil {
+		return
+	}
 	claim.Limit, claim.Burst = r.limit, r.rule.claim.Burst
 	if r.limit != r.rule.Limit {
 		claim.Burst = r.rule.capacity(r.limit)
@@ -298,7 +310,7 @@ func (c *call) run(ctx context.Context) error {
 
 // decide decides the call. A call without rules is admitted.
 func (c *call) decide(ctx context.Context) error {
-	if err := c.makeClaims(); err != nil {
+	if err := c.checkCosts(); err != nil {
 		return err
 	}
 	switch {

@@ -102,8 +102,8 @@ func (r *methodRules) Register(limiter any) {
 }
 
 // Open implements bridge.Rules.
-func (r *methodRules) Open(limiter any) bridge.Call {
-	return limiter.(*Limiter).newCall(r.method, r.rules, len(r.rules))
+func (r *methodRules) Open(limiter any, keeps bool) bridge.Call {
+	return limiter.(*Limiter).newCall(r.method, r.rules, len(r.rules), keeps)
 }
 
 // Add implements bridge.Call.
@@ -115,19 +115,18 @@ func (c *call) Add(charge bridge.Charge) {
 }
 
 // Take implements bridge.Call.
-func (c *call) Take(ctx context.Context, keeps bool) (bridge.Taken, error) {
+func (c *call) Take(ctx context.Context) (bridge.Taken, error) {
 	defer c.free()
 	if c.next != len(c.rules) { // a rule without a charge would not limit the call
 		c.err = &KeyError{Method: c.method, Reason: fmt.Sprintf("found %d keys for %d rules", c.next, len(c.rules))}
 	}
-	c.keeps = keeps
 	if err := c.run(ctx); err != nil {
 		return nil, err
 	}
 	if !c.verdict.Admitted {
 		return nil, c.refusal()
 	}
-	if !keeps && c.wishes.charge == nil {
+	if !c.keeps && c.wishes.charge == nil {
 		return nil, nil
 	}
 	all := c.charges()

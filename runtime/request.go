@@ -59,7 +59,7 @@ const maxRules = 255
 const longestWait = maxPer
 
 func (l *Limiter) decide(ctx context.Context, requests []Request, wait time.Duration, peek bool) (d Decision, err error) {
-	c := l.newCall("", nil, min(len(requests), maxRules))
+	c := l.newCall("", nil, min(len(requests), maxRules), false)
 	defer c.free()
 	c.wait, c.patient, c.Peek = wait, true, peek
 	c.err = c.addAll(requests)

@@ -21,11 +21,11 @@ import (
 // take makes a call under the rules of a method.
 func take(t *testing.T, l *Limiter, rules *methodRules, charges ...bridge.Charge) {
 	t.Helper()
-	c := rules.Open(l)
+	c := rules.Open(l, false)
 	for _, charge := range charges {
 		c.Add(charge)
 	}
-	if _, err := c.Take(context.Background(), false); err != nil {
+	if _, err := c.Take(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -62,9 +62,6 @@ func (c *call) refillClaims() {
 	}
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if r.claim == nil {
-			continue
-		}
 		r.fill(c.waited)
 		if hasWaited && r.rule.Mode == ModeEnforce {
 			r.pauseLeft = c.limiter.pauseLeft(r.rule, r.subject)

@@ -36,27 +36,27 @@ type Taken = bridge.Taken
 // Take charges one permit to each rule, and waits if it has to. The subjects are in the order of the rules. Take returns nil if the call is
 // admitted. Otherwise it returns an error of package ratelimit, or an error that wraps the context's.
 func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error {
-	call := rules.prepared.Open(l)
+	call := rules.prepared.Open(l, false)
 	for _, subject := range subjects {
 		call.Add(Charge{Key: subject, Cost: 1})
 	}
-	_, err := call.Take(ctx, false)
+	_, err := call.Take(ctx)
 	return err
 }
 
 // TakeCharges is [Take] for rules whose cost, condition, member or limit depends on the call.
 func TakeCharges(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) error {
-	_, err := open(l, rules, charges).Take(ctx, false)
+	_, err := open(l, rules, charges, false).Take(ctx)
 	return err
 }
 
 // Begin is [TakeCharges] for a call that may give its permits back.
 func Begin(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) (Taken, error) {
-	return open(l, rules, charges).Take(ctx, true)
+	return open(l, rules, charges, true).Take(ctx)
 }
 
-func open(l *ratelimit.Limiter, rules *Rules, charges []Charge) bridge.Call {
-	call := rules.prepared.Open(l)
+func open(l *ratelimit.Limiter, rules *Rules, charges []Charge, keeps bool) bridge.Call {
+	call := rules.prepared.Open(l, keeps)
 	for _, charge := range charges {
 		call.Add(charge)
 	}

@@ -26,8 +26,8 @@ type Rules interface {
 	WithCost(rules ...string)
 	// Register tells a *ratelimit.Limiter that the method will be called.
 	Register(limiter any)
-	// Open starts a call of the method on a *ratelimit.Limiter.
-	Open(limiter any) Call
+	// Open starts a call of the method on a *ratelimit.Limiter. keeps says that the caller may give the permits back.
+	Open(limiter any, keeps bool) Call
 }
 
 // Call is a call of a method that has to be decided. Call Add once for each rule, in their order, and then Take. After that, the Call must not be
@@ -36,9 +36,8 @@ type Call interface {
 	// Add sets what the next rule charges.
 	Add(charge Charge)
 
-	// Take decides the call, and waits if it has to. keeps says that the caller may give the permits back: Take then returns the charge of a call
-	// that is admitted. Otherwise it may return nil.
-	Take(ctx context.Context, keeps bool) (Taken, error)
+	// Take decides the call, and waits if it has to. It returns the charge of an admitted call, or perhaps nil if the caller keeps nothing.
+	Take(ctx context.Context) (Taken, error)
 }
 
 // Taken is the charge of an admitted call.
