@@ -76,6 +76,36 @@ func TestBlockOfAShadow(t *testing.T) {
 	}
 }
 
+// A block, and a limit of 0, do not change what a quota says of a bucket besides its permits.
+func TestQuotasOfABucketThatRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, ctx := New(memory.New(nil, 100, 1<<20)), context.Background()
+		ann := Request{Rule: Rule{Name: "login", Algorithm: TokenBucket, Limit: 60, Per: time.Minute, Burst: 5}, Key: "ann"}
+		peek := func(r Request) (Quota, QuotaPolicy) {
+			t.Helper()
+			d, err := l.Peek(ctx, r)
+			if err != nil || len(d.Quotas) != 1 {
+				t.Fatalf("got %+v, error %v; want one quota", d, err)
+			}
+			policy, _ := d.Quotas[0].Policy()
+			return d.Quotas[0], policy
+		}
+		before, policy := peek(ann)
+		if err := l.Block(ctx, 10*time.Second, ann); err != nil {
+			t.Fatal(err)
+		}
+		blocked, same := peek(ann)
+		if blocked.Limit != before.Limit || blocked.Remaining != 0 || blocked.Reset != 10*time.Second || same != policy {
+			t.Errorf("got %+v, policy %+v; before the block %+v, %+v", blocked, same, before, policy)
+		}
+		nobody := ann
+		nobody.Rule.Limit, nobody.Key = 0, "bob"
+		if q, policy := peek(nobody); q.Limit != 0 || q.Remaining != 0 || q.Reset != 0 || policy.Quota != 0 || policy.Window != time.Minute {
+			t.Errorf("with a limit of 0: got %+v, policy %+v", q, policy)
+		}
+	})
+}
+
 func TestImpossibleBlocks(t *testing.T) {
 	l, ctx := New(memory.New(nil, 100, 1<<20)), t.Context()
 	q := Request{Rule: Rule{Name: "r"}}

@@ -211,20 +211,25 @@ func (c *call) addCost(same, r *ruling) error {
 	return nil
 }
 
-// ask makes the claim of a ruling that a store has to decide: not of one whose subject is blocked, and of one with limit 0 only in trigger mode.
+// ask makes the claim of a ruling. If the subject is blocked, or the limit is 0, ask answers the claim: no store has to decide it.
 func (c *call) ask(r *ruling) {
 	rule := r.rule
 	c.waits, c.paused = c.waits || r.wait > 0, c.paused || r.pauseLeft > 0
-	if r.blockLeft > 0 || r.limit == 0 && rule.Mode != ModeTrigger {
-		c.isBlocked = c.isBlocked || r.blockLeft > 0
-		c.never = c.never || r.never() && rule.Mode == ModeEnforce
-		return
+	if r.limit == 0 && rule.Mode == ModeShadow { // stores decide the other claims of the call
+		r.claim = new(engine.Claim)
+	} else {
+		n := len(c.Claims)
+		c.Claims = c.Claims[:n+1]
+		r.claim = &c.Claims[n]
 	}
-	n := len(c.Claims)
-	c.Claims = c.Claims[:n+1]
-	claim := &c.Claims[n]
-	*claim, r.claim = rule.claim, claim
+	*r.claim = rule.claim
+	claim := r.claim
 	claim.Subject, claim.Member, claim.Kept = r.subject, r.member, c.keeps
+	claim.Blocked = r.blockLeft > 0
+	claim.Refused = claim.Blocked || r.never()
+	if claim.Refused && rule.Mode == ModeEnforce {
+		c.isBlocked, c.never = c.isBlocked || claim.Blocked, c.never || !claim.Blocked
+	}
 	if rule.row.Releases {
 		c.releases, claim.ID = true, rand.Uint64()
 	}
@@ -236,7 +241,7 @@ func (c *call) ask(r *ruling) {
 func (c *call) checkCosts() error {
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if r.cost == 1 || r.claim == nil || r.rule.Mode == ModeTrigger || c.UpTo { // one permit fits, a trigger refuses nothing, UpTo takes what there is
+		if r.cost == 1 || r.claim.Refused || r.rule.Mode == ModeTrigger || c.UpTo { // one permit fits, a trigger refuses nothing, UpTo takes what there is
 			continue
 		}
 		switch most, what := r.claim.Most(); {
@@ -252,13 +257,9 @@ func (c *call) checkCosts() error {
 	return nil
 }
 
-// fill sets in the claim, if there is one, what the call asks for. waited is how long the call has waited. The claim gets the rest of the
-// rule's wait.
+// fill sets in the claim what the call asks for. waited is how long the call has waited. The claim gets the rest of the rule's wait.
 func (r *ruling) fill(waited time.Duration) {
 	claim := r.claim
-	if claim == nil {
-		return
-	}
 	claim.Limit, claim.Burst = r.limit, r.rule.claim.Burst
 	if r.limit != r.rule.Limit {
 		claim.Burst = r.rule.capacity(r.limit)

@@ -24,7 +24,7 @@ type charges struct {
 	owners []int // for each rule of the method, or each request: the index in list of the charge that covers it, or -1
 }
 
-// charge is the charge of one rule. If nothing was charged, the claim is zero.
+// charge is the charge of one rule. A rule that refuses in shadow mode has charged nothing.
 type charge struct {
 	rule  *preparedRule
 	claim engine.Claim
@@ -68,9 +68,7 @@ func (c *call) charges() *charges {
 	all.owners = append(own.owners[:0], c.owners...)
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if all.list[i].rule = r.rule; r.claim != nil {
-			all.list[i].claim = *r.claim
-		}
+		all.list[i].rule, all.list[i].claim = r.rule, *r.claim
 	}
 	return all
 }

@@ -64,7 +64,7 @@ func (c *call) lineOfPause() (line fleet.Count) {
 	own := c.line()
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if r.claim != nil && r.rule.Mode == ModeEnforce && r.claim.Paused > 0 && (line == (fleet.Count{}) || r.count() == own) {
+		if r.rule.Mode == ModeEnforce && r.claim.Paused > 0 && (line == (fleet.Count{}) || r.count() == own) {
 			line = r.count()
 		}
 	}
@@ -162,7 +162,7 @@ func (c *call) awaitedRule() *ruling {
 // firstThatReleases returns the first rule in enforce mode that fits and whose permits are released when calls end. It returns nil if there is
 // none.
 func (c *call) firstThatReleases(fits func(*ruling) bool) *ruling {
-	return c.first(func(r *ruling) bool { return r.claim != nil && r.rule.row.Releases && fits(r) })
+	return c.first(func(r *ruling) bool { return r.rule.row.Releases && fits(r) })
 }
 
 // waitFor returns the rule whose permits a call has to wait for, or nil if it is admitted or need not wait. awaited is the awaitedRule. If

@@ -174,7 +174,7 @@ func (e *Event) add(c *call, r *ruling) {
 	case e.Kind == EventAbandoned:
 		o = r.rule.outcome(r.subject, o.Limit)
 		o.CostBefore = r.cost
-	case e.Kind == EventAdmitted && !o.Refused && r.claim != nil:
+	case e.Kind == EventAdmitted && !o.Refused:
 		o.Cost = r.claim.Charged
 	case o.Mode == ModeEnforce && o.Refused && !c.never:
 		e.RetryAfter = max(e.RetryAfter, o.RetryAfter)

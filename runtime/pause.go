@@ -73,7 +73,7 @@ func (c *charges) Pause(ctx context.Context, pauses ...time.Duration) {
 			continue
 		}
 		ch := &c.list[owner]
-		if !ch.rule.Pausable || ch.claim.Rule == nil {
+		if !ch.rule.Pausable {
 			continue
 		}
 		claim := ch.rule.claim
@@ -128,7 +128,7 @@ func (c *call) isPaused(ctx context.Context) (bool, error) {
 	peek := engine.Call{Prefix: c.Prefix, Peek: true}
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if r.claim == nil || r.rule.Mode != ModeEnforce {
+		if r.rule.Mode != ModeEnforce {
 			continue
 		}
 		if c.limiter.pauseLeft(r.rule, r.subject) > 0 {
@@ -152,9 +152,6 @@ func (c *call) pauseHere() {
 	now, longest := c.limiter.store.Time().UnixMicro(), int64(0)
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		if r.claim == nil {
-			continue
-		}
 		claim, left := r.claim, r.pauseLeft.Microseconds()
 		claim.Clear()
 		if claim.Earliest = now + left; left > 0 {

@@ -21,7 +21,7 @@ type ruling struct {
 	wait      time.Duration // how long the rule may delay the call
 	blockLeft time.Duration // how long the subject is still blocked
 	pauseLeft time.Duration // how long a setting still pauses the subject
-	claim     *engine.Claim // among those of the call; nil if the limit is 0 or the subject is blocked, so no store is asked
+	claim     *engine.Claim // what it asks a store, and the answer
 	neverFits bool          // the rule, in shadow mode, can never admit the cost
 }
 
@@ -41,35 +41,33 @@ func (c *call) setSource() {
 }
 
 // never reports whether the rule refuses every such call.
-func (r *ruling) never() bool { return r.claim == nil && r.blockLeft == 0 || r.neverFits }
+func (r *ruling) never() bool {
+	return r.neverFits || r.limit == 0 && r.blockLeft == 0 && r.rule.Mode != ModeTrigger
+}
 
 // retry returns how long it takes until the rule would admit the call. It is 0 if the rule admits the call now, never will, or cannot know
 // when.
 func (c *call) retry(r *ruling) time.Duration {
-	if r.claim == nil || r.neverFits || r.isBusy() || c.lacksRate(r) {
+	if r.blockLeft > 0 || r.never() || r.isBusy() || c.lacksRate(r) {
 		return r.blockLeft
 	}
 	return max(0, time.Duration(r.claim.Earliest-c.verdict.Now)*time.Microsecond)
 }
 
 // isBusy reports whether a rule refuses a call because others run. Nobody knows when these end.
-func (r *ruling) isBusy() bool { return r.rule.row.Releases && r.claim.Paused == 0 }
+func (r *ruling) isBusy() bool { return r.rule.row.Releases && r.claim.Paused == 0 && !r.claim.Blocked }
 
 // outcome returns the answer of one rule.
 func (c *call) outcome(r *ruling) Outcome {
-	o := r.rule.outcome(r.subject, r.limit)
-	o.Cost = r.cost
-	if claim := r.claim; claim != nil {
-		o.Limit = claim.Limit
-		if c.refusedHere() || !claim.Refused { // refusedHere: no store has answered
-			return o
-		}
-		o.Remaining = claim.Room
-		if r.isBusy() {
-			o.Remaining, o.Running = max(0, min(claim.Room, r.cost-1)), claim.Limit-claim.Room
-		}
+	claim := r.claim
+	o := r.rule.outcome(r.subject, claim.Limit)
+	if o.Cost = r.cost; !claim.Refused {
+		return o
 	}
-	o.Refused, o.Never, o.RetryAfter = true, r.never(), c.retry(r)
+	o.Refused, o.Never, o.RetryAfter, o.Remaining = true, r.never(), c.retry(r), claim.Room
+	if r.isBusy() {
+		o.Remaining, o.Running = max(0, min(claim.Room, r.cost-1)), claim.Limit-claim.Room
+	}
 	return o
 }
 
@@ -120,21 +118,19 @@ func (c *call) quotas() []Quota {
 	quotas := make([]Quota, 0, len(c.rulings))
 	for i := range c.rulings {
 		r := &c.rulings[i]
-		q := Quota{
-			Rule: r.rule.label, Window: r.rule.window, Key: key.Shown(r.subject), Limit: r.limit, Reset: r.blockLeft, policy: c.policy(r),
+		claim := r.claim
+		if claim.By == engine.ByNobody || c.refusedHere() && !claim.Refused { // nobody has looked
+			continue
 		}
-		if claim := r.claim; claim != nil {
-			if c.refusedHere() || claim.By == engine.ByNobody {
-				continue
-			}
-			q.Remaining, q.Reset = max(0, claim.Room), max(0, time.Duration(claim.Full-c.verdict.Now)*time.Microsecond)
-			q.Limit = cmp.Or(r.burst(), claim.Limit)
-			if c.lacksLimit(r) && q.Limit == r.limit {
-				q.Limit, q.Remaining = 0, q.Remaining-q.Limit
-			}
-			if c.lacksRate(r) {
-				q.Reset = 0
-			}
+		q := Quota{
+			Rule: r.rule.label, Window: r.rule.window, Key: key.Shown(r.subject), Limit: cmp.Or(r.burst(), claim.Limit), Reset: r.blockLeft,
+			Remaining: max(0, claim.Room), policy: c.policy(r),
+		}
+		if c.lacksLimit(r) && q.Limit == r.limit && !claim.Blocked {
+			q.Limit, q.Remaining = 0, q.Remaining-q.Limit
+		}
+		if !c.lacksRate(r) && q.Reset == 0 {
+			q.Reset = max(0, time.Duration(claim.Full-c.verdict.Now)*time.Microsecond)
 		}
 		quotas = append(quotas, q)
 	}
@@ -151,23 +147,20 @@ func (c *call) lacksRate(r *ruling) bool {
 
 // policy returns what clients may know about the rule.
 func (c *call) policy(r *ruling) policy {
-	p := policy{index: r.index, unnamed: r.rule.unnamed, silent: r.rule.Mode != ModeEnforce, quota: r.limit}
+	p := policy{index: r.index, unnamed: r.rule.unnamed, silent: r.rule.Mode != ModeEnforce, quota: r.claim.Limit}
 	if !r.rule.row.Releases {
 		p.window = r.rule.Per
 	}
-	if r.claim == nil {
-		return p
-	}
-	p.quota = r.claim.Limit
 	if burst := r.burst(); burst > 0 {
 		p.quota, p.window = burst, time.Duration(float64(r.rule.Per)*float64(burst)/float64(p.quota))
 	}
 	return p
 }
 
-// burst returns how many permits a full bucket admits. It returns 0 if the rule is no bucket, or a bucket without a burst, such as a warm-up.
+// burst returns how many permits a full bucket admits. It returns 0 if the rule is no bucket, or a bucket that stores none, such as a warm-up
+// or one with a limit of 0.
 func (r *ruling) burst() int64 {
-	if !r.rule.row.IsBucket {
+	if !r.rule.row.IsBucket || r.limit == 0 {
 		return 0
 	}
 	return r.claim.Burst
@@ -190,10 +183,10 @@ func (c *call) count(s *fleet.Statistics) {
 			n.Failed = 1
 		}
 		switch {
-		case c.err != nil || !c.refuses(r):
+		case c.err != nil || !r.claim.Refused:
 		case r.rule.Mode == ModeEnforce:
 			n.Refused = 1
-			if r.blockLeft > 0 || r.claim != nil && r.claim.Blocked {
+			if r.claim.Blocked {
 				n.Blocked = 1
 			}
 		default:
@@ -203,18 +196,10 @@ func (c *call) count(s *fleet.Statistics) {
 	}
 }
 
-// refuses reports whether a rule, or a block of its subject, refuses the call, also in shadow mode.
-func (c *call) refuses(r *ruling) bool {
-	if r.claim == nil {
-		return true
-	}
-	return !c.refusedHere() && r.claim.Refused
-}
-
 // fire calls the limiter's trigger for each rule that has reached its limit.
 func (c *call) fire(ctx context.Context) {
 	for i := range c.rulings {
-		if r := &c.rulings[i]; r.claim != nil && r.claim.Fired > 0 {
+		if r := &c.rulings[i]; r.claim.Fired > 0 {
 			c.limiter.trigger(ctx, Trigger{
 				Method: c.method, Rule: r.rule.label, Key: key.Shown(r.subject), Limit: r.limit, Used: r.claim.Fired,
 			})
