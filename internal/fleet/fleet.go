@@ -210,10 +210,8 @@ func (f *Fleet) readClock(ctx context.Context) error {
 
 // alone awaits what do returns, which runs while nothing else reads or writes the settings.
 func alone[T any](ctx context.Context, f *Fleet, do func() (T, error)) (v T, err error) {
-	select {
-	case <-ctx.Done():
+	if ctx.Err() != nil { // otherwise select might choose the turn
 		return v, context.Cause(ctx)
-	default:
 	}
 	select {
 	case f.turn <- struct{}{}:

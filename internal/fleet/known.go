@@ -17,8 +17,7 @@ type known struct {
 	version   int64               // of the newest setting that was read
 	settings  map[string]*Setting // by name; also cleared ones and ended ones
 	over      map[string]bool     // names of settings that are over, and that the store still has
-	malformed map[string]error    // of some settings that cannot be parsed, by name
-	excess    bool                // the store has more settings than are read
+	malformed map[string]error    // what is wrong with some settings, by name; under the name tooMany, that the store has more than are read
 	err       error               // of the last attempt to read them
 	imported  int64               // when the newest import was made that this process follows
 	readAt    time.Time           // after a loss: when to read all of them
@@ -85,15 +84,11 @@ func (f *Fleet) follow(ctx context.Context, do Do, epoch string, version int64) 
 	if lost > f.Status().Lost {
 		f.warn("the store lost its settings; those that this process knows stay in force until they end", "settings", lost)
 	}
-	exceeded, err := k.excess, error(nil)
+	var err error
 	if epoch == k.epoch && version-k.version <= maxGap {
 		err = k.readNew(ctx, f, do, version)
 	} else {
 		err = k.readAll(ctx, f, do, epoch, version, replaced)
-	}
-	k.excess = k.excess || err != nil && exceeded // after an error nobody knows whether that is over
-	if k.excess && !exceeded {
-		f.warn("cannot follow all settings", "err", f.excess().Error())
 	}
 	f.enforce()
 	return err
@@ -116,10 +111,9 @@ func (k *known) readAll(ctx context.Context, f *Fleet, do Do, epoch string, vers
 		}
 	}
 	before := maps.Clone(k.malformed)
-	k.excess = false
 	err := f.read(ctx, do, 0, k.take(f, settings))
 	if err == nil {
-		maps.DeleteFunc(k.malformed, func(name string, err error) bool { return err == before[name] }) // take makes new errors
+		maps.DeleteFunc(k.malformed, func(name string, err error) bool { return err == before[name] }) // what is still wrong has a new error
 		k.epoch, k.version, k.settings, k.imported = epoch, version, settings, max(k.imported, importTime(epoch))
 	}
 	return err
@@ -130,12 +124,12 @@ func (k *known) take(f *Fleet, settings map[string]*Setting) func(name, text str
 	return func(name, text string, version int64) {
 		delete(k.over, name)
 		if len(name) > MaxText || settings[name] == nil && len(settings) >= maxRead {
-			k.excess = true
+			k.exceed(f)
 			return
 		}
 		s, err := parse(name, text)
 		if err != nil {
-			k.refuse(f, name, err)
+			k.refuse(f, name, "cannot read a setting; any earlier one stays in force", err)
 			if before := k.settings[name]; before != nil {
 				settings[name] = before
 			}
@@ -147,24 +141,27 @@ func (k *known) take(f *Fleet, settings map[string]*Setting) func(name, text str
 	}
 }
 
-// refuse notes a setting that cannot be parsed. Of many it notes some.
-func (k *known) refuse(f *Fleet, name string, err error) {
-	switch _, noted := k.malformed[name]; {
-	case noted:
-		k.malformed[name] = err
-	case len(k.malformed) < perCommand:
-		k.malformed[name] = err
-		f.warn("cannot read a setting; any earlier one stays in force", "err", err.Error())
-	}
-}
-
 // maxRead bounds how many settings are read: those that hold, as many that have ended, and those that were cleared within maxGap versions.
 const maxRead = 2*MaxSettings + maxGap
 
-// excess is what is wrong with a store that has too many settings.
-func (f *Fleet) excess() error {
-	return fmt.Errorf("the store has settings beyond the %d that are read, or names of over %d bytes: delete the keys %s and %s, and import the right settings",
-		maxRead, MaxText, f.keys.settings, f.keys.versions)
+// tooMany stands for a name in known.malformed. No setting has it.
+const tooMany = ""
+
+// exceed notes that the store has too many settings.
+func (k *known) exceed(f *Fleet) {
+	const text = "the store has settings beyond the %d that are read, or names of over %d bytes: delete the keys %s and %s, and import the right settings"
+	k.refuse(f, tooMany, "cannot follow all settings", fmt.Errorf(text, maxRead, MaxText, f.keys.settings, f.keys.versions))
+}
+
+// refuse notes what is wrong with a setting. It logs only what was not noted before. Of many settings it notes some.
+func (k *known) refuse(f *Fleet, name, text string, err error) {
+	if k.malformed[name] == nil {
+		if len(k.malformed) > perCommand && name != tooMany {
+			return
+		}
+		f.warn(text, "err", err.Error())
+	}
+	k.malformed[name] = err
 }
 
 // read passes the settings of versions above after, in their order.
@@ -191,7 +188,7 @@ func (f *Fleet) read(ctx context.Context, do Do, after int64, take func(name, te
 			return nil
 		}
 	}
-	f.changed.excess = true
+	f.changed.exceed(f)
 	return nil
 }
 
@@ -276,11 +273,7 @@ func (f *Fleet) Status() Status {
 func (f *Fleet) publish() {
 	k := &f.changed
 	lost := k.lose(func(s *Setting) bool { return s.lost }, f.Now())
-	malformed := slices.Collect(maps.Values(k.malformed))
-	if k.excess {
-		malformed = append(malformed, f.excess())
-	}
-	f.status.Store(&Status{k.err, malformed, lost})
+	f.status.Store(&Status{k.err, slices.Collect(maps.Values(k.malformed)), lost})
 }
 
 // Drop puts settings out of force that have ended. While settings are being read or written it does nothing, and the next call tries again.
