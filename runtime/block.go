@@ -1,10 +1,7 @@
 package ratelimit
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
@@ -48,9 +45,6 @@ func (l *Limiter) Blocked(ctx context.Context) ([]Blocked, error) {
 			all = append(all, Blocked{s.Rule, key.Shown(s.Key), s.Until, s.By, s.Reason})
 		}
 	}
-	slices.SortFunc(all, func(a, b Blocked) int {
-		return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key))
-	})
 	return all, nil
 }
 

@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -132,7 +131,6 @@ func (o *Overrides) List(ctx context.Context) ([]Setting, error) {
 			malformed = append(malformed, err)
 		}
 	}
-	slices.SortFunc(found, func(a, b Setting) int { return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key)) })
 	return found, joined(malformed)
 }
 

@@ -261,11 +261,7 @@ func (f *Fleet) merge(given []*Setting, now time.Time) []*Setting {
 			all[s.Name()] = s
 		}
 	}
-	var sorted []*Setting
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		sorted = append(sorted, all[name])
-	}
-	return sorted
+	return slices.SortedFunc(maps.Values(all), Compare)
 }
 
 // note returns the change for people, or nil if there is no actor.

@@ -247,18 +247,14 @@ func (f *Fleet) noteRead(err error) error {
 	return err
 }
 
-// List returns the settings of the store, also those that have ended, sorted by name.
+// List returns the settings of the store, also those that have ended, in the order of Compare.
 func (f *Fleet) List(ctx context.Context) ([]*Setting, error) {
 	return alone(ctx, f, func() (all []*Setting, err error) {
 		if err := f.refresh(ctx, f.do); err != nil {
 			return nil, err
 		}
-		for _, name := range slices.Sorted(maps.Keys(f.changed.settings)) {
-			if s := f.changed.settings[name]; !s.Cleared {
-				all = append(all, s)
-			}
-		}
-		return all, nil
+		all = slices.SortedFunc(maps.Values(f.changed.settings), Compare)
+		return slices.DeleteFunc(all, func(s *Setting) bool { return s.Cleared }), nil
 	})
 }
 

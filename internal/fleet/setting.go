@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
@@ -88,6 +90,11 @@ func (s *Setting) Name() string {
 		return string(s.Kind) + ":" + s.Rule
 	}
 	return string(s.Kind) + ":" + s.Rule + ":{" + s.Key + "}"
+}
+
+// Compare orders settings by kind, rule, and key as errors show it.
+func Compare(a, b *Setting) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Rule, b.Rule), cmp.Compare(key.Shown(a.Key), key.Shown(b.Key)))
 }
 
 // EndedAt reports whether the setting has ended, at a time by the store's clock. An end that was computed from time.Now is by this process's

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -102,9 +101,7 @@ func (c *console) follow(ctx context.Context) ([]*fleet.Setting, seen) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := c.fleet.Follow(ctx)
-	settings := slices.SortedFunc(c.fleet.InForce().All(), func(a, b *fleet.Setting) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key))
-	})
+	settings := slices.SortedFunc(c.fleet.InForce().All(), fleet.Compare)
 	at := c.fleet.Read()
 	if c.fleet.IsLocal() {
 		at = time.Now()
