@@ -17,15 +17,6 @@ func State(prefix, name, subject, tag string) string {
 	return prefix + ":" + name + ":{" + subject + end + tag
 }
 
-// Free returns the key of the free places of a state.
-func Free(prefix, name, subject, tag string) string { return State(prefix, name, subject, free+tag) }
-
-// Block returns the key of the block of a state.
-func Block(prefix, name, subject, tag string) string { return State(prefix, name, subject, block+tag) }
-
-// Pause returns the key of the pause of a state.
-func Pause(prefix, name, subject, tag string) string { return State(prefix, name, subject, pause+tag) }
-
 // FreeOf returns the key of the free places of the state with this key.
 func FreeOf(state string) string { return strings.Replace(state, end, end+free, 1) }
 

@@ -18,13 +18,13 @@ func TestSplit(t *testing.T) {
 			t.Fatalf("%s has the parts %+v, %t", state, p, ok)
 		}
 		want.IsBlock = true
-		if p, ok := Split(Block(prefix, name, subject, tag)); !ok || p != want {
-			t.Fatalf("%s has the parts %+v, %t", Block(prefix, name, subject, tag), p, ok)
+		if p, ok := Split(BlockOf(state)); !ok || p != want {
+			t.Fatalf("%s has the parts %+v, %t", BlockOf(state), p, ok)
 		}
-		if p, ok := Split(Free(prefix, name, subject, tag)); ok {
-			t.Fatalf("%s counts as a state: %+v", Free(prefix, name, subject, tag), p)
+		if p, ok := Split(FreeOf(state)); ok {
+			t.Fatalf("%s counts as a state: %+v", FreeOf(state), p)
 		}
-		if BlockOf(state) != Block(prefix, name, subject, tag) || FreeOf(state) != Free(prefix, name, subject, tag) {
+		if BlockOf(state) != State(prefix, name, subject, "block:"+tag) || FreeOf(state) != State(prefix, name, subject, "free-places:"+tag) {
 			t.Fatalf("%s has the block %s and the free places %s", state, BlockOf(state), FreeOf(state))
 		}
 	})

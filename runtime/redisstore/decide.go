@@ -139,9 +139,9 @@ func (p *part) Reset(ctx context.Context, call *engine.Call) (found int, err err
 	_, err = p.Client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for i := range call.Claims {
 			c := &call.Claims[i]
-			states = append(states, pipe.Del(ctx, key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag)))
-			pipe.Del(ctx, key.Free(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag), key.Block(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag),
-				key.Pause(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
+			state := key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag)
+			states = append(states, pipe.Del(ctx, state))
+			pipe.Del(ctx, key.FreeOf(state), key.BlockOf(state), key.PauseOf(state))
 		}
 		return nil
 	})

@@ -84,10 +84,11 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 		t, adjusts := terms(c), flags&flagAdjust != 0
 		has := bit(t.free, hasFree) | bit(c.Rule.Block > 0 && !adjusts, hasBlock) |
 			bit(c.Rule.Pausable && (!adjusts || call.Change >= engine.Pauses), hasPause) | bit(c.Rule.Lease > 0 && adjusts, hasLease)
-		r.Keys = append(r.Keys, key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
-		for i, of := range [...]func(prefix, name, subject, tag string) string{key.Free, key.Block, key.Pause} {
+		state := key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag)
+		r.Keys = append(r.Keys, state)
+		for i, of := range [...]func(state string) string{key.FreeOf, key.BlockOf, key.PauseOf} {
 			if has&(1<<i) != 0 {
-				r.Keys = append(r.Keys, of(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag))
+				r.Keys = append(r.Keys, of(state))
 			}
 		}
 		claims = append(claims, byte(c.Rule.Kind), byte(c.Mode), has)
