@@ -7,14 +7,13 @@ const envName = "$env"
 
 // patcher replaces operations of expr with functions of this package, from the leaves of a tree to its root.
 type patcher struct {
-	index map[string]int        // of the values, by name
-	done  map[ast.Node]bool     // calls of our functions; a node may occur twice in a tree
-	held  map[ast.Node]ast.Node // the replacements of nodes that must not be replaced twice
-	lists int                   // the number of lists that have a name
+	index map[string]int    // of the values, by name
+	done  map[ast.Node]bool // calls of our functions; a node may occur twice in a tree
+	lists int               // the number of lists that have a name
 }
 
 func newPatcher(names []string) *patcher {
-	p := &patcher{index: map[string]int{}, done: map[ast.Node]bool{}, held: map[ast.Node]ast.Node{}}
+	p := &patcher{index: map[string]int{}, done: map[ast.Node]bool{}}
 	for i, name := range names {
 		p.index[name] = i
 	}
@@ -23,9 +22,6 @@ func newPatcher(names []string) *patcher {
 
 // Visit implements ast.Visitor.
 func (p *patcher) Visit(node *ast.Node) {
-	if again := p.held[*node]; again != nil {
-		*node = again
-	}
 	if p.done[*node] {
 		return
 	}
@@ -126,7 +122,6 @@ func (p *patcher) binary(node *ast.Node, n *ast.BinaryNode) {
 		choice.Right = &ast.ArrayNode{Nodes: []ast.Node{n.Right}}
 		p.done[&choice] = true
 		p.replace(node, "held", &choice)
-		p.held[n] = *node
 	case "in":
 		if r, ok := n.Right.(*ast.BinaryNode); ok && r.Operator == ".." {
 			p.replace(node, "within", n.Left, r.Left, r.Right)

@@ -187,6 +187,11 @@ func TestText(t *testing.T) {
 		{`ip(ctx) ?? s`, "text", ""},
 		{`it.cents + it?.Next.cents`, "106", ""},
 
+		// The middle of two comparisons is computed twice.
+		{`0 < (none?.Price ?? n) < 6 and not (0 < (level ?? n) < 3)`, "true", ""},
+		{`1 < ((none ?? it)?.Price ?? n) < 5 and 4 < -((none?.Price ?? 0) - n) < ((none ?? it).Price ?? n) + 2`, "true", ""},
+		{`"a" < ((none?.Roles ?? it.Roles)[0] ?? s) < (role ?? s) + "x" and 1 < sum(map(it.Roles, none?.Price ?? 1)) < 3`, "true", ""},
+
 		{`none?.Next?.["Price"] ?? "none"`, "none", ""},
 		{`shout(none?.Load(1)?.Load(2) ?? s)`, "role-text!", ""},
 		{`none?.Roles?.[it.Price - most - most] ?? "none"`, "none", ""},
