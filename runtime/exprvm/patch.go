@@ -49,11 +49,11 @@ func (p *patcher) Visit(node *ast.Node) {
 			p.replace(node, "opposite", n.Node)
 			return
 		}
-		p.plain(&n.Node)
+		p.wrap("plain", &n.Node)
 	case *ast.BinaryNode:
 		p.binary(node, n)
 	case *ast.ConditionalNode:
-		p.plain(&n.Cond)
+		p.wrap("plain", &n.Cond)
 	case *ast.SliceNode:
 		p.wrap("value", &n.Node)
 		p.wrap("index", &n.From)
@@ -144,8 +144,8 @@ func (p *patcher) binary(node *ast.Node, n *ast.BinaryNode) {
 		p.wrap("number", &n.Left)
 		p.wrap("number", &n.Right)
 	default:
-		p.plain(&n.Left)
-		p.plain(&n.Right)
+		p.wrap("plain", &n.Left)
+		p.wrap("plain", &n.Right)
 		if n.Operator == "contains" || n.Operator == "matches" {
 			p.countReading(&n.Left)
 		}
@@ -179,7 +179,7 @@ func (p *patcher) plainArguments(n *ast.BuiltinNode) {
 		"toPairs", "fromPairs", "reverse", "concat", "flatten":
 		return
 	case "len":
-		p.plain(&n.Arguments[0])
+		p.wrap("plain", &n.Arguments[0])
 		return
 	case "split", "splitAfter", "replace", "repeat":
 		for i := range n.Arguments {
@@ -189,7 +189,7 @@ func (p *patcher) plainArguments(n *ast.BuiltinNode) {
 	}
 	if len(n.Arguments) > 1 {
 		if each, ok := n.Arguments[1].(*ast.PredicateNode); ok { // the elements of the list stay as they are
-			p.plain(&each.Node)
+			p.wrap("plain", &each.Node)
 			return
 		}
 	}
@@ -198,27 +198,10 @@ func (p *patcher) plainArguments(n *ast.BuiltinNode) {
 	}
 }
 
-// plainResults are those of our functions whose results are plain.
-var plainResults = map[string]bool{
-	"$in": true, "$equal": true, "$within": true, "$operate": true, "$added": true, "$opposite": true, "$abs": true, "$int": true, "$bitshl": true,
-	"$min": true, "$max": true,
-}
-
-// plain makes the value of a node plain, unless it always is.
-func (p *patcher) plain(node *ast.Node) {
-	if call, ok := (*node).(*ast.CallNode); !ok || !plainResults[call.Callee.String()] {
-		p.wrap("plain", node)
-	}
-}
-
-// wrap makes the value of a node the argument of one of our functions. The values of operators and constants need none.
+// wrap makes the value of a node the argument of one of our functions, unless the node is a constant.
 func (p *patcher) wrap(fn string, node *ast.Node) {
-	switch (*node).(type) {
-	case *ast.UnaryNode, *ast.BinaryNode:
-	default:
-		if !isConstant(*node) {
-			p.replace(node, fn, *node)
-		}
+	if !isConstant(*node) {
+		p.replace(node, fn, *node)
 	}
 }
 
