@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
+	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -78,29 +78,13 @@ func digits(text string) int { return len(text) - len(strings.TrimLeft(text, "01
 
 // add adds a number of units to d.
 func add(d time.Duration, number string, unit time.Duration) (time.Duration, error) {
-	whole, fraction, _ := strings.Cut(number, ".")
-	n, err := strconv.ParseUint("0"+whole, 10, 64)
-	high, sum := bits.Mul64(n, uint64(unit))
-	if err != nil || high > 0 || sum > uint64(math.MaxInt64-d) {
+	exact, _ := new(big.Rat).SetString(number) // of digits and at most one point it always succeeds
+	exact.Mul(exact, new(big.Rat).SetInt64(int64(unit)))
+	sum := new(big.Int).Quo(exact.Num(), exact.Denom())
+	if sum.Add(sum, big.NewInt(int64(d))); !sum.IsInt64() {
 		return 0, errRange
 	}
-	sum += uint64(d) + part(fraction, uint64(unit)) // cannot overflow a uint64, as the part is less than a week
-	if sum > math.MaxInt64 {
-		return 0, errRange
-	}
-	return time.Duration(sum), nil
-}
-
-// part returns the whole nanoseconds of a fraction of a unit. It ignores digits after the 18th, which are worth less than a nanosecond.
-func part(fraction string, unit uint64) uint64 {
-	fraction = fraction[:min(len(fraction), 18)]
-	n, scale := uint64(0), uint64(1)
-	for _, c := range []byte(fraction) {
-		n, scale = 10*n+uint64(c-'0'), 10*scale
-	}
-	high, low := bits.Mul64(n, unit)
-	quotient, _ := bits.Div64(high, low, scale)
-	return quotient
+	return time.Duration(sum.Int64()), nil
 }
 
 // Format formats a duration with whole days, such as 1d12h, and without the zero units that time.Duration prints.
@@ -112,12 +96,7 @@ func Format(d time.Duration) string {
 			return days
 		}
 	}
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return days + s
+	return days + noZeros.Replace(d.String())
 }
+
+var noZeros = strings.NewReplacer("h0m0s", "h", "m0s", "m")
