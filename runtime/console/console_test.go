@@ -164,6 +164,24 @@ func TestSubjectInTime(t *testing.T) {
 	}
 }
 
+// While a parameter that a key names is renamed, processes declare two rules of one count. The subject's page shows the count at both.
+func TestRulesOfOneCount(t *testing.T) {
+	t.Parallel()
+	client, renamed := startRedis(t), sms
+	renamed.Key = "{to}"
+	l, h := open(t, redisstore.New(client, redisstore.WithTimeout(time.Minute)))
+	newer := ratelimit.New(redisstore.New(client, redisstore.WithTimeout(time.Minute)), ratelimit.WithPrefix("shop"))
+	if err := newer.Check(renamed); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: sms, Key: "ann"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "sms {phone} per hour 10 of 10 in 59m", "sms {to} per hour 10 of 10 in 59m")
+}
+
 // A subject's page works for a user of the server who may not read the times of permits, and says so.
 func TestTimesAreDenied(t *testing.T) {
 	client := startRedis(t)

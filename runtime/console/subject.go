@@ -141,22 +141,27 @@ func (c *console) use(l *ratelimit.Limiter, rule ratelimit.UsedRule, text string
 	return u
 }
 
-// peek asks for the quotas of all rules that a store has to be asked for.
+// peek asks for the quotas of all rules that a store has to be asked for. Rules may share a count.
 func peek(ctx context.Context, l *ratelimit.Limiter, uses []use, text string) error {
 	var requests []ratelimit.Request
-	var of []*use
-	states := map[string]bool{}
+	var of [][]*use               // by request
+	requested := map[string]int{} // by state
 	for i := range uses {
 		u := &uses[i]
-		if u.Unknown || u.Err != nil || states[u.state] {
+		if u.Unknown || u.Err != nil {
 			continue
 		}
-		states[u.state] = true
-		request := ratelimit.Request{Rule: u.Rule, Key: text}
-		if u.Distinct != "" {
-			request.Member = rand.Text() // a member that is not counted yet
+		n, ok := requested[u.state]
+		if !ok {
+			request := ratelimit.Request{Rule: u.Rule, Key: text}
+			if u.Distinct != "" {
+				request.Member = rand.Text() // a member that is not counted yet
+			}
+			n = len(requests)
+			requested[u.state] = n
+			requests, of = append(requests, request), append(of, nil)
 		}
-		requests, of = append(requests, request), append(of, u)
+		of[n] = append(of[n], u)
 	}
 	if len(requests) == 0 {
 		return nil
@@ -166,12 +171,12 @@ func peek(ctx context.Context, l *ratelimit.Limiter, uses []use, text string) er
 		return err
 	}
 	for i, q := range d.Quotas {
-		of[i].Quota = q
-	}
-	for _, v := range d.Violations {
-		for _, u := range of {
-			if u.Quota.Rule == v.Rule && u.Quota.Window == v.Window {
-				u.Next, u.Never = v.RetryAfter, v.Never
+		for _, u := range of[i] {
+			u.Quota = q
+			for _, v := range d.Violations {
+				if q.Rule == v.Rule && q.Window == v.Window {
+					u.Next, u.Never = v.RetryAfter, v.Never
+				}
 			}
 		}
 	}
