@@ -60,8 +60,8 @@ func (l *Limiter) changeBlocks(ctx context.Context, requests []Request, e fleet.
 	return err
 }
 
-// keySettings returns a setting of a kind for the key of each request, by the user of ctx, without its end. The edit e either sets or clears
-// them, as its name says.
+// keySettings returns a setting of a kind for the key of each request, in the name of the user of ctx. They have no end yet. An edit that is
+// named after the kind, such as block, sets them. Another one, such as unblock, clears them.
 func (l *Limiter) keySettings(ctx context.Context, kind fleet.Kind, requests []Request, e fleet.Edit) ([]*fleet.Setting, error) {
 	cleared := e.What != string(kind)
 	switch {

@@ -227,7 +227,7 @@ func (l *errorList) Unwrap() []error { return l.errs }
 func whose(method, rule string) string { return cmp.Or(where(method, rule), "rate limit") }
 
 // where returns "method: what", or only one of the two if the other is empty or says the same. The name of an unnamed rule is that of its
-// method, perhaps with "#2" behind it.
+// method, perhaps followed by "#2".
 func where(method, what string) string {
 	switch {
 	case method == "" || strings.HasPrefix(what, method+"#"):

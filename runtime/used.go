@@ -19,7 +19,7 @@ import (
 type UsedRule struct {
 	Rule
 	Seen   time.Time     // when a process last said that it uses the rule, by the store's clock
-	Limits map[int64]int // how many processes use the rule now, by the limits that they declare, without Computed ones; during a rollout there may be several
+	Limits map[int64]int // how many processes declare each limit now; Computed limits are left out, and during a rollout there may be several
 }
 
 const (
@@ -138,8 +138,9 @@ func (u *usedRules) named(name string) *Rule {
 }
 
 // Rules returns the rules that limiters of this prefix on the store use, or used within the last day, sorted by name. There are at most 1,000,
-// and none of instance scope. A rule appears some seconds after a wrapper is made that has it, or after its first use or Check. A tool that does not know the program can pass the rules
-// to [Limiter.Peek], [Limiter.Reset] and [Limiter.Block]. The error is a *StoreError, or wraps the context's.
+// and none of instance scope. A rule appears some seconds after a wrapper that has it is made, or after its first use or Check. A tool that does
+// not know the program can pass the rules to [Limiter.Peek], [Limiter.Reset] and [Limiter.Block]. The error is a *StoreError, or wraps the
+// context's.
 func (l *Limiter) Rules(ctx context.Context) ([]UsedRule, error) {
 	declared, err := l.fleet.Rules(ctx)
 	if err != nil {

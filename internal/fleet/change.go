@@ -56,8 +56,8 @@ type Edit struct {
 	What     string
 	For      time.Duration // how long the settings hold; 0 leaves their ends
 	Settings []*Setting    // each replaces the one of its kind, rule and key; a cleared one leaves none. Change sets them to what it wrote
-	// Each may change each setting before it is written. It gets what it replaces if that holds, or nil. If it returns false, nothing changes.
-	// If others write at the same time, it is called again. Or nil.
+	// Each is called for each setting s, and may change it. before is the setting that s replaces, or nil if none is in force. If Each returns
+	// false, nothing is written. If others write at the same time, it is called again. Each may be nil.
 	Each     func(before, s *Setting) bool
 	replaced bool // the settings are all that hold: see Import
 }

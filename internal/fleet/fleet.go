@@ -47,8 +47,8 @@ type Do = func(ctx context.Context, commands ...Command) ([]any, error)
 type Server interface {
 	// Do sends commands together, and returns their replies. A missing text is nil.
 	Do(ctx context.Context, commands ...Command) ([]any, error)
-	// Try calls do, and sends its commands as one transaction, if there are any. It reports false, and changes nothing, if another client changed the key since
-	// Try began.
+	// Try calls do, and sends its commands as one transaction, if there are any. It reports false, and changes nothing, if another client changed
+	// the key since Try began.
 	Try(ctx context.Context, key string, do func(Do) ([]Command, error)) (bool, error)
 	// Time returns the clock of the server that has the key.
 	Time(ctx context.Context, key string) (time.Time, error)
@@ -182,7 +182,7 @@ func (f *Fleet) instant(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Millisecond)
 }
 
-// staleClock is after how many milliseconds the store's clock is read again: this process may have been suspended, or another server may have
+// staleClock is how many milliseconds a reading of the store's clock is used: this process may have been suspended, or another server may have
 // taken over.
 const staleClock = 10_000
 

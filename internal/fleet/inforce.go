@@ -43,7 +43,7 @@ func (in *InForce) Of(rule string) *OfRule {
 // Len returns for how many keys there are settings.
 func (r *OfRule) Len() int { return len(r.keys) }
 
-// OfKey returns the settings for a key. Most keys have none, and the filter says so in a third of the time of the map.
+// OfKey returns the settings for a key. Most keys have none, and the filter says so in half the time of the map.
 func (r *OfRule) OfKey(subject string) OfKey {
 	if len(r.filter) == 0 {
 		return OfKey{}

@@ -8,7 +8,7 @@ import (
 )
 
 // Lines are calls of this process that wait, a line for each count. The calls of a line are in the order of their places. Calls that hold have no
-// place: they wait for others to end, or for the end of a pause. They are behind calls with places, in the order in which they came. Only the first
+// place: they wait for others to end, or for the end of a pause. They come after calls with places, in the order in which they came. Only the first
 // call that holds asks the store. A call that gives its place back and holds keeps its position in the line. The zero Lines have no calls.
 type Lines struct {
 	mu  sync.Mutex
@@ -35,7 +35,7 @@ type Waiter struct {
 // Holding is the place of a call that holds.
 const Holding = math.MaxInt64
 
-// Put puts a call into the line of a count, at a place. w says where the call is by now, or is nil. rules are the counts of all its rules.
+// Put puts a call into the line of a count, at a place. w is where the call has been so far, or nil. rules are the counts of all its rules.
 func (l *Lines) Put(w *Waiter, count Count, rules []Count, place int64) *Waiter {
 	old := w
 	l.mu.Lock()
@@ -77,7 +77,7 @@ func (l *Lines) first(count Count) *Waiter {
 	return nil
 }
 
-// IsFree reports whether a call may ask: no other call holds in the line before it. A call that is not in the line is behind all others.
+// IsFree reports whether a call may ask: no other call holds in the line before it. A call that is not in the line comes after all others.
 func (l *Lines) IsFree(count Count, own *Waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

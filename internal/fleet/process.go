@@ -102,7 +102,7 @@ func (f *Fleet) Processes(ctx context.Context) ([]Process, error) {
 	})
 }
 
-// processes returns the processes, and the names of those that are gone. A command reads so many.
+// processes returns the processes, and the names of those that are gone. count is how many a command reads.
 func (f *Fleet) processes(ctx context.Context, count int) (all []Process, gone []string, err error) {
 	now, err := f.clock(ctx)
 	if err != nil {
@@ -124,8 +124,8 @@ func (f *Fleet) processes(ctx context.Context, count int) (all []Process, gone [
 	return all[:min(len(all), MaxProcesses)], gone, err
 }
 
-// scan passes the fields of a hash, or about most of them if others wrote more than there can be. It may pass one twice. A command asks for so many
-// fields; the server may reply with a few more.
+// scan passes the fields of a hash to take. Of a hash that others made too large, it passes about as many as most says. It may pass a field twice.
+// count is how many fields a command asks for; the server may reply with a few more.
 func (f *Fleet) scan(ctx context.Context, key string, count, most int, take func(field, text string)) error {
 	cursor := any("0")
 	for n := 0; n < most; {

@@ -106,7 +106,7 @@ func (s *Statistics) take() *Report {
 	return p
 }
 
-// publish writes a report of the decisions since the last one.
+// publishReport writes a report of the decisions since the last one, and adds it to the history.
 func (f *Fleet) publishReport(ctx context.Context) error {
 	p := f.Stats.take()
 	if p == nil {
@@ -167,7 +167,8 @@ type Slot struct {
 	Rules []RuleCounts `json:"rules,omitempty"`
 }
 
-// History returns the sums of the last ten minutes, the oldest first. It leaves out slots that began before since, unless later reports count in them.
+// History returns the sums of the last ten minutes, the oldest first. It leaves out slots that began before since, unless later reports count in
+// them.
 func (f *Fleet) History(ctx context.Context, since time.Time) ([]Slot, error) {
 	if f.server == nil {
 		return nil, nil

@@ -109,7 +109,7 @@ func (s *Setting) EndedAt(now time.Time) bool {
 // holds reports whether the setting is in force.
 func (s *Setting) holds(now time.Time) bool { return !s.Cleared && !s.EndedAt(now) }
 
-// deadSince returns when the setting was cleared or ended. It is zero if the setting does not end.
+// deadSince returns when the setting was cleared, or when it ends. It is zero if the setting does not end.
 func (s *Setting) deadSince() time.Time {
 	if s.Cleared {
 		return s.At

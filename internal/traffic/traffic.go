@@ -103,8 +103,8 @@ func Names(l *ratelimit.Limiter, prefix string, rules []ratelimit.UsedRule) map[
 	return names
 }
 
-// RuleOf returns which of the rules has counts with a name and a tag in keys, also if the tag is of a window that has been replaced since by an
-// override, or by its end. It returns "" if no rule has them.
+// RuleOf returns the name of the rule that has counts with a name and a tag in keys. The tag may be that of a window that the rule has no more,
+// because an override of per began or ended. RuleOf returns "" if no rule has them.
 func RuleOf(counts Named, names map[Named]Known) string {
 	if known, ok := names[counts]; ok {
 		return known.Rule
