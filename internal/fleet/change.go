@@ -300,11 +300,12 @@ func countRules(all []*Setting) int {
 	return len(names)
 }
 
-// text returns the change as the store has it. If it is too long, it lacks what was before.
+// text returns the change as the store has it. If it is too long, it lacks what was before and after, and less is said of who and why.
 func (c Change) text() string {
 	text, _ := json.Marshal(c) // its times have been marshaled before
-	if len(text) > MaxText {
+	for most := MaxSaid; len(text) > MaxText && most > 0; most /= 2 {
 		c.Before, c.After = nil, nil
+		c.By, c.Reason = printable.Text(c.By, most), printable.Text(c.Reason, most)
 		text, _ = json.Marshal(c)
 	}
 	return string(text)

@@ -47,12 +47,20 @@ func TestChangesAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	quoted := strings.Repeat(`"<`, 100)
+	if err := f.Note(t.Context(), fleet.Change{By: quoted, Reason: quoted, What: "reset", Rule: "r"}); err != nil {
+		t.Fatal(err)
+	}
 	for _, text := range c.LRange(t.Context(), "q.fleet:{q}:changes", 0, -1).Val() {
 		if len(text) > fleet.MaxText {
 			t.Errorf("a change of %d bytes is kept: %s", len(text), text)
 		}
 	}
-	if all, err := f.Changes(t.Context()); err != nil || len(all) != 2 || all[0].After != nil || all[1].After == nil || all[0].Rule != long {
-		t.Errorf("got %+v, %v", all, err)
+	all, err := f.Changes(t.Context())
+	if err != nil || len(all) != 3 || !strings.HasPrefix(all[0].Reason, `"<"<`) || all[0].Rule != "r" {
+		t.Fatalf("got %+v, %v", all, err)
+	}
+	if all = all[1:]; all[0].After != nil || all[1].After == nil || all[0].Rule != long {
+		t.Errorf("got %+v", all)
 	}
 }

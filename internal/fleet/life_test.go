@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -94,6 +95,22 @@ func TestProcessIsGone(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A process is listed whatever its last error says, such as the page of a web server, most of whose characters JSON escapes.
+func TestProcessWithALongErrorIsListed(t *testing.T) {
+	server := redistest.Start(t)
+	c, _ := client(t, server.Addr, 0)
+	f := of(c, "p")
+	f.Hide()
+	register(f, "program", 1)
+	f.NoteStore(errors.New(strings.Repeat("<>", 200)))
+	for range 2 {
+		f.Beat()
+	}
+	if all, err := f.Processes(t.Context()); err != nil || len(all) != 1 || !strings.Contains(all[0].Store, "<><>") {
+		t.Errorf("got %+v, %v", all, err)
+	}
 }
 
 // The rules of one build are written once, however many processes run it.

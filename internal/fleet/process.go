@@ -66,17 +66,22 @@ func (f *Fleet) word() string {
 	p, now := program, f.Now()
 	p.Start, p.At, p.Ahead = now.Add(-time.Since(began)).UTC().Truncate(time.Millisecond), now.UTC().Truncate(time.Millisecond), time.Since(now)
 	p.Version, p.Epoch, p.Lost, p.Stats = f.changed.version, f.changed.epoch, f.Status().Lost, f.Stats != nil
-	if err := f.changed.err; err != nil {
-		p.Setting = printable.Text(err.Error(), 200)
-	}
 	f.mu.Lock()
 	declared, failure, at := f.self.declared, f.self.failure, f.self.failedAt
 	f.mu.Unlock()
-	if p.Rules = declared; failure != nil {
-		p.Store = at.UTC().Format("at 2006-01-02 15:04:05 MST: ") + printable.Text(failure.Error(), 200)
+	p.Rules = declared
+	for most := 200; ; most /= 2 { // an error may become longer in JSON
+		if err := f.changed.err; err != nil {
+			p.Setting = printable.Text(err.Error(), most)
+		}
+		if failure != nil {
+			p.Store = at.UTC().Format("at 2006-01-02 15:04:05 MST: ") + printable.Text(failure.Error(), most)
+		}
+		text, _ := json.Marshal(p) // texts and numbers: it never fails
+		if len(text) <= MaxText || most == 0 {
+			return string(text)
+		}
 	}
-	text, _ := json.Marshal(p) // texts and numbers: it never fails
-	return string(text)
 }
 
 // NoteStore notes the last error of a decision. The error is nil if decisions do not fail any more.
