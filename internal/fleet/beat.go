@@ -96,7 +96,7 @@ func (f *Fleet) exchange(ctx context.Context) error {
 // followLater follows at once, or after a loss at an instant of its own if there is much to read.
 func (f *Fleet) followLater(ctx context.Context, epoch string, version int64) error {
 	k := &f.changed
-	if loss := epoch != k.epoch && k.looked; loss && version >= spreadFrom {
+	if loss := epoch != k.epoch && f.lastRead.Load() != 0; loss && version >= spreadFrom {
 		if k.readAt.IsZero() {
 			k.readAt = time.Now().Add(rand.N(spread))
 		}

@@ -12,13 +12,11 @@ import (
 
 // known are the settings as this process last read them.
 type known struct {
-	looked    bool                // the store was read at least once
 	epoch     string              // a random word of the store's first setting; another one means that the store has lost its settings
 	version   int64               // of the newest setting that was read
 	settings  map[string]*Setting // by name; also cleared ones and ended ones
 	over      map[string]bool     // names of settings that are over, and that the store still has
 	malformed map[string]error    // what is wrong with some settings, by name; under the name tooMany, that the store has more than are read
-	err       error               // of the last attempt to read them
 	imported  int64               // when the newest import was made that this process follows
 	readAt    time.Time           // after a loss: when to read all of them
 }
@@ -63,7 +61,6 @@ func epochAndVersion(reply any) (epoch string, version int64) {
 // follow reads the settings that are newer than those known.
 func (f *Fleet) follow(ctx context.Context, do Do, epoch string, version int64) error {
 	k := &f.changed
-	k.looked = true
 	if epoch == k.epoch && version == k.version {
 		return nil
 	}
@@ -241,8 +238,8 @@ func (f *Fleet) noteRead(err error) error {
 	if err == nil {
 		f.lastRead.Store(int64(time.Since(began)))
 	}
-	if f.changed.err = err; err != nil || f.Status().Err != nil {
-		f.publish()
+	if err != nil || f.Status().Err != nil {
+		f.publish(err)
 	}
 	return err
 }
@@ -266,10 +263,11 @@ func (f *Fleet) Status() Status {
 	return *f.status.Load()
 }
 
-func (f *Fleet) publish() {
+// publish makes known what is wrong with the settings. err is that of the last attempt to read them.
+func (f *Fleet) publish(err error) {
 	k := &f.changed
 	lost := k.lose(func(s *Setting) bool { return s.lost }, f.Now())
-	f.status.Store(&Status{k.err, slices.Collect(maps.Values(k.malformed)), lost})
+	f.status.Store(&Status{err, slices.Collect(maps.Values(k.malformed)), lost})
 }
 
 // Drop puts settings out of force that have ended. While settings are being read or written it does nothing, and the next call tries again.
@@ -300,5 +298,5 @@ func (f *Fleet) enforce() {
 		return over
 	})
 	f.inForce.Store(newInForce(k.settings, now))
-	f.publish()
+	f.publish(f.status.Load().Err)
 }

@@ -71,7 +71,7 @@ func (f *Fleet) word() string {
 	f.mu.Unlock()
 	p.Rules = declared
 	for most := 200; ; most /= 2 { // an error may become longer in JSON
-		if err := f.changed.err; err != nil {
+		if err := f.Status().Err; err != nil {
 			p.Setting = printable.Text(err.Error(), most)
 		}
 		if failure != nil {
