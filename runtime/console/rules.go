@@ -16,19 +16,21 @@ import (
 // ruleRow is a rule as declared, and as it is in force for all keys.
 type ruleRow struct {
 	ratelimit.UsedRule
-	InForce   ratelimit.Rule
-	Setting   *fleet.Setting // the override for all keys, or nil
-	ByKey     int            // settings of single keys
-	Rates     traffic.Rates
-	Disagrees bool // processes declare different limits
+	InForce ratelimit.Rule
+	Setting *fleet.Setting // the override for all keys, or nil
+	ByKey   int            // settings of single keys
+	Rates   traffic.Rates
 }
+
+// Disagrees reports whether processes declare different limits.
+func (r ruleRow) Disagrees() bool { return len(r.Limits) > 1 }
 
 // Declared is the limit that the program declares. During a rollout there may be several: "10 (1 process), 100 (2 processes)".
 func (r ruleRow) Declared() string {
 	switch {
 	case r.Computed:
 		return "computed"
-	case len(r.Limits) < 2:
+	case !r.Disagrees():
 		return thousands(r.Limit)
 	}
 	var all []string
@@ -77,7 +79,7 @@ func (c *console) rows(lately *recent, wanted func(*ratelimit.UsedRule) bool) (r
 		if !wanted(rule) {
 			continue
 		}
-		row := ruleRow{UsedRule: *rule, Disagrees: len(rule.Limits) > 1}
+		row := ruleRow{UsedRule: *rule}
 		row.InForce, _ = c.view.RuleFor(ratelimit.Request{Rule: row.Rule})
 		row.Rates = lately.Of(traffic.Named{Rule: row.Name, Window: row.InForce.Window()})
 		of := in.Of(fleet.SettingName(row.Name))

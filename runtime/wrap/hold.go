@@ -14,8 +14,7 @@ const longest = time.Hour
 type Hold struct {
 	ctx   context.Context
 	taken Taken
-	kept  bool
-	stop  func() bool // forgets what waits for the end of the context
+	stop  func() bool // forgets what waits for the end of the context; nil if no result keeps the permits
 }
 
 // NewHold returns a Hold for the charge of a call. Defer its Return.
@@ -23,8 +22,8 @@ func NewHold(ctx context.Context, taken Taken) *Hold { return &Hold{ctx: ctx, ta
 
 // Return gives the permits back, unless a result keeps them.
 func (h *Hold) Return() {
-	if !h.kept {
-		h.taken.Release(h.ctx)
+	if h.stop == nil {
+		h.giveBack()
 	}
 }
 
@@ -33,7 +32,6 @@ func (h *Hold) Keeps(result any, err error) bool {
 	if err != nil || IsNil(result) {
 		return false
 	}
-	h.kept = true
 	if h.ctx.Done() == nil {
 		h.stop = time.AfterFunc(longest, h.giveBack).Stop
 	} else {
