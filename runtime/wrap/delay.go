@@ -100,14 +100,11 @@ func delayOfError(err error) (delay time.Duration) {
 }
 
 // delayOfStatus returns the delay in the google.rpc.RetryInfo of a gRPC error. The details of its status are found by the names of methods, and
-// decoded here, because the program need not link the type RetryInfo.
+// decoded here, because the program need not link the type RetryInfo. The names are constants: a variable name would make the linker keep all
+// methods of the program.
 func delayOfStatus(err error) time.Duration {
-	details := reflect.ValueOf(err)
-	for _, name := range []string{"GRPCStatus", "Proto", "GetDetails"} {
-		if details = result(details.MethodByName(name)); !details.IsValid() {
-			return 0
-		}
-	}
+	status := result(reflect.ValueOf(err).MethodByName("GRPCStatus"))
+	details := result(result(status.MethodByName("Proto")).MethodByName("GetDetails"))
 	if details.Kind() != reflect.Slice {
 		return 0
 	}
@@ -123,16 +120,14 @@ func delayOfStatus(err error) time.Duration {
 	return 0
 }
 
-// result calls a method without arguments. It returns the zero Value if there is no such method, or if the result is nil.
+// result calls a method without arguments. If there is no such method, or if its result is nil, result returns a value without methods.
 func result(method reflect.Value) reflect.Value {
-	if !method.IsValid() || method.Type().NumIn() != 0 || method.Type().NumOut() != 1 {
-		return reflect.Value{}
+	if method.IsValid() && method.Type().NumIn() == 0 && method.Type().NumOut() == 1 {
+		if value := method.Call(nil)[0]; !IsNil(value.Interface()) {
+			return value
+		}
 	}
-	value := method.Call(nil)[0]
-	if IsNil(value.Interface()) {
-		return reflect.Value{}
-	}
-	return value
+	return reflect.ValueOf(struct{}{})
 }
 
 // delayOfRetryInfo decodes a google.rpc.RetryInfo. Its field 1 is a google.protobuf.Duration, which has seconds and nanoseconds.

@@ -9,6 +9,8 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -168,5 +170,17 @@ func TestDelay(t *testing.T) {
 	}
 	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "method=p.T.M expr=f()") || strings.Contains(text, "secret") {
 		t.Errorf("logged %s", text)
+	}
+}
+
+// A program that asks errors for delays links only the methods that it needs: with go-redis all of them would be 10 MB.
+func TestRetryAfterLinksNoFurtherMethods(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "link")
+	if out, err := exec.Command("go", "build", "-o", program, "./testdata/link").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	symbols, err := exec.Command("go", "tool", "nm", program).Output()
+	if err != nil || !strings.Contains(string(symbols), "main.main") || strings.Contains(string(symbols), "main.failure.Unused") {
+		t.Errorf("the program has a method that nothing calls, or no main: %v", err)
 	}
 }
