@@ -8,7 +8,7 @@ const envName = "$env"
 // patcher replaces operations of expr with functions of this package, from the leaves of a tree to its root.
 type patcher struct {
 	index map[string]int    // of the values, by name
-	done  map[ast.Node]bool // calls of our functions; a node may occur twice in a tree
+	done  map[ast.Node]bool // nodes that stay as they are, such as calls of our functions; a node may occur twice in a tree
 	lists int               // the number of lists that have a name
 }
 
@@ -42,7 +42,7 @@ func (p *patcher) Visit(node *ast.Node) {
 		}
 		p.replace(node, "at", base, property)
 	case *ast.CallNode:
-		// A chain that ends in the callee must leave nothing before it on the machine's stack.
+		// The callee goes first: if a ?. in it ends the chain, nothing of this call is on the machine's stack yet.
 		p.replace(node, "call", append([]ast.Node{n.Callee, p.evaluation()}, n.Arguments...)...)
 	case *ast.UnaryNode:
 		if n.Operator == "-" {
