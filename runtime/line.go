@@ -35,11 +35,6 @@ func (c *call) line() fleet.Count {
 	return cmp.Or(pausable, c.first(func(*ruling) bool { return true })).count()
 }
 
-// count identifies what the rule counts for the subject of the call.
-func (r *ruling) count() fleet.Count {
-	return fleet.Count{Name: r.rule.Name, Tag: r.rule.numbers.Tag, Subject: r.subject}
-}
-
 // counts returns what all rules of the call count.
 func (c *call) counts() []fleet.Count {
 	counts := make([]fleet.Count, len(c.rulings))

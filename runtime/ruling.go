@@ -25,6 +25,11 @@ type ruling struct {
 	neverFits bool          // the rule, in shadow mode, can never admit the cost
 }
 
+// count identifies what the rule counts for the subject of the call.
+func (r *ruling) count() fleet.Count {
+	return fleet.Count{Name: r.rule.Name, Tag: r.rule.numbers.Tag, Subject: r.subject}
+}
+
 // setSource makes a pause or a block the source of the refusal that it decided. A decision of a failure policy stays one.
 func (c *call) setSource() {
 	if c.isByPolicy() {
