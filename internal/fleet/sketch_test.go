@@ -3,9 +3,12 @@ package fleet
 import (
 	"fmt"
 	"hash/maphash"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
 )
 
 // A sketch counts all decisions. It gives no subject more decisions than it had. A subject with more than an eighth of all decisions is always
@@ -49,6 +52,27 @@ func TestSketch(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The largest report can be read, whichever subjects callers choose.
+func TestLargestReport(t *testing.T) {
+	for _, c := range []string{"<", "&", `"`, "\u00e9", "x"} {
+		text := strings.Repeat(c, maxSubject/len(c))
+		if key.Escape(text) != text {
+			t.Fatalf("%q is no subject in the form of keys", text)
+		}
+		r := Report{Seconds: 5}
+		for range MaxReportRules {
+			rule := RuleCounts{Name: text, Tag: text}
+			for range sets * ways {
+				rule.Subjects = append(rule.Subjects, Subject{text, Counts{Calls: 1e9, Refused: 1e9}})
+			}
+			r.Rules = append(r.Rules, rule)
+		}
+		if read, err := ParseReport(string(r.text())); err != nil || len(read.Rules) != MaxReportRules || read.Rules[0].Subjects[0].Name != text {
+			t.Errorf("subjects of %s: %d bytes, error %v", c, len(r.text()), err)
+		}
+	}
 }
 
 func TestParse(t *testing.T) {
