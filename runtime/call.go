@@ -18,15 +18,15 @@ import (
 // call is one decision: what it asks, the verdict, and what observers are told. Fields with capitals are those of engine.Call. Calls are
 // pooled, so that a decision in this process allocates nothing.
 type call struct {
-	callState
+	perUse
 	engine.Call          // what it asks the stores: a claim of each rule that they decide
 	rulings     []ruling // one for each rule that applies
 	owners      []int    // for each rule of the method, or each request: the index of its ruling in rulings; -1 if its cost is 0
 	event       Event    // what observers are told
 }
 
-// callState is the state of a call that is reset for every use of a pooled call.
-type callState struct {
+// perUse has the fields of a call that are reset for every use of a pooled call.
+type perUse struct {
 	limiter *Limiter
 	method  string          // "" for requests
 	rules   []*preparedRule // of the method
@@ -34,8 +34,8 @@ type callState struct {
 	err     error           // why the call cannot be decided
 	wishes  wishes          // of the caller
 
-	patient     bool          // for Wait: any rule may delay the call by wait, whatever its own Wait is
-	wait        time.Duration // how long the call may wait, if it is patient
+	ofRequests  bool          // the call is of requests: wait replaces the Wait of each rule
+	wait        time.Duration // how long a call of requests may wait; 0 for Allow and Peek
 	waits       bool          // a rule may delay the call
 	paused      bool          // a setting pauses one of its subjects
 	reports     bool          // the caller wants the quotas
@@ -45,13 +45,13 @@ type callState struct {
 	never       bool          // a rule of limit 0 refuses the call
 	isBlocked   bool          // one of its subjects is blocked
 
-	waiter *fleet.Waiter // the call in its line, or nil
-	busy   *ruling       // the rule for whose permits it waits until others release them, or nil
-	began  time.Time     // when it began to wait
-	asksAt time.Time     // when it asks again if it is the first call that holds in its line
+	waiter  *fleet.Waiter // the call in its line, or nil
+	awaited *ruling       // the rule for whose permits it waits until others release them, or nil
+	began   time.Time     // when it began to wait
+	asksAt  time.Time     // when it asks again if it is the first call that holds in its line
 
 	verdict   engine.Verdict
-	waited    time.Duration // how long the call waited until it was admitted
+	waited    time.Duration // how long the call has waited; of an admitted call, until its place
 	abandoned bool          // the context ended while the call waited
 }
 
@@ -60,7 +60,7 @@ var calls = sync.Pool{New: func() any { return new(call) }}
 // newCall returns a call of a method, or of n requests. It has room for n rules. keeps says that the caller may give the permits back.
 func (l *Limiter) newCall(method string, rules []*preparedRule, n int, keeps bool) *call {
 	c := calls.Get().(*call)
-	c.callState = callState{}
+	c.perUse = perUse{}
 	c.limiter, c.method, c.rules, c.keeps = l, method, rules, keeps
 	if cap(c.rulings) < n {
 		c.rulings, c.Claims, c.owners = make([]ruling, n), make([]engine.Claim, n), make([]int, n)
@@ -124,7 +124,7 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	r.subject, r.blockLeft, r.pauseLeft = subject, blockLeft, pauseLeft
 	switch {
 	case rule.Mode != ModeEnforce:
-	case c.patient:
+	case c.ofRequests:
 		r.wait = c.wait
 	default:
 		r.wait = rule.Wait
@@ -276,9 +276,9 @@ func (r *ruling) fill(waited time.Duration) {
 	}
 }
 
-// run asks the rules' stores, and waits if the call has to. Then it tells the statistics, the caller's report, the trigger and the
+// perform asks the rules' stores, and waits if the call has to. Then it tells the statistics, the caller's report, the trigger and the
 // observers, in this order.
-func (c *call) run(ctx context.Context) error {
+func (c *call) perform(ctx context.Context) error {
 	var began time.Duration
 	observed := len(c.limiter.observers) > 0 && !c.Peek
 	if observed {
@@ -294,7 +294,7 @@ func (c *call) run(ctx context.Context) error {
 	}
 	c.mustRelease = c.releases && c.err == nil && c.verdict.Admitted
 	if s := c.limiter.fleet.Stats; s != nil && (c.err == nil || c.isByPolicy()) {
-		c.count(s)
+		c.addTo(s)
 	}
 	if c.err == nil && c.wishes.report != nil {
 		c.wishes.report.add(c.quotas())
@@ -330,7 +330,7 @@ func (c *call) decide(ctx context.Context) error {
 	}
 	c.Report = c.Report || c.reports
 	if c.waits && c.keepDeadline(ctx) {
-		return c.decideInTime(ctx)
+		return c.decideWithWaits(ctx)
 	}
 	return c.askStores(ctx)
 }
@@ -339,7 +339,7 @@ func (c *call) decide(ctx context.Context) error {
 func (c *call) refusedHere() bool { return c.never || c.isBlocked }
 
 // askStores asks the stores once, unless a setting pauses a subject of the call. If other calls of this process came first and wait until permits
-// of a rule are released, the call is refused: it charges nothing, and only asks what each rule would say.
+// of a rule are released, the call asks as one that is refused: it charges nothing, and each rule says what it would answer.
 func (c *call) askStores(ctx context.Context) error {
 	var awaited *ruling
 	if c.releases {
@@ -357,7 +357,7 @@ func (c *call) askStores(ctx context.Context) error {
 		}
 	}
 	if c.releases {
-		c.busy = c.waitFor(awaited)
+		c.awaited = c.ruleToAwait(awaited)
 	}
 	if !c.verdict.Admitted && (c.Peek || !c.AskAgain(c.verdict)) {
 		c.verdict.At = 0 // the refusal is final, so there is no time at which the call will be admitted

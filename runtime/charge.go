@@ -13,7 +13,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// charges are the charges of an admitted call. Each rule's can be settled once, and given back once, also after it was settled.
+// charges are the charges of an admitted call. The charge of each rule can be settled once, and given back once, also after it was settled.
 type charges struct {
 	limiter *Limiter
 	method  string
@@ -95,7 +95,8 @@ func (c *charges) Release(ctx context.Context) {
 	_ = c.giveBack(back, EventReleased, (*charge).releases)
 }
 
-// end notes that the call is over: its permits are given back, or the store goes on trying. Calls of this process that wait for them may ask.
+// end notes that the call is over: its permits are given back, or the store goes on trying. end wakes the first call of this process that waits
+// for them.
 func (ch *charge) end(l *Limiter) {
 	ch.stage, ch.claim.Charged, ch.claim.Delta = refunded, 0, 0
 	lines, count := l.lineOfRelease(ch.claim.Rule, ch.claim.Subject)
@@ -132,7 +133,7 @@ func (c *charges) settle(ctx context.Context, costs []int64) error {
 }
 
 // adjust brings charges to the stage next. total says which charges change, and to which cost. A charge stays as it is if it has no permits, or
-// has reached that stage before. If a store has certainly not changed a charge, another call tries that charge again. adjust returns the outcomes
+// has reached that stage before. If a store has certainly not changed a charge, the next adjust tries it again. adjust returns the outcomes
 // of the rules. short says that a rule does not take its whole cost.
 func (c *charges) adjust(ctx context.Context, next stage, total func(ch *charge, i int) (int64, bool)) (rules []Outcome, short, err error) {
 	c.mu.Lock()
@@ -209,9 +210,9 @@ func (c *charges) apply(ctx context.Context, claims []*engine.Claim) error {
 	return err
 }
 
-// addition returns the claim of n permits that a settlement takes beside a charge. They count by the limit that is in force now. They count by
-// the limit of the charge in three cases: an override has changed the window; no limit above 0 is in force, as each call brings its own; or
-// FailLocalShare has divided the limit of the charge.
+// addition returns the claim of n permits that a settlement takes beside a charge. They count by the limit that is in force now, except in three
+// cases, in which they count by the limit of the charge: an override has changed the window; no limit above 0 is in force; or FailLocalShare has
+// divided the limit of the charge.
 func (c *charges) addition(ch *charge, n int64) *engine.Claim {
 	claim := ch.claim
 	claim.Charged, claim.Delta = ch.cost()-ch.claim.Charged, n // an earlier attempt may have taken some

@@ -17,6 +17,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/parts"
 )
 
 // Limiter decides calls. It is safe for concurrent use. Make one with [New]: the zero Limiter cannot be used.
@@ -59,6 +61,33 @@ func New(store Store, options ...Option) *Limiter {
 	l.fleet.LogTo(l.logger)
 	l.rules.start()
 	return l
+}
+
+// byScope returns who decides the calls of the limiter: this process the rules of instance scope, and the limiter's store the others. For example,
+// a call has a rule of instance scope and one of fleet scope. This process charges the first rule. If the store then refuses the second one,
+// the permits of the first go back. While the store fails, policyDecider decides the second one instead.
+func (l *Limiter) byScope() engine.Decider {
+	instance, fallback := l.inProcess(), l.inProcess()
+	store := &policyDecider{l, fallback, func(c *engine.Claim) (string, engine.Decider) {
+		if c.By == engine.ByFallback {
+			return "fallback", fallback
+		}
+		return "store", l.store
+	}}
+	return parts.Split(func(c *engine.Claim) (string, engine.Decider) {
+		if c.Rule.Instance {
+			return "instance", instance // first in order: a refusal of this process spares the store a charge that goes back
+		}
+		return "store", store
+	})
+}
+
+// inProcess returns an empty store in this process. If the limiter's store is in this process, too, they share the clock and the bounds.
+func (l *Limiter) inProcess() engine.Decider {
+	if own := l.store.Local(); own != nil {
+		return own
+	}
+	return memory.New(nil, memory.MaxKeys, memory.MaxBytes)
 }
 
 // notice logs what its operators should know of a store.
@@ -189,7 +218,7 @@ func (l *Limiter) Status() Status {
 	of := l.fleet.Status()
 	s := Status{StoreUp: of.Err == nil && !l.failedLately(), Lost: of.Lost, Read: l.fleet.Read(), Rules: l.ruleStatus()}
 	for setting := range l.own.over(l.fleet).All() {
-		if l.holding(setting) != nil {
+		if l.unexpired(setting) != nil {
 			s.Settings++
 		}
 	}

@@ -28,8 +28,8 @@ func (c *call) first(fits func(*ruling) bool) *ruling {
 	return nil
 }
 
-// line returns the line of a call that waits: that of its first rule with pauses, or else that of its first rule in enforce mode. There is one,
-// because other rules delay no call.
+// line returns the line of a call that waits: that of its first rule with pauses, or else that of its first rule in enforce mode. A call that
+// waits has such a rule, because rules in other modes delay no call.
 func (c *call) line() fleet.Count {
 	pausable := c.first(func(r *ruling) bool { return r.rule.Pausable })
 	return cmp.Or(pausable, c.first(func(*ruling) bool { return true })).count()
@@ -67,18 +67,18 @@ func (c *call) lineOfPause() (line fleet.Count) {
 }
 
 // hold keeps the call in the line of the permits that it waits for, or else in that of its pause, or puts the call there. If the call is
-// the first that holds there, it asks again at a time, or when it is woken.
+// the first that holds there, it asks again at the given time, or when it is woken.
 func (c *call) hold(at time.Time) {
 	c.asksAt = at
 	lines, count := &c.limiter.placeLines, fleet.Count{}
-	if c.busy == nil {
+	if c.awaited == nil {
 		count = c.lineOfPause()
 	} else {
-		lines, count = c.limiter.lineOfRelease(c.busy.rule.numbers, c.busy.subject)
+		lines, count = c.limiter.lineOfRelease(c.awaited.rule.numbers, c.awaited.subject)
 	}
 	old := c.waiter
 	c.waiter = lines.Put(old, count, c.counts(), fleet.Holding)
-	if c.busy != nil && c.waiter != old && lines.IsFree(count, c.waiter) { // permits may have been released before the call entered
+	if c.awaited != nil && c.waiter != old && lines.IsFree(count, c.waiter) { // permits may have been released before the call entered
 		c.asksAt = c.limiter.store.Time().Add(shortestSleep)
 	}
 }
@@ -88,7 +88,7 @@ func (c *call) lineUp() {
 	c.waiter = c.limiter.placeLines.Put(c.waiter, c.line(), c.counts(), c.verdict.At)
 }
 
-// awaitTurn holds the call while earlier calls of its line hold. If the call is the first of these, awaitTurn sleeps until it asks.
+// awaitTurn holds the call while earlier calls of its line hold. The first call of a line sleeps until asksAt.
 func (c *call) awaitTurn(ctx context.Context) error {
 	if c.waiter == nil && !c.Peek {
 		r := c.first(func(r *ruling) bool { return !c.limiter.placeLines.IsFree(r.count(), nil) })
@@ -121,10 +121,11 @@ func (c *call) awaitTurn(ctx context.Context) error {
 	return nil
 }
 
-// patience returns how long the call may hold: as long as the rule lets it whose permits it waits for, or else the most patient rule.
+// patience returns how long the call may hold. If the call waits for permits of a rule, that is the wait of this rule, and otherwise the longest
+// wait of its rules.
 func (c *call) patience() (longest time.Duration) {
-	if c.busy != nil {
-		return c.busy.wait
+	if c.awaited != nil {
+		return c.awaited.wait
 	}
 	for i := range c.rulings {
 		longest = max(longest, c.rulings[i].wait)
@@ -133,7 +134,7 @@ func (c *call) patience() (longest time.Duration) {
 }
 
 // awaitOrder holds a call whose place has come until the calls of its line with earlier places have gone. Only calls of rules with pauses
-// do so: they have just asked once more, and the answers may come in any order.
+// do so: each has just asked whether there is a pause, and the answers may come in any order.
 func (c *call) awaitOrder(ctx context.Context) error {
 	if !slices.ContainsFunc(c.rulings, func(r ruling) bool { return r.rule.Pausable }) {
 		return nil
@@ -160,10 +161,10 @@ func (c *call) firstThatReleases(fits func(*ruling) bool) *ruling {
 	return c.first(func(r *ruling) bool { return r.rule.row.Releases && fits(r) })
 }
 
-// waitFor returns the rule whose permits a call has to wait for, or nil if it is admitted or need not wait. awaited is the awaitedRule. If
-// there is one, and all rules let the call wait, waitFor lets it wait for those permits after the others, for at most the Wait of the awaited
+// ruleToAwait returns the rule whose permits a call has to wait for, or nil if it is admitted or need not wait. awaited is the awaitedRule. If
+// there is one, and all rules let the call wait, ruleToAwait lets it wait for those permits after the others, for at most the Wait of the awaited
 // rule. After that time the awaited rule refuses the call.
-func (c *call) waitFor(awaited *ruling) *ruling {
+func (c *call) ruleToAwait(awaited *ruling) *ruling {
 	switch {
 	case c.verdict.Admitted:
 		return nil

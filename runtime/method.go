@@ -120,7 +120,7 @@ func (c *call) Take(ctx context.Context) (bridge.Taken, error) {
 	if c.next != len(c.rules) { // a rule without a charge would not limit the call
 		c.err = &KeyError{Method: c.method, Reason: fmt.Sprintf("found %d keys for %d rules", c.next, len(c.rules))}
 	}
-	if err := c.run(ctx); err != nil {
+	if err := c.perform(ctx); err != nil {
 		return nil, err
 	}
 	if !c.verdict.Admitted {
@@ -134,7 +134,8 @@ func (c *call) Take(ctx context.Context) (bridge.Taken, error) {
 	return all, nil
 }
 
-// describe gives a refusal the message of the rule with the longest delay. messages has one for each rule of the method.
+// describe gives a refusal the message of the rule with the longest delay. messages belong to the first rules of the method, in their order. With
+// "", or without a message, the message of the rule itself stays.
 func describe(err error, messages []string) error {
 	refusal, ok := err.(*TooManyRequestsError)
 	if !ok || len(refusal.Violations) == 0 {

@@ -143,14 +143,14 @@ func (o *Overrides) SetLocal(rule string, v Override) error {
 	l := o.limiter
 	s := l.localSetting(rule, v.Key)
 	s.Values = v.values()
-	l.own.change(l.fleet, func(settings map[string]*fleet.Setting) { settings[s.Name()] = s })
+	l.own.edit(l.fleet, func(settings map[string]*fleet.Setting) { settings[s.Name()] = s })
 	return nil
 }
 
 // ClearLocal removes the override that SetLocal set. If the store has one, it applies again.
 func (o *Overrides) ClearLocal(rule, key string) {
 	l := o.limiter
-	l.own.change(l.fleet, func(settings map[string]*fleet.Setting) { delete(settings, l.localSetting(rule, key).Name()) })
+	l.own.edit(l.fleet, func(settings map[string]*fleet.Setting) { delete(settings, l.localSetting(rule, key).Name()) })
 }
 
 // localSetting returns an override of this limiter, without values.
@@ -176,7 +176,7 @@ func (o *Overrides) Err() error {
 func (l *Limiter) unusable() []error {
 	errs := slices.Clone(l.fleet.Status().Malformed)
 	for s := range l.own.over(l.fleet).All() {
-		if l.holding(s) == nil {
+		if l.unexpired(s) == nil {
 			continue
 		}
 		for a := s.Applied.Load(); a != nil; a = a.Next {

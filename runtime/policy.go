@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/parts"
 )
 
@@ -149,31 +148,6 @@ func pass(call *engine.Call) engine.Verdict {
 		v.Taken = call.Claims[0].Cost
 	}
 	return v
-}
-
-// byScope returns who decides the calls of the limiter: this process the rules of instance scope, and the limiter's store the others.
-func (l *Limiter) byScope() engine.Decider {
-	instance, fallback := l.inProcess(), l.inProcess()
-	store := &policyDecider{l, fallback, func(c *engine.Claim) (string, engine.Decider) {
-		if c.By == engine.ByFallback {
-			return "fallback", fallback
-		}
-		return "store", l.store
-	}}
-	return parts.Split(func(c *engine.Claim) (string, engine.Decider) {
-		if c.Rule.Instance {
-			return "instance", instance // first in order: a refusal of this process spares the store a charge that goes back
-		}
-		return "store", store
-	})
-}
-
-// inProcess returns an empty store in this process. If the limiter's store is in this process, too, they share the clock and the bounds.
-func (l *Limiter) inProcess() engine.Decider {
-	if own := l.store.Local(); own != nil {
-		return own
-	}
-	return memory.New(nil, memory.MaxKeys, memory.MaxBytes)
 }
 
 // The store counts as back when no call has failed for the time quiet. If one of several servers is lost, some calls fail while

@@ -61,9 +61,9 @@ const longestWait = maxPer
 func (l *Limiter) decide(ctx context.Context, requests []Request, wait time.Duration, peek bool) (d Decision, err error) {
 	c := l.newCall("", nil, min(len(requests), maxRules), false)
 	defer c.free()
-	c.wait, c.patient, c.Peek = wait, true, peek
+	c.wait, c.ofRequests, c.Peek = wait, true, peek
 	c.err = c.addAll(requests)
-	if err := c.run(ctx); err != nil {
+	if err := c.perform(ctx); err != nil {
 		return d, err
 	}
 	if !c.verdict.Admitted && wait > 0 {
@@ -109,7 +109,7 @@ func (c *call) checkUpTo(rule *preparedRule, r, first *Request) error {
 		return rule.wrong("requests", "found UpTo on some requests, or with different costs; expected one cost and UpTo on all of them")
 	case r.UpTo && !rule.kind().Accepts("up-to"):
 		return rule.wrong("requests", "found UpTo for a rule with distinct, prepay, warmup or concurrency, which do not go with it")
-	case r.UpTo && c.patient && c.wait > 0:
+	case r.UpTo && c.wait > 0:
 		return rule.wrong("requests", "found UpTo in a call that waits; expected Allow or Peek")
 	}
 	return nil

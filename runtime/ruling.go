@@ -10,7 +10,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// ruling is what a call asks one rule, and with its claim what the rule answers. Outcomes, violations, quotas and triggers are made from it.
+// ruling is what a call asks one rule. Its claim also has the answer of the rule. Outcomes, violations, quotas and triggers are made from it.
 type ruling struct {
 	rule      *preparedRule
 	index     int // among the rules of the method, or among the requests
@@ -30,7 +30,7 @@ func (r *ruling) count() fleet.Count {
 	return fleet.Count{Name: r.rule.Name, Tag: r.rule.numbers.Tag, Subject: r.subject}
 }
 
-// setSource makes a pause or a block the source of the refusal that it decided. A decision of a failure policy stays one.
+// setSource makes a pause or a block that refused the call the source of the decision. If a failure policy decided, that stays the source.
 func (c *call) setSource() {
 	if c.isByPolicy() {
 		return
@@ -59,7 +59,7 @@ func (c *call) retry(r *ruling) time.Duration {
 	return max(0, time.Duration(r.claim.Earliest-c.verdict.Now)*time.Microsecond)
 }
 
-// isBusy reports whether a rule refuses a call because others run. Nobody knows when these end.
+// isBusy reports whether a refusal by the rule means that other calls run. Nobody knows when these end.
 func (r *ruling) isBusy() bool { return r.rule.row.Releases && r.claim.Paused == 0 && !r.claim.Blocked }
 
 // outcome returns the answer of one rule.
@@ -76,7 +76,7 @@ func (c *call) outcome(r *ruling) Outcome {
 	return o
 }
 
-// violations appends to list the refusals by rules in the given mode. It also returns the longest delay.
+// violations appends the refusals by rules in the given mode to list, and returns the longest delay, too.
 func (c *call) violations(list []Violation, mode Mode) (_ []Violation, longest time.Duration) {
 	for i := range c.rulings {
 		r := &c.rulings[i]
@@ -142,7 +142,7 @@ func (c *call) quotas() []Quota {
 	return quotas
 }
 
-// lacksLimit reports whether a peek goes by the highest limit because calls bring their own.
+// lacksLimit reports whether the limit is unknown: a peek at a rule with Computed goes by the highest limit, because calls bring their own.
 func (c *call) lacksLimit(r *ruling) bool { return c.Peek && r.rule.Computed }
 
 // lacksRate reports whether r is a bucket that lacks its limit, so nobody knows when it will be full.
@@ -174,8 +174,8 @@ func (r *ruling) burst() int64 {
 // isByPolicy reports whether failure policies decided the call, because its store failed.
 func (c *call) isByPolicy() bool { return c.verdict.Source == engine.SourcePolicy }
 
-// count counts the answers of the rules in the statistics of the fleet.
-func (c *call) count(s *fleet.Statistics) {
+// addTo adds the answers of the rules to the statistics of the fleet.
+func (c *call) addTo(s *fleet.Statistics) {
 	s.Lock()
 	defer s.Unlock()
 	for i := range c.rulings {

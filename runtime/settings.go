@@ -17,18 +17,18 @@ func (l *Limiter) inForce(rule *preparedRule, subject string) (_ *preparedRule, 
 	if in == nil {
 		return rule, 0, 0
 	}
-	return l.applying(rule, subject, in)
+	return l.applySettings(rule, subject, in)
 }
 
-// applying is inForce for settings that may be about the rule.
-func (l *Limiter) applying(rule *preparedRule, subject string, in *fleet.InForce) (_ *preparedRule, blockLeft, pauseLeft time.Duration) {
+// applySettings is inForce if there are settings. They may be about the rule.
+func (l *Limiter) applySettings(rule *preparedRule, subject string, in *fleet.InForce) (_ *preparedRule, blockLeft, pauseLeft time.Duration) {
 	of := rule.settingsIn(in)
 	k := of.OfKey(subject)
-	if own, all := l.holding(k.Override), l.holding(of.All); own != nil || all != nil {
+	if own, all := l.unexpired(k.Override), l.unexpired(of.All); own != nil || all != nil {
 		rule = l.applied(rule, own, all)
 	}
 	if rule.Mode == ModeEnforce {
-		blockLeft, pauseLeft = l.left(k.Block), l.left(k.Pause)
+		blockLeft, pauseLeft = l.timeLeft(k.Block), l.timeLeft(k.Pause)
 	}
 	return rule, blockLeft, pauseLeft
 }
@@ -39,8 +39,8 @@ func (l *Limiter) pauseLeft(rule *preparedRule, subject string) time.Duration {
 	return left
 }
 
-// left returns how long a setting with an end still holds, or 0 for nil. It reads the clock once.
-func (l *Limiter) left(s *fleet.Setting) time.Duration {
+// timeLeft returns how long a setting with an end still holds, or 0 for nil. It reads the clock once.
+func (l *Limiter) timeLeft(s *fleet.Setting) time.Duration {
 	if s == nil {
 		return 0
 	}
@@ -51,8 +51,8 @@ func (l *Limiter) left(s *fleet.Setting) time.Duration {
 	return max(0, left)
 }
 
-// holding returns a setting, or nil if it has ended.
-func (l *Limiter) holding(s *fleet.Setting) *fleet.Setting {
+// unexpired returns a setting, or nil if it has ended.
+func (l *Limiter) unexpired(s *fleet.Setting) *fleet.Setting {
 	if s == nil || s.Until.IsZero() || !s.EndedAt(l.fleet.Now()) {
 		return s
 	}
@@ -80,10 +80,10 @@ func (p *preparedRule) settingsIn(in *fleet.InForce) *fleet.OfRule {
 type ownSettings struct {
 	mu       sync.Mutex
 	settings map[string]*fleet.Setting // by name
-	merged   atomic.Pointer[union]     // nil if there never were any
+	merged   atomic.Pointer[union]     // nil if the limiter never had overrides of its own
 }
 
-// union has the settings of a store, and all: these and the overrides of one limiter.
+// union has the settings of a store. all has these, and the overrides of one limiter.
 type union struct{ store, all *fleet.InForce }
 
 // over returns all settings that are in force for the limiter.
@@ -95,11 +95,11 @@ func (o *ownSettings) over(f *fleet.Fleet) *fleet.InForce {
 	if m.store == in {
 		return m.all
 	}
-	return o.change(f, func(map[string]*fleet.Setting) {})
+	return o.edit(f, func(map[string]*fleet.Setting) {})
 }
 
-// change changes the limiter's own settings, and returns all that are then in force for the limiter.
-func (o *ownSettings) change(f *fleet.Fleet, do func(settings map[string]*fleet.Setting)) *fleet.InForce {
+// edit changes the limiter's own settings, and returns all that are then in force for the limiter.
+func (o *ownSettings) edit(f *fleet.Fleet, do func(settings map[string]*fleet.Setting)) *fleet.InForce {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.settings == nil {
@@ -112,7 +112,7 @@ func (o *ownSettings) change(f *fleet.Fleet, do func(settings map[string]*fleet.
 	return m.all
 }
 
-// maxApplied is for how many rules an override remembers what it makes of them.
+// maxApplied bounds how many changed rules an override remembers.
 const maxApplied = 16
 
 // applied returns the rule with the override for its key and that for all keys applied. Either may be nil.
@@ -127,7 +127,7 @@ func (l *Limiter) applied(rule *preparedRule, own, all *fleet.Setting) *prepared
 			return a.To.(*preparedRule)
 		}
 	}
-	to, err := l.change(rule, own, all)
+	to, err := l.override(rule, own, all)
 	if err != nil {
 		to = rule
 	}
@@ -139,8 +139,8 @@ func (l *Limiter) applied(rule *preparedRule, own, all *fleet.Setting) *prepared
 	return to
 }
 
-// change applies overrides to a rule, and prepares the result.
-func (l *Limiter) change(rule *preparedRule, own, all *fleet.Setting) (*preparedRule, error) {
+// override applies overrides to a rule, and prepares the result.
+func (l *Limiter) override(rule *preparedRule, own, all *fleet.Setting) (*preparedRule, error) {
 	v, wrong := overrideOf(own)
 	under, alsoWrong := overrideOf(all)
 	if err := joinErrors(wrong, alsoWrong); err != nil {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// decideInTime asks the stores, and sleeps until the call's place. If no place can be kept for the call, decideInTime waits for the next
+// decideWithWaits asks the stores, and sleeps until the call's place. If no place can be kept for the call, decideWithWaits waits for the next
 // moment at which the call may be admitted, and asks again. At that moment permits come back by time, a pause ends, or others release
 // permits.
-func (c *call) decideInTime(ctx context.Context) error {
+func (c *call) decideWithWaits(ctx context.Context) error {
 	defer func() { c.waiter.Leave() }() // the waiter may change until then, or be nil
 	for {
 		if err := c.awaitTurn(ctx); err != nil {
@@ -28,8 +28,8 @@ func (c *call) decideInTime(ctx context.Context) error {
 	}
 }
 
-// awaitNext lets a call sleep that is not admitted now, or puts it into the line in which it holds. It reports whether the call may go
-// then, or has to ask again.
+// awaitNext lets a call that is not admitted now sleep, or puts it into the line in which it holds. goes says that the call may go on then.
+// Otherwise it has to ask again.
 func (c *call) awaitNext(ctx context.Context) (goes bool, err error) {
 	v, now := c.verdict, c.limiter.store.Time()
 	if c.began.IsZero() {
@@ -40,9 +40,9 @@ func (c *call) awaitNext(ctx context.Context) (goes bool, err error) {
 	case v.Admitted:
 		return c.awaitPlace(ctx)
 	case paused > 0:
-		c.busy = nil
+		c.awaited = nil
 		c.hold(now.Add(min(max(time.Duration(paused-v.Now)*time.Microsecond, shortestSleep), pollPause)))
-	case c.busy != nil:
+	case c.awaited != nil:
 		c.hold(now.Add(d))
 	default:
 		c.lineUp()
@@ -54,7 +54,7 @@ func (c *call) awaitNext(ctx context.Context) (goes bool, err error) {
 // shortestSleep is the least time that a call sleeps before it asks again.
 const shortestSleep = 100 * time.Microsecond
 
-// refillClaims prepares the claims for being decided again, after the call has waited.
+// refillClaims prepares the claims for the next decision, after the call has waited.
 func (c *call) refillClaims() {
 	hasWaited := !c.began.IsZero()
 	if hasWaited {
@@ -129,7 +129,7 @@ func (c *call) giveBack(ctx context.Context) error {
 	return failed
 }
 
-// sleep waits for d, or until the call is woken in its line. It reports whether it was. It returns an error if ctx ends first.
+// sleep waits for d, or until the call is woken in its line. woken says that it was woken. If ctx ends first, sleep returns an error.
 func (c *call) sleep(ctx context.Context, d time.Duration, placed bool) (woken bool, err error) {
 	if d <= 0 {
 		return false, nil
