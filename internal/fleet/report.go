@@ -42,7 +42,7 @@ const (
 	slots    = 120
 	perHash  = 24 // slots in one hash
 	hashLife = HistoryLength + perHash*SlotLength
-	maxSums  = perHash * MaxReportRules * 4 // fields of a hash
+	maxSums  = perHash * MaxReportRules * 4 // fields of a hash: each of the four kinds, for each rule and slot
 	perSums  = 2048                         // of these, those that one command asks for
 )
 
