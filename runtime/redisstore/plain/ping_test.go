@@ -2,6 +2,7 @@ package plain
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -64,5 +65,40 @@ func TestPingOfACluster(t *testing.T) {
 	cluster[1].Do("ACL SETUSER default -bitfield")
 	if err := l.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), cluster[1].Addr+": the user may not run BITFIELD ") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A client for one server that is connected to a node of a cluster fails with advice, in Ping and in each call whose key is elsewhere, also if
+// the server tells that to a command of a transaction.
+func TestClientOfAClusterNode(t *testing.T) {
+	const advice = "use redis.NewClusterClient"
+	client := redis.NewClient(&redis.Options{
+		Addr: redistest.StartCluster(t, 3)[0].Addr, ReadTimeout: 20 * time.Second, DialTimeout: 20 * time.Second,
+	})
+	defer client.Close()
+	l := ratelimit.New(New(client, WithTimeout(20*time.Second)), ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+	requireAdvice := func(err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), advice) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("got %v, want advice", err)
+		}
+	}
+	requireAdvice(l.Ping(t.Context()))
+	rule := ratelimit.Rule{Name: "r", Limit: 1, Per: time.Minute, Algorithm: ratelimit.FixedWindow}
+	admitted, failed := 0, 0
+	for i := range 64 {
+		ask := ratelimit.Request{Rule: rule, Key: fmt.Sprint(i)}
+		d, err := l.Allow(t.Context(), ask)
+		if d.Allowed {
+			admitted++
+			continue
+		}
+		failed++
+		requireAdvice(err)
+		_, err = l.Reset(t.Context(), ask)
+		requireAdvice(err)
+	}
+	if admitted == 0 || failed == 0 {
+		t.Errorf("%d calls for the node's own keys were admitted, %d for others failed", admitted, failed)
 	}
 }

@@ -59,6 +59,9 @@ func (s *store) ask(ctx context.Context, run run, counters []*counter, what func
 		}
 		return nil
 	})
+	if redis.HasErrorPrefix(err, "EXECABORT") {
+		err = moved(commands, err)
+	}
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, lua.Fault(err)
 	}
@@ -75,6 +78,17 @@ func (s *store) ask(ctx context.Context, run run, counters []*counter, what func
 		}
 	}
 	return now, nil
+}
+
+// moved returns the MOVED of a command for which a transaction was not run, because another node of a cluster has the key. If there is none, moved
+// returns err.
+func moved(commands []redis.Cmder, err error) error {
+	for _, c := range commands {
+		if redis.HasErrorPrefix(c.Err(), "MOVED") {
+			return c.Err()
+		}
+	}
+	return err
 }
 
 // now estimates the server's time.
