@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
@@ -102,12 +103,18 @@ func (l *Limiter) checkUsed() {
 	}
 }
 
-// checkLater has the permissions checked after a while. The rules must be locked.
+// checkLater has the permissions checked after a while, unless the program has dropped the limiter by then. The rules must be locked.
 func (l *Limiter) checkLater() {
-	if u := &l.rules; !u.due {
-		u.due = true
-		time.AfterFunc(usedDelay, func() { _ = l.guard(l.checkUsed) })
+	if l.rules.due {
+		return
 	}
+	l.rules.due = true
+	used := weak.Make(l)
+	time.AfterFunc(usedDelay, func() {
+		if l := used.Value(); l != nil {
+			_ = l.guard(l.checkUsed)
+		}
+	})
 }
 
 // all returns the rules that the limiter uses.

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
@@ -129,6 +131,7 @@ func TestMissingCommandIsTold(t *testing.T) {
 				t.Errorf("rule %d: %d lines are logged, want %d:\n%s", i, got, want, &log)
 			}
 		}
+		runtime.KeepAlive(l)
 	})
 }
 
@@ -158,6 +161,30 @@ func TestRulesAreCheckedAfterAnOutage(t *testing.T) {
 		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "may not run SETRANGE") {
 			t.Errorf("logged:\n%s", text)
 		}
+		runtime.KeepAlive(l)
+	})
+}
+
+// A limiter whose server is away is collected when the program drops it.
+func TestDroppedLimiterIsNotChecked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &returning{narrow: narrow{memory.New(nil, 100, 1<<20)}}
+		l := New(store)
+		if _, err := l.Allow(t.Context(), Request{Rule: PerSecond(1)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(usedDelay)
+		synctest.Wait()
+		runtime.KeepAlive(l)
+		dropped := weak.Make(l)
+		l = nil
+		runtime.GC()
+		runtime.GC()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if store.asked != 1 || dropped.Value() != nil {
+			t.Errorf("asked %d times, limiter %p", store.asked, dropped.Value())
+		}
 	})
 }
 
@@ -181,6 +208,7 @@ func TestClosedClientIsNotTold(t *testing.T) {
 		if log.Len() > 0 {
 			t.Errorf("logged:\n%s", &log)
 		}
+		runtime.KeepAlive(l)
 	})
 }
 
