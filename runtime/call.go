@@ -204,6 +204,8 @@ func (c *call) addCost(same, r *ruling) error {
 		return r.rule.wrong("name", "found two different rules of one name, window and key in one call; give them different names")
 	case same.member != r.member:
 		return c.keyError(r.rule, r.rule.Distinct, "found two members for one count; expected one member for each call")
+	case c.UpTo: // its requests take the same number from each rule
+		return r.rule.wrong("requests", "found UpTo on two requests with one count; expected one request for each count")
 	case r.member == "":
 		same.cost += min(r.cost, math.MaxInt64-same.cost)
 		same.fill(0)

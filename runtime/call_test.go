@@ -93,6 +93,10 @@ func TestWrongRequests(t *testing.T) {
 			`rule "r": requests: found UpTo for a rule with distinct, prepay, warmup or concurrency`, "Allow Peek",
 			[]ratelimit.Request{{Rule: bucket, Key: "k", UpTo: true}},
 		},
+		{
+			`rule "r": requests: found UpTo on two requests with one count`, "Allow Peek",
+			[]ratelimit.Request{{Rule: rule, Key: "k", Cost: 2, UpTo: true}, {Rule: rule, Key: "k", Cost: 2, UpTo: true}},
+		},
 	} {
 		for _, name := range strings.Fields(test.methods) {
 			err := methods[name](test.bad...)

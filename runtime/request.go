@@ -20,8 +20,8 @@ type Request struct {
 	Member string // the member to count, such as "bob", if the rule has Distinct; at most 64 KiB
 
 	// UpTo takes as many permits as every rule admits now, at least 1 and at most Cost; Decision.Taken says how many. Set it on all
-	// requests of a call, with equal Costs. It works in Allow and Peek, but not with Distinct, Prepay, Warmup or Concurrency. With a Cost
-	// of 10, and 4 permits left, it takes 4.
+	// requests of a call, with equal Costs, and ask each rule for a key once. It works in Allow and Peek, but not with Distinct, Prepay,
+	// Warmup or Concurrency. With a Cost of 10, and 4 permits left, it takes 4.
 	UpTo bool
 }
 
