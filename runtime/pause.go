@@ -40,7 +40,7 @@ func (l *Limiter) changePauses(ctx context.Context, requests []Request, e fleet.
 		case !requests[i].Rule.Pausable:
 		case err != nil:
 			return err
-		case rule.Pausable:
+		case rule.Pausable && claimOn(marks, &claim) == nil:
 			if claim.Delta = e.For.Microseconds(); all[i].Cleared {
 				claim.Delta = -1
 			}
@@ -78,6 +78,10 @@ func (c *charges) Pause(ctx context.Context, pauses ...time.Duration) {
 		}
 		claim := ch.rule.claim
 		claim.Subject, claim.Limit, claim.Delta = ch.claim.Subject, max(1, ch.rule.Limit), min(pauses[i], maxBlock).Microseconds()
+		if same := claimOn(call, &claim); same != nil {
+			same.Delta = max(same.Delta, claim.Delta)
+			continue
+		}
 		call.Claims = append(call.Claims, claim)
 	}
 	if len(call.Claims) == 0 {

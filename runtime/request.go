@@ -169,11 +169,8 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 			return rule.wrong("give", "each call brings the limit of this bucket, so its rate is unknown; override the limit first")
 		}
 		claim.Delta = -n
-		same := slices.IndexFunc(call.Claims, func(c engine.Claim) bool {
-			return c.Subject == claim.Subject && c.Rule.Name == claim.Rule.Name && c.Rule.Tag == claim.Rule.Tag
-		})
-		if same >= 0 {
-			call.Claims[same].Delta += claim.Delta
+		if same := claimOn(call, &claim); same != nil {
+			same.Delta += claim.Delta
 			continue
 		}
 		call.Claims = append(call.Claims, claim)
@@ -238,4 +235,15 @@ func (l *Limiter) claimOf(r *Request) (*preparedRule, engine.Claim, error) {
 	claim := rule.claim
 	claim.Subject, claim.Limit = subject, max(1, rule.limitFor(rule.mostLimit()))
 	return rule, claim, nil
+}
+
+// claimOn returns the claim of a call on the same count as c, or nil. A call has one claim on a count.
+func claimOn(call *engine.Call, c *engine.Claim) *engine.Claim {
+	i := slices.IndexFunc(call.Claims, func(o engine.Claim) bool {
+		return o.Subject == c.Subject && o.Rule.Name == c.Rule.Name && o.Rule.Tag == c.Rule.Tag && o.Rule.Instance == c.Rule.Instance
+	})
+	if i < 0 {
+		return nil
+	}
+	return &call.Claims[i]
 }

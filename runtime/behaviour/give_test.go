@@ -47,6 +47,26 @@ func TestGive(t *testing.T) {
 	})
 }
 
+// Rules of one name and two scopes have two counts. Each gets its own permits back.
+func TestGiveToBothScopes(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		fleet := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour}, Key: "ann"}
+		instance := fleet
+		instance.Rule.Scope = ratelimit.ScopeInstance
+		for range 4 {
+			s.admit(t, fleet, instance)
+		}
+		if err := s.limiter.Give(t.Context(), 2, fleet, instance); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range []ratelimit.Request{fleet, instance} {
+			if left := s.left(t, q); left != 3 {
+				t.Errorf("%v: %d are left, want 3", q.Rule.Scope, left)
+			}
+		}
+	})
+}
+
 func isRuleError(err error) bool {
 	_, ok := errors.AsType[*ratelimit.RuleError](err)
 	return ok

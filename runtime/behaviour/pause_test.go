@@ -215,3 +215,18 @@ func TestOnlyRulesWithPausesReadAMarker(t *testing.T) {
 		}
 	}
 }
+
+// A key that is paused twice in one call has one pause.
+func TestPauseOfOneKeyTwice(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour, Pausable: true}, Key: "ann"}
+		if err := s.limiter.Pause(t.Context(), time.Hour, q, q); err != nil {
+			t.Fatal(err)
+		}
+		s.refuse(t, q)
+		if err := s.limiter.Resume(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		s.admit(t, q)
+	})
+}
