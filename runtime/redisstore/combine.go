@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	maxSending = 2   // batches that are sent to one server at the same time: if one connection hangs, the other one still works
-	maxCalls   = 256 // calls in one batch
-	maxPermits = 512 // permits that sliding windows write for one batch; a call that takes more shares a batch only with calls that write none
+	maxSending  = 2   // batches that are sent to one server at the same time: if one connection hangs, the other one still works
+	maxRequests = 256 // requests of one batch, so also the most calls of one run
+	maxPermits  = 512 // permits that sliding windows write for one batch; a call that takes more shares a batch only with earlier calls that write none
 )
 
 // queue holds the requests on their way to one server. A caller sends its request at once, in its own goroutine, if no other request waits and
@@ -46,9 +46,9 @@ type batch struct {
 	answered bool
 }
 
-// do sends a request to its server and waits for the reply. A caller may send its request itself: then do returns when the reply has come,
-// or when the request's time ends. A caller whose deadline is sooner leaves the sending to a goroutine: then do also returns when ctx ends.
-// The charge of a request whose caller has gone is given back later.
+// do sends a request to its server and waits for the reply, at most until the request's time ends. A caller may send its request itself. A caller
+// whose deadline is sooner leaves the sending to a goroutine, and waits at most until ctx ends. The charge of a request whose caller has gone is
+// given back later.
 func (n *node) do(ctx context.Context, r *request) error {
 	ownTime := r.until.IsZero() // it does not share the time of an earlier request
 	if ownTime {
@@ -104,7 +104,7 @@ func (n *node) enqueue(ctx context.Context, r *request) *batch {
 	if last := len(n.waiting) - 1; last >= 0 {
 		b = n.waiting[last]
 	}
-	if b == nil || len(b.requests)+len(requests) > maxCalls || b.permits > 0 && b.permits+permits > maxPermits {
+	if b == nil || len(b.requests)+len(requests) > maxRequests || b.permits > 0 && b.permits+permits > maxPermits {
 		b = &batch{ctx: ctx, until: time.Now().Add(n.store.Timeout), done: make(chan struct{})}
 		n.waiting = append(n.waiting, b)
 	}
@@ -153,7 +153,7 @@ func (n *node) sendBatch(b *batch) {
 	}
 	b.answered = true
 	for _, r := range b.requests {
-		if r.left {
+		if r.gone {
 			n.undo(r)
 		}
 	}
@@ -179,17 +179,17 @@ func (n *node) finish(ctx context.Context, b *batch, r *request) error {
 	if b.answered && (r.adjust || r.err != nil || ctx.Err() == nil) {
 		return r.err
 	}
-	callers := r.call
-	r.call = callers.Clone() // the batch goes on with a copy: the caller may reuse its call
+	callersCall := r.call
+	r.call = callersCall.Clone() // the batch goes on with a copy: the caller may reuse its call
 	if r.adjust {
 		return context.Cause(ctx)
 	}
-	r.left = !b.answered
+	r.gone = !b.answered
 	if b.answered {
 		n.undo(r)
 	}
-	for i := range callers.Claims {
-		callers.Claims[i].Clear() // so that the caller does not give back what the batch gives back
+	for i := range callersCall.Claims {
+		callersCall.Claims[i].Clear() // so that the caller does not give back what the batch gives back
 	}
 	return context.Cause(ctx)
 }
@@ -211,5 +211,5 @@ func (n *node) adjust(call *engine.Call) {
 	n.start()
 }
 
-// errAgain is the error of a request that must be sent again because other calls took the permits that it could have had.
+// errAgain says that a request must be sent again, because other calls took its permits. After maxAsks tries it is the error of the call.
 var errAgain = fmt.Errorf("gave up after %d tries: other calls took the permits each time", maxAsks)

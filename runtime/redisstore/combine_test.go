@@ -222,14 +222,14 @@ func TestBatchesAreBounded(t *testing.T) {
 		var got []*request
 		last, permits := 0, int64(0)
 		for i, b := range n.waiting {
-			if i > 0 && last < maxCalls && permits+b.requests[0].permits() <= maxPermits {
+			if i > 0 && last < maxRequests && permits+b.requests[0].permits() <= maxPermits {
 				t.Fatalf("a batch of %d requests that write %d permits has room for more", last, permits)
 			}
 			last, permits = len(b.requests), 0
 			for _, r := range b.requests {
 				permits += r.permits()
 			}
-			if last > maxCalls || permits > maxPermits && !alone(b.requests) {
+			if last > maxRequests || permits > maxPermits && !alone(b.requests) {
 				t.Fatalf("a batch has %d requests, which write %d permits", last, permits)
 			}
 			got = append(got, b.requests...)
@@ -288,7 +288,7 @@ func TestForeignKeyHarmsOneCall(t *testing.T) {
 	server.Do("RPUSH p:minute:{17}:1m x")
 	for range 2 {
 		var calls []*engine.Call
-		for i := range maxCalls {
+		for i := range maxRequests {
 			call := of(minute, 2, fmt.Sprint(i))
 			calls = append(calls, &call)
 		}
@@ -461,7 +461,7 @@ func TestBatchOfNobody(t *testing.T) {
 		_, err := s.Decide(context.Background(), &call)
 		spared = spared || errors.As(err, new(breaker.Unsent))
 		n.sending++
-		n.sendBatch(&batch{ctx: context.Background(), until: time.Now().Add(time.Minute), requests: []*request{{call: &call, left: true}}})
+		n.sendBatch(&batch{ctx: context.Background(), until: time.Now().Add(time.Minute), requests: []*request{{call: &call, gone: true}}})
 	}
 	if !spared {
 		t.Error("the server is asked again and again")

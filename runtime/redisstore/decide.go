@@ -27,14 +27,14 @@ const crossSlot = "CROSSSLOT " // the beginning of a cluster's error if the subj
 // Decide implements engine.Decider. All parts together have one timeout.
 func (b bySubject) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	s := b.of
-	split := s.Split.Load() // before Whole, because another call may find the cluster meanwhile
-	if b.Whole(call) == nil {
+	split := s.Split.Load() // before Sole, because another call may find the cluster meanwhile
+	if b.Sole(call) == nil {
 		return s.bySubject(&part{s, time.Now().Add(s.Timeout)}).Decide(ctx, call)
 	}
 	v, err := s.one.Decide(ctx, call)
 	if err != nil && !split && strings.HasPrefix(err.Error(), crossSlot) {
-		s.Split.Store(true) // the server is a cluster, although the client does not show it; nothing was charged
-		if call.Lease == 0 {
+		s.Split.Store(true)  // the server is a cluster, although the client does not show it; nothing was charged
+		if call.Lease == 0 { // takeAhead decides a call with a lease anew: its rules are on several servers now
 			return b.Decide(ctx, call)
 		}
 	}
@@ -80,11 +80,11 @@ type request struct {
 
 	verdict engine.Verdict
 	err     error
-	left    bool // the caller no longer waits for the answer
+	gone    bool // the caller no longer waits for the answer
 }
 
-// maxAsks bounds how often one call is sent. It is sent again if its calendar windows were not those of the server's time, or if equal calls
-// took the permits that it could have had.
+// maxAsks bounds how often a call is sent. A call is sent again if its calendar windows were not those of the server's time, or if equal calls
+// took its permits.
 const maxAsks = 5
 
 // do sends a request, several times if necessary. All of that has one timeout.
@@ -102,13 +102,13 @@ func (s *store) do(ctx context.Context, r *request) error {
 		case wrongWindows:
 			n.set(int64(serverTime))
 		default:
-			r.solo = asks >= maxAsks-2 // the last two tries go alone, as one of them may find other windows
+			r.solo = asks >= maxAsks-2 // the last two tries go alone: one of them may only learn the right windows
 		}
 	}
 }
 
-// Adjust implements engine.Decider. It returns when ctx or the time of the decision ends. The server is asked all the same, because a charge must
-// not outlive its call. All claims of the call change.
+// Adjust implements engine.Decider. It returns at the latest when ctx or the time of the decision ends. The adjustment still goes to the server,
+// because a charge must not outlive its call. All claims of the call change.
 func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
 	call.Asked = false
 	p.renewals.startGiveBack(call)
@@ -117,7 +117,7 @@ func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
 	case err == nil:
 		p.renewals.endGiveBack(call)
 		return nil
-	case untaken(err) && (p.until.IsZero() || time.Now().Before(p.until)):
+	case untaken(err) && (p.until.IsZero() || time.Now().Before(p.until)): // nothing was done, and there is time: the caller may try again
 		return err
 	case untaken(err):
 		p.adjustLater(call.Clone())

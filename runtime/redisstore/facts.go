@@ -12,7 +12,7 @@ import (
 const (
 	maxFacts   = 16_384                 // the number of different calls about which something is known
 	sweepEvery = time.Second            // how often facts that are of no more use are forgotten
-	minSweep   = 100 * time.Millisecond // the shortest time between two sweeps
+	minSweep   = 100 * time.Millisecond // how long after a sweep facts that are full may be swept again, besides the timer
 )
 
 // facts holds what this process knows about calls, so that it need not ask the server: one fact for all calls with the same rules, limits
@@ -24,7 +24,7 @@ type facts struct {
 	mu     sync.RWMutex
 	byCall map[uint64]*fact
 	swept  time.Duration // when facts were last forgotten
-	timed  bool          // a timer will forget facts; without it nothing is known
+	timed  bool          // a timer will sweep; false only while nothing is known
 }
 
 // fact is what is known about calls with the same rules, limits and subjects.
@@ -49,7 +49,8 @@ func (k *facts) find(call *engine.Call) *fact {
 	return f
 }
 
-// add returns the fact about a call, and adds an empty one if there is none. It returns nil if too much is known.
+// add returns the fact about a call, and adds an empty one if there is none. It returns nil if there is no room, or if the fact about another call
+// has the same hash.
 func (k *facts) add(call *engine.Call) *fact {
 	if f := k.find(call); f != nil {
 		return f
@@ -58,7 +59,7 @@ func (k *facts) add(call *engine.Call) *fact {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f := k.byCall[id]
-	if f == nil && k.hasRoom() {
+	if f == nil && k.makeRoom() {
 		f = &fact{call: call.Clone()}
 		if !k.timed {
 			k.byCall, k.timed = make(map[uint64]*fact), true
@@ -73,8 +74,8 @@ func (k *facts) add(call *engine.Call) *fact {
 	return f
 }
 
-// hasRoom reports whether there is room for another fact. It makes room if it can. k must be locked.
-func (k *facts) hasRoom() bool {
+// makeRoom reports whether there is room for another fact. It makes room if it can. k must be locked.
+func (k *facts) makeRoom() bool {
 	if len(k.byCall) == maxFacts && clock()-k.swept >= minSweep {
 		k.sweep()
 	}

@@ -12,10 +12,10 @@ import (
 
 const maxAhead = 10_000 // permits of one lease
 
-var began = time.Now()
+var processStart = time.Now()
 
 // clock returns the time on this process's monotonic clock.
-func clock() time.Duration { return time.Since(began) }
+func clock() time.Duration { return time.Since(processStart) }
 
 // leases is a decider that takes permits ahead for calls whose rules have leases, and hands them out itself. So a process with many calls for
 // one subject asks the server a few times a second instead of for each call.
@@ -42,12 +42,13 @@ func (d *leases) Decide(ctx context.Context, call *engine.Call) (engine.Verdict,
 	}
 	v, err := d.next.Decide(ctx, call)
 	if err == nil && v.Admitted {
-		l.count(call)
+		l.noteUse(call)
 	}
 	return v, err
 }
 
-// leasable reports whether permits for a call may be taken ahead. The call must take the same number from each rule, all on one server.
+// leasable reports whether permits for a call may be taken ahead. The call must be plain. All its rules must have the same lease, the same cost, no
+// block, and one server.
 func (d *leases) leasable(call *engine.Call) bool {
 	first := &call.Claims[0]
 	for i := range call.Claims {
@@ -55,7 +56,7 @@ func (d *leases) leasable(call *engine.Call) bool {
 			return false
 		}
 	}
-	return call.IsPlain() && d.subjects.Whole(call) != nil
+	return call.IsPlain() && d.subjects.Sole(call) != nil
 }
 
 // lease returns the lease for a call, or nil if no permits are taken ahead for it.
@@ -113,7 +114,7 @@ func (d *leases) endLeases(reset *engine.Call) {
 			<-taking
 			l.mu.Lock()
 		}
-		back := l.close()
+		back := l.takeBack()
 		l.mu.Unlock()
 		if back != nil {
 			back.Claims = slices.DeleteFunc(back.Claims, isReset)
@@ -130,7 +131,7 @@ func (d *leases) giveBack(call *engine.Call) {
 }
 
 // lease holds permits that were taken ahead for calls with the same rules and subjects. Its time begins before the request for it is sent, so
-// it ends here no later than on the server. A lease has at most as many permits as were used in the time of a lease before.
+// it ends here no later than on the server. A lease has at most as many permits as were used in its length of time before.
 type lease struct {
 	of     *leases
 	fact   *fact
@@ -145,8 +146,8 @@ type lease struct {
 	taking  chan struct{} // closed when the caller who takes new permits is done; nil if there is no such caller
 	timer   *time.Timer   // gives back the permits that are left at the end; nil before the first charge
 
-	since            time.Duration
-	usage, lastUsage int64 // permits used after since, and permits used in the length before since
+	since            time.Duration // when the count in usage began
+	usage, lastUsage int64         // permits used after since, and permits used in the length before since
 }
 
 // hand admits a call with permits that were taken ahead, if there are enough. The lease must be locked.
@@ -195,22 +196,26 @@ func (l *lease) use(now time.Duration, permits int64) {
 	l.usage += permits
 }
 
-// count counts the permits of a call that the server admitted without a lease.
-func (l *lease) count(call *engine.Call) {
+// noteUse counts the permits of a call that the server admitted without a lease.
+func (l *lease) noteUse(call *engine.Call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.use(clock(), call.Claims[0].Cost)
 }
 
-// wanted returns how many permits to take ahead next: as many as were used in the last length.
+// wanted returns how many permits to take ahead next: as many as were used since the count began, or in the length before that if these are more,
+// but at most maxAhead.
 func (l *lease) wanted(now time.Duration) int64 {
 	l.use(now, 0)
 	return min(max(l.usage, l.lastUsage), maxAhead)
 }
 
 // takeAhead admits a call with permits that were taken ahead. If there are too few, it takes new ones, or waits for another caller who is doing
-// so. It reports whether it has an answer for the call. It has none if the server has just refused such a call, if permits taken ahead would
-// be of no use for other calls, if others have used them up, or if the subjects of the call are on different servers, so that there is no lease.
+// so. It reports whether it has an answer for the call. It has none in four cases:
+//   - The server has just refused such a call.
+//   - Permits taken ahead would be of no use for other calls.
+//   - Others have used up the permits.
+//   - The subjects of the call are on different servers, so no lease is possible.
 func (l *lease) takeAhead(ctx context.Context, call *engine.Call) (v engine.Verdict, answered bool, err error) {
 	l.mu.Lock()
 	if v, ok := l.hand(call); ok || l.fact.isRefused() {
@@ -235,13 +240,13 @@ func (l *lease) takeAhead(ctx context.Context, call *engine.Call) (v engine.Verd
 		return v, false, nil
 	}
 	l.taking = make(chan struct{})
-	unused := l.close()
+	unused := l.takeBack()
 	l.mu.Unlock()
 	v, err = l.ask(ctx, call, ahead, unused)
 	return v, err == nil || !strings.HasPrefix(err.Error(), crossSlot), err
 }
 
-// ask takes permits ahead from the server. In the same batch, before that, it gives back what is unused of the last ones.
+// ask takes permits ahead from the server. The same batch first gives back the unused permits of the last lease.
 func (l *lease) ask(ctx context.Context, call *engine.Call, ahead int64, unused *engine.Call) (engine.Verdict, error) {
 	charge := call.Clone()
 	charge.Lease, charge.Ahead, charge.Report, charge.Back = call.Claims[0].Rule.Lease, ahead, true, unused
@@ -275,8 +280,8 @@ func (l *lease) endTaking() {
 	l.taking = nil
 }
 
-// close ends the lease. It returns an adjustment that gives back the permits that are left, or nil. The lease must be locked.
-func (l *lease) close() *engine.Call {
+// takeBack takes the permits that are left out of the lease. It returns an adjustment that gives them back, or nil. The lease must be locked.
+func (l *lease) takeBack() *engine.Call {
 	left := l.permits
 	l.permits, l.until = 0, 0
 	if left == 0 {
@@ -296,7 +301,7 @@ func (l *lease) end() {
 		l.mu.Unlock()
 		return
 	}
-	back := l.close()
+	back := l.takeBack()
 	l.mu.Unlock()
 	l.of.giveBack(back)
 }

@@ -263,7 +263,7 @@ func TestRefundBesideALease(t *testing.T) {
 	rules := leasing(t, long)
 	call := of(rules[0], 1000, "a")
 	call.Claims = append(call.Claims, of(rules[1], 1000, "a").Claims...)
-	for name, end := range map[string]func(){"one rule": func() {}, "after the end": func() { leaseOf(s, &call).close() }} {
+	for name, end := range map[string]func(){"one rule": func() {}, "after the end": func() { leaseOf(s, &call).takeBack() }} {
 		charged, _ := handed(t, s, call)
 		end()
 		left, before := inHand(s, call), rooms(t, s, call)
@@ -366,7 +366,7 @@ func TestResetMeetsALease(t *testing.T) {
 	for range 10 {
 		decideOnce(t, s, call)
 	}
-	leaseOf(s, &call).close()
+	leaseOf(s, &call).takeBack()
 	sent, reply, decided, reset := make(chan bool), make(chan bool), make(chan bool), make(chan error)
 	hook.before = func(redis.Cmder) error {
 		hook.before = nil

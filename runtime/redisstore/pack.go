@@ -27,7 +27,7 @@ func (n *node) pack(b *batch) []*run {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	requests := slices.DeleteFunc(slices.Clone(b.requests), func(r *request) bool {
-		return r.left || b.done != nil && r.recalled(n.store.refusals)
+		return r.gone || b.done != nil && r.recalled(n.store.refusals)
 	})
 	var runs []*run
 	now, split := n.now(), n.store.Split.Load()

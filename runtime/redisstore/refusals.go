@@ -21,14 +21,15 @@ const defaultRefusalMemory = 100 * time.Millisecond
 // refused from memory, with a delay of 20 ms. At 20 ms another call of the subject gives its permit back, which forgets the refusal, so
 // caller C asks the server and is admitted.
 //
-// The nodes take part: a node tells of a refusal as soon as the reply is read, and then asks which calls of its queue are answered by that.
+// The nodes take part: a node remembers a refusal when it reads the reply. Before a goroutine sends a batch, the node answers those of its requests
+// that a refusal covers.
 type refusals struct {
 	engine.Decider // the next
 	facts          *facts
 	memory         time.Duration // how long a refusal is remembered at most; 0 means not at all
 
-	changes atomic.Int64       // the number of changes that this process made to charges
-	changed [4096]atomic.Int64 // the number of the last change to a state, by the state's hash
+	changes atomic.Int64       // how many changes this process has made to charges
+	changed [4096]atomic.Int64 // which of these was the last change to a state, by the state's hash
 }
 
 // refusal is a call that was refused.
@@ -37,7 +38,7 @@ type refusal struct {
 	now     int64         // when the server refused, by its clock
 	sentAt  moment        // before the call was sent
 	until   time.Duration // when the refusal ends, by this process's clock
-	useless time.Duration // from then on it is of no use
+	useless time.Duration // when it may be dropped; between until and then, one caller asks the server, and the others wait for its answer
 	asked   atomic.Bool   // since the refusal ended, a caller has asked the server again
 }
 
@@ -70,8 +71,8 @@ func (m *refusals) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	return m.Decider.Reset(ctx, call)
 }
 
-// change returns the number of the last change to the claim's state, or to another state with the same hash.
-func (m *refusals) change(c *engine.Claim) *atomic.Int64 {
+// lastChange returns the number of the last change to the claim's state, or to another state with the same hash.
+func (m *refusals) lastChange(c *engine.Claim) *atomic.Int64 {
 	return &m.changed[hashState(c)%uint64(len(m.changed))]
 }
 
@@ -79,7 +80,7 @@ func (m *refusals) change(c *engine.Claim) *atomic.Int64 {
 func (m *refusals) forget(call *engine.Call) {
 	now := m.changes.Add(1)
 	for i := range call.Claims {
-		m.change(&call.Claims[i]).Store(now)
+		m.lastChange(&call.Claims[i]).Store(now)
 	}
 }
 
@@ -89,7 +90,7 @@ func (m *refusals) hasChanged(call *engine.Call, changes int64) bool {
 		return false
 	}
 	for i := range call.Claims {
-		if m.change(&call.Claims[i]).Load() > changes {
+		if m.lastChange(&call.Claims[i]).Load() > changes {
 			return true
 		}
 	}

@@ -27,8 +27,8 @@ type part struct {
 	verdict engine.Verdict
 }
 
-// Whole returns the decider of a call with a single part, and otherwise nil.
-func (s Split) Whole(call *engine.Call) engine.Decider {
+// Sole returns the decider of a call with a single part, and otherwise nil.
+func (s Split) Sole(call *engine.Call) engine.Decider {
 	first, decider := s(&call.Claims[0])
 	for i := 1; i < len(call.Claims); i++ {
 		if key, _ := s(&call.Claims[i]); key != first {
@@ -64,7 +64,7 @@ func all(*engine.Claim) bool { return true }
 
 // Decide implements engine.Decider. It asks all parts, even after a refusal, so all rules that refuse are known.
 func (s Split) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	if whole := s.Whole(call); whole != nil {
+	if whole := s.Sole(call); whole != nil {
 		return whole.Decide(ctx, call)
 	}
 	parts := s.parts(call, all)
@@ -89,8 +89,8 @@ func (s Split) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, e
 	return join(call, parts, admitted, permits), nil
 }
 
-// prepare makes the part's call one that does not wait. Rules with a Block keep their waits: without its wait, a call that could wait would be
-// refused, and a refusal begins a block. An UpTo call asks for no more permits than the parts before took.
+// prepare makes the part's call one that does not wait. A peek keeps its waits. So do rules with a Block: without its wait, a call that could wait
+// would be refused, and a refusal begins a block. An UpTo call asks for no more permits than the parts before took.
 func (p *part) prepare(refused bool, permits int64) {
 	p.call.Refused = refused
 	for i := range p.call.Claims {
@@ -182,10 +182,10 @@ func (p *part) answer(call *engine.Call, v *engine.Verdict) {
 
 func changes(c *engine.Claim) bool { return c.Delta != 0 }
 
-// Adjust implements engine.Decider. It passes on only the claims that change. An error of one part does not keep the others from being
-// adjusted.
+// Adjust implements engine.Decider. It passes on only the claims that change. If one part fails, the others are
+// still adjusted.
 func (s Split) Adjust(ctx context.Context, call *engine.Call) error {
-	if whole := s.Whole(call); whole != nil && !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool { return c.Delta == 0 }) {
+	if whole := s.Sole(call); whole != nil && !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool { return c.Delta == 0 }) {
 		return whole.Adjust(ctx, call)
 	}
 	var failed error
@@ -200,7 +200,7 @@ func (s Split) Adjust(ctx context.Context, call *engine.Call) error {
 
 // Reset implements engine.Decider.
 func (s Split) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
-	if whole := s.Whole(call); whole != nil {
+	if whole := s.Sole(call); whole != nil {
 		return whole.Reset(ctx, call)
 	}
 	for _, p := range s.parts(call, all) {
