@@ -79,7 +79,7 @@ func (l *Limiter) note(rule *preparedRule) {
 		return
 	}
 	l.fleet.Register(rule.declared())
-	l.checkLater()
+	u.checkLater(func() { _ = l.guard(l.checkUsed) })
 }
 
 // checkUsed logs once if the store lacks something that the rules need. Decisions do not depend on it. While the server is away, checkUsed comes
@@ -97,24 +97,23 @@ func (l *Limiter) checkUsed() {
 	case away:
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		l.checkLater()
+		used := weak.Make(l) // the program may drop the limiter meanwhile
+		u.checkLater(func() {
+			if l := used.Value(); l != nil {
+				_ = l.guard(l.checkUsed)
+			}
+		})
 	case !u.warned.Swap(true):
 		l.logger.Warn("the rate limit store is not ready for all rules in use", "err", oneLine(err.Error()))
 	}
 }
 
-// checkLater has the permissions checked after a while, unless the program has dropped the limiter by then. The rules must be locked.
-func (l *Limiter) checkLater() {
-	if l.rules.due {
-		return
+// checkLater has the permissions checked after a while. The rules must be locked.
+func (u *usedRules) checkLater(check func()) {
+	if !u.due {
+		u.due = true
+		time.AfterFunc(usedDelay, check)
 	}
-	l.rules.due = true
-	used := weak.Make(l)
-	time.AfterFunc(usedDelay, func() {
-		if l := used.Value(); l != nil {
-			_ = l.guard(l.checkUsed)
-		}
-	})
 }
 
 // all returns the rules that the limiter uses.

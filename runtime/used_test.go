@@ -131,7 +131,6 @@ func TestMissingCommandIsTold(t *testing.T) {
 				t.Errorf("rule %d: %d lines are logged, want %d:\n%s", i, got, want, &log)
 			}
 		}
-		runtime.KeepAlive(l)
 	})
 }
 
@@ -208,7 +207,6 @@ func TestClosedClientIsNotTold(t *testing.T) {
 		if log.Len() > 0 {
 			t.Errorf("logged:\n%s", &log)
 		}
-		runtime.KeepAlive(l)
 	})
 }
 
