@@ -202,7 +202,7 @@ func (c *charges) apply(ctx context.Context, claims []*engine.Claim) error {
 	err := c.limiter.decider.Adjust(ctx, &call)
 	for i, claim := range claims {
 		if claim.Delta > 0 {
-			claim.At = call.Claims[i].At
+			claim.At, claim.Dated = call.Claims[i].At, call.Claims[i].Dated
 		}
 		claim.Charged += claim.Delta - call.Claims[i].Delta // another attempt must not repeat this part
 		claim.Delta = call.Claims[i].Delta

@@ -178,3 +178,25 @@ func TestSettlementsOfRulesThatApply(t *testing.T) {
 		}
 	}
 }
+
+// What a settlement took goes back, too, in a window that records it at a later time because it has many calls.
+func TestRefundOfASettlementInAFullWindow(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "tokens", Limit: 1_000_000, Per: time.Hour}, Key: "ann"}
+		for range 2100 { // from 2,048 on, several calls have one entry
+			s.admit(t, q)
+			s.pass(time.Microsecond)
+		}
+		before := s.left(t, q)
+		d := s.admit(t, q)
+		if err := d.Settle(t.Context(), 500); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Refund(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if left := s.left(t, q); left != before {
+			t.Errorf("%d are left, want %d", left, before)
+		}
+	})
+}

@@ -115,7 +115,9 @@ func (a *amounts) trim(left int64) {
 
 // Charge keeps at most as many permits as the limit, the newest ones, so that all of them have left the window after one period.
 func (a *amounts) Charge(c *Claim, n, now int64) {
-	a.commit(c, n, now, now)
+	if recorded := a.commit(c, n, now, now); recorded != now {
+		c.At, c.Dated = recorded, true
+	}
 	a.trim(c.Limit)
 }
 

@@ -154,8 +154,8 @@ func (call *Call) Adjust(cells []*Cell, now int64) {
 		case call.Change >= Pauses:
 			cell.changePause(call.Change, n, now)
 		case n > 0:
+			c.At, c.Dated = now, false
 			cell.State.Charge(c, n, now)
-			c.At = now
 		case call.Change == Gives:
 			cell.give(c, -n, now)
 		case n < 0 && c.Dated: // the charge is not a place, so no place becomes free

@@ -233,7 +233,7 @@ type Decider interface {
 
 	// Adjust changes the charge of each claim of an admitted call by the claim's Delta, once. It leaves in each Delta the part that it did not
 	// do and will not do: all of it if Adjust certainly did nothing, or the permits for which the debt would last too long. In a claim that takes
-	// permits it sets At to the time for which they were taken.
+	// permits it sets At to the time for which they were taken, and Dated.
 	Adjust(ctx context.Context, call *Call) error
 
 	// Reset deletes the states of all claims, and returns how many there were.

@@ -98,3 +98,21 @@ func (b *bucketOfCalls) requireWithin() {
 		}
 	}
 }
+
+// A settlement that a sliding window records at the time of later permits goes back as a whole.
+func TestSettlementBeforeManyPermits(t *testing.T) {
+	rule := &Rule{Kind: SlidingWindow, Per: 1_000_000}
+	cell := NewCell(rule)
+	later := Claim{Rule: rule, Limit: 1000}
+	for range maxMoved + 1 {
+		cell.State.Commit(&later, 1, 100, 200)
+	}
+	call := Call{Claims: []Claim{{Rule: rule, Limit: 1000, Delta: 5}}}
+	before := cell.State.Room(&later, 100)
+	for _, call.Claims[0].Delta = range []int64{5, -5} {
+		call.Adjust([]*Cell{&cell}, 100)
+	}
+	if room := cell.State.Room(&later, 100); room != before {
+		t.Errorf("%d are left, want %d", room, before)
+	}
+}

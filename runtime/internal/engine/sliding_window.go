@@ -68,6 +68,9 @@ func (s *slidingWindow) Charge(c *Claim, n, now int64) {
 		charge.Mode = Enforce
 	}
 	s.Commit(&charge, n, now, now)
+	if charge.Dated {
+		c.At, c.Dated = charge.At, true
+	}
 }
 
 // maxSearched is how many permits a Redis command may compare.

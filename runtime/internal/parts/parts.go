@@ -192,7 +192,8 @@ func (s Split) Adjust(ctx context.Context, call *engine.Call) error {
 	for _, p := range s.parts(call, changes) {
 		failed = errors.Join(failed, p.Adjust(ctx, &p.call))
 		for i, at := range p.index {
-			call.Claims[at].Delta, call.Claims[at].At = p.call.Claims[i].Delta, p.call.Claims[i].At
+			c, own := &call.Claims[at], &p.call.Claims[i]
+			c.Delta, c.At, c.Dated = own.Delta, own.At, own.Dated
 		}
 	}
 	return failed

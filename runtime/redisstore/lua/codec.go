@@ -187,11 +187,14 @@ func ReadAdjustment(reply any, call *engine.Call) (engine.Verdict, error) {
 	answer := engine.Call{Claims: slices.Clone(call.Claims)}
 	v, err := read(reply, &answer)
 	for i := range call.Claims {
-		if c := &call.Claims[i]; err == nil {
-			if c.Delta > 0 {
-				c.At = v.Now
+		if c, a := &call.Claims[i], &answer.Claims[i]; err == nil {
+			switch {
+			case a.Dated:
+				c.At, c.Dated = a.At, true
+			case c.Delta > 0:
+				c.At, c.Dated = v.Now, false
 			}
-			c.Delta = c.Left(c.Delta, answer.Claims[i].Extra)
+			c.Delta = c.Left(c.Delta, a.Extra)
 		}
 	}
 	return engine.Verdict{Now: v.Now, Answer: engine.Answer{Damaged: v.Damaged}}, err
