@@ -372,6 +372,29 @@ func TestExpiryFrees(t *testing.T) {
 	requireWhole(t, s)
 }
 
+// What a settlement adds replaces counts that do not matter any more, as what a call adds does.
+func TestSettlementFrees(t *testing.T) {
+	clock := &hand{now: hour}
+	s := New(clock.time, 1000, 30_000)
+	live := callOf("live", 1000, ruleOf(engine.SlidingWindow, hour))
+	if v, err := s.Decide(t.Context(), live); err != nil || !v.Admitted {
+		t.Fatalf("got %+v, error %v", v, err)
+	}
+	short := callOf("", 1, ruleOf(engine.FixedWindow, 1000))
+	short.Claims[0].Rule.Name = "short"
+	for i, err := 0, error(nil); err == nil; i++ {
+		short.Claims[0].Subject = subject(i)
+		_, err = s.Decide(t.Context(), short)
+	}
+	for _, full := range []bool{true, false} {
+		live.Claims[0].Delta = 500
+		if err := s.Adjust(t.Context(), live); errors.Is(err, ErrFull) != full || full != (live.Claims[0].Delta == 500) {
+			t.Errorf("full: %t; got %v, %+v", full, err, live.Claims[0])
+		}
+		clock.now += 1000
+	}
+}
+
 // A full store looks at no count for a new key while none can have expired. As soon as one has, it finds that.
 func TestFullStoreSweepsNothingInVain(t *testing.T) {
 	clock := &hand{now: hour}

@@ -154,10 +154,19 @@ func (s *Store) keep(keys []key, w *work, now, entries, bytes int64) {
 
 // Adjust implements engine.Store.
 func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
+	now, err := s.adjust(call)
+	if err != nil && s.makeRoom(now) {
+		_, err = s.adjust(call)
+	}
+	return err
+}
+
+// adjust adjusts a call once. It returns the time at which it did.
+func (s *Store) adjust(call *engine.Call) (now int64, err error) {
 	keys := s.keys(nil, call)
 	w := s.lock(keys)
 	defer s.unlock(w)
-	now := s.clock.now()
+	now = s.clock.now()
 	cells, _, _ := s.unpack(nil, call, keys, w, now)
 	entries, bytes := int64(0), int64(0)
 	for i := range keys {
@@ -173,7 +182,7 @@ func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 		entries, bytes = entries+e, bytes+b
 	}
 	if entries+bytes > 0 && !s.bound.reserve(entries, bytes) {
-		return ErrFull
+		return now, ErrFull
 	}
 	for i := range keys {
 		if grows := cells[i].FreeGrows(&call.Claims[i], now); s.bound.reserve(0, grows) {
@@ -185,7 +194,7 @@ func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 	call.Adjust(cells, now)
 	s.keep(keys, w, now, entries, bytes)
 	s.drop(keys, func(e *entry) bool { return e.record.Expiry(e.rule) <= now })
-	return nil
+	return now, nil
 }
 
 // Reset implements engine.Store.
