@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -73,7 +72,8 @@ func (s *store) adjust(ctx context.Context, server redis.UniversalClient, call *
 				n.giveBack(ctx, p, -n.Delta, call.Rollback)
 			}
 		})
-		if err != nil && !errors.Is(err, redis.TxFailedErr) && !strings.HasPrefix(err.Error(), "EXECABORT ") {
+		refused := redis.HasErrorPrefix(err, "EXECABORT") || redis.HasErrorPrefix(err, "MOVED") // see ask
+		if err != nil && !errors.Is(err, redis.TxFailedErr) && !refused {
 			call.ClearDeltas() // the charges may have been changed
 		}
 		return err
