@@ -116,7 +116,7 @@ func (b *bucket) isLastInterval(_ *Claim, i interval, _ int64) bool {
 
 func (b *bucket) pop(c *Claim, n, now int64) {
 	latest := Claim{Rule: c.Rule, Limit: int64(b.limit), Burst: c.Burst, At: max(now+1, b.last)}
-	b.GiveBack(&latest, n, now, false)
+	b.subtract(&latest, n, now)
 }
 
 func (b *bucket) reach(c *Claim, from int64) int64 {

@@ -285,6 +285,6 @@ function bucket.give_back(c, n, now, at)
 end
 
 function bucket.pop(c, n, now)
-  c.price, c.price_stored = 0, 0 -- no price is kept for a free place
-  c.is.give_back(c, n, now, max(now + 1, c.s))
+  c.price = 0 -- no price is kept for a free place
+  if bucket.subtract(c, n, now, max(now + 1, c.s)) then c.is.write(c) end
 end

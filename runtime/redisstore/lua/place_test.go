@@ -85,3 +85,44 @@ func TestFailedCallLeavesTheKeysOfTheNext(t *testing.T) {
 		}
 	}
 }
+
+// An operator may give back the permits of a warm-up for which calls wait. If a call gives up then, free places come back with it, although the
+// debt is shorter than they are. That makes nothing cold: the next call has the same price in the engine and in the script.
+func TestFreePlacesAfterPlacesWereGivenBack(t *testing.T) {
+	v := newVirtual(t)
+	r := &engine.Rule{Name: "r", Tag: "tag", Kind: engine.Warmup, Per: second, Warmup: 10 * second}
+	cell := engine.NewCell(r)
+	newCall := func() *engine.Call {
+		return &engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: r, Subject: "s", Cost: 1, Limit: 3, Wait: 600 * second}}}
+	}
+	decide := func() *engine.Call {
+		t.Helper()
+		call, own := newCall(), newCall()
+		w, err := v.decide(call)
+		if own := own.Decide([]*engine.Cell{&cell}, v.now); err != nil || w != own {
+			t.Fatalf("the script says %+v, error %v, the engine %+v", w, err, own)
+		}
+		if got, want := call.Claims[0].Extra, own.Claims[0].Extra; got != want {
+			t.Fatalf("the call costs %d µs more in the script, %d in the engine", got, want)
+		}
+		return call
+	}
+	adjust := func(call *engine.Call, delta int64) {
+		call.Claims[0].Delta = delta
+		v.adjust(call)
+		call.Adjust([]*engine.Cell{&cell}, v.now)
+	}
+	var waiting []*engine.Call
+	for range 30 { // until no idle time is stored; the debt is that of 45 permits then, as cold ones cost more
+		waiting = append(waiting, decide())
+	}
+	for _, call := range waiting[18:26] {
+		adjust(call, -1)
+	}
+	given := newCall()
+	given.Change = engine.Gives
+	adjust(given, -45)
+	decide()
+	adjust(decide(), -1)
+	decide()
+}
