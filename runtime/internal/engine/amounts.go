@@ -121,34 +121,30 @@ func (a *amounts) Charge(c *Claim, n, now int64) {
 	a.trim(c.Limit)
 }
 
-// dropEmpty removes the newest entries that have no permits.
-func (a *amounts) dropEmpty() {
-	for k := len(a.entries) - 1; k >= 0 && a.entries[k].permits == 0; k-- {
-		a.entries = a.entries[:k]
-	}
-}
-
 // GiveBack also gives back the permits of a place when other calls have later places. So do fixed windows.
 func (a *amounts) GiveBack(c *Claim, n, now int64, _ bool) {
-	i := a.search(c.At)
-	if c.At <= now-c.Rule.Per || i == len(a.entries) || a.entries[i].at != c.At {
-		return
+	if c.At > now-c.Rule.Per {
+		a.giveNewest(n, a.search(c.At), a.search(c.At+1))
 	}
-	n = min(n, a.entries[i].permits)
-	a.entries[i].permits -= n
-	a.total -= n
-	a.dropEmpty()
 }
 
 func (a *amounts) give(c *Claim, n, now int64) {
 	gone, _ := a.gone(c, now)
-	for i := a.search(now+1) - 1; i >= gone && n > 0; i-- {
-		given := min(n, a.entries[i].permits)
-		a.entries[i].permits -= given
+	a.giveNewest(n, gone, a.search(now+1))
+}
+
+// giveNewest gives back up to n permits of the entries from index i on and before index j, the newest ones. It removes the newest entries of the
+// state if they have no permits then.
+func (a *amounts) giveNewest(n int64, i, j int) {
+	for k := j - 1; k >= i; k-- {
+		given := min(n, a.entries[k].permits)
+		a.entries[k].permits -= given
 		a.total -= given
 		n -= given
 	}
-	a.dropEmpty()
+	for k := len(a.entries) - 1; k >= 0 && a.entries[k].permits == 0; k-- {
+		a.entries = a.entries[:k]
+	}
 }
 
 func (a *amounts) Expiry(r *Rule) int64 {

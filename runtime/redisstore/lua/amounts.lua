@@ -9,7 +9,7 @@
 -- entries; and the entries, each a time and permits. What is before the oldest no longer counts, but is still part of its block's permits.
 local amounts = {}
 local states = use('states')
-local byte, floor, ceil, max, min = string.byte, math.floor, math.ceil, math.max, math.min
+local byte, floor, ceil, max, min, huge = string.byte, math.floor, math.ceil, math.max, math.min, math.huge
 
 local HEAD_FORMAT, HEAD_SIZE, ENTRY_SIZE = '<ddddHHH', 39, 12 -- bytes
 local BLOCK, FEW = 64, 8 -- entries
@@ -84,22 +84,25 @@ local function add_to_entry(c, i, permits, n)
   c.total = c.total + n
 end
 
--- Returns the index of the oldest entry that is part of the n-th permit, counted from the oldest permit; the entry's time and permits; and
--- how many of these n permits it has.
-local function find_permit(c, n)
+-- Walks from the oldest entry to the first that is later than a time or that has the n-th permit. Returns the index of that entry, its time
+-- and permits, and how many of the n permits are not before it. If there is no such entry, it returns the index after the newest one, and
+-- neither a time nor permits.
+local function walk(c, n, time)
   local i = c.oldest
   while i < c.stop do
-    local block = i % BLOCK == 0 and i + BLOCK <= c.stop and block_permits(c, i)
+    local whole = i % BLOCK == 0 and i + BLOCK <= c.stop and (time == huge or read(c, i + BLOCK - 1, i + BLOCK)[1] <= time)
+    local block = whole and block_permits(c, i)
     if block and block < n then
       n, i = n - block, i + BLOCK
     else
       local list = read(c, i, min(c.stop, i - i % FEW + FEW))
       for k = 2, #list, 2 do
-        if list[k] >= n then return i, list[k - 1], list[k], n end
+        if list[k] >= n or list[k - 1] > time then return i, list[k - 1], list[k], n end
         n, i = n - list[k], i + 1
       end
     end
   end
+  return i, nil, nil, n
 end
 
 function amounts.check(c, now)
@@ -110,28 +113,17 @@ end
 function amounts.earliest(c, n, now, from)
   local excess = c.total + n - c.limit
   if excess <= 0 then return from end
-  local _, time = find_permit(c, excess)
+  local _, time = walk(c, excess, huge)
   return max(from, (time or c.newest) + c.a)
 end
 
 -- Returns the index of the oldest entry in the window, its time, and the permits of the entries before it that are still in the total.
 local function gone(c)
-  local horizon, i, permits = c.now - c.a, c.oldest, 0
-  if c.since > horizon then return i, c.since, 0 end
+  local horizon = c.now - c.a
+  if c.since > horizon then return c.oldest, c.since, 0 end
   if c.newest <= horizon then return c.stop, 0, c.total end
-  while i < c.stop do
-    local last = i % BLOCK == 0 and i + BLOCK <= c.stop and read(c, i + BLOCK - 1, i + BLOCK)
-    if last and last[1] <= horizon then
-      permits, i = permits + block_permits(c, i), i + BLOCK
-    else
-      local list = read(c, i, min(c.stop, i - i % FEW + FEW))
-      for k = 2, #list, 2 do
-        if list[k - 1] > horizon then return i, list[k - 1], permits end
-        permits, i = permits + list[k], i + 1
-      end
-    end
-  end
-  return i, 0, permits
+  local i, time, _, left = walk(c, c.total + 1, horizon)
+  return i, time or 0, c.total + 1 - left
 end
 
 function amounts.room(c, now)
@@ -216,7 +208,7 @@ end
 -- Removes the oldest permits, so that at most a given number is left.
 local function trim(c, left)
   if c.total <= left then return end
-  local i, _, permits, n = find_permit(c, c.total - left)
+  local i, _, permits, n = walk(c, c.total - left, huge)
   if n < permits then
     add_to_entry(c, i, permits, -n)
   else
