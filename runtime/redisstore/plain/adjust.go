@@ -73,7 +73,7 @@ func (s *store) adjust(ctx context.Context, server redis.UniversalClient, call *
 			}
 		})
 		refused := redis.HasErrorPrefix(err, "EXECABORT") || redis.HasErrorPrefix(err, "MOVED") // see ask
-		if err != nil && !errors.Is(err, redis.TxFailedErr) && !refused {
+		if err != nil && !errors.Is(err, errAgain) && !refused {
 			call.ClearDeltas() // the charges may have been changed
 		}
 		return err
@@ -91,15 +91,15 @@ func (s *store) adjustable(ctx context.Context, tx *redis.Tx, counters []*counte
 		return nil, err
 	}
 	for _, n := range counters {
-		if n.Delta > 0 && !n.holds(now) {
+		switch {
+		case n.Delta < 0 && !n.isOpen():
+			continue
+		case n.Delta > 0 && !n.holds(now):
 			return nil, errAgain
-		}
-		if n.Delta > 0 {
+		case n.Delta > 0:
 			n.At = now
 		}
-		if n.Delta > 0 || n.isOpen() {
-			changed = append(changed, n)
-		}
+		changed = append(changed, n)
 	}
 	return changed, nil
 }
@@ -124,8 +124,14 @@ func (s *store) reset(ctx context.Context, call *engine.Call) (found int, err er
 	for i := range call.Claims {
 		err := repeat(ctx, maxTries, func() error {
 			return s.guard(ctx, call.Claims[i].Subject, func(ctx context.Context, server redis.UniversalClient) error {
-				n, err := s.forget(ctx, server, call, &call.Claims[i])
-				found += n
+				n := newCounter(call, &call.Claims[i], s.now())
+				now, err := s.ask(ctx, server.TxPipelined, []*counter{n}, (*counter).forget)
+				switch {
+				case err == nil && !n.holds(now):
+					return errAgain
+				case err == nil && n.exists:
+					found++
+				}
 				return err
 			})
 		})
@@ -134,18 +140,4 @@ func (s *store) reset(ctx context.Context, call *engine.Call) (found int, err er
 		}
 	}
 	return found, nil
-}
-
-// forget removes the count of a claim. It returns 1 if it found one, and 0 otherwise.
-func (s *store) forget(ctx context.Context, server redis.UniversalClient, call *engine.Call, c *engine.Claim) (found int, err error) {
-	n := newCounter(call, c, s.now())
-	now, err := s.ask(ctx, server.TxPipelined, []*counter{n}, (*counter).forget)
-	if err == nil && !n.holds(now) {
-		err = errAgain
-	}
-	if err == nil {
-		deleted, _ := n.deleted.Val().(int64)
-		found = int(deleted)
-	}
-	return found, err
 }

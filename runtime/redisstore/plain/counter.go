@@ -18,20 +18,20 @@ import (
 // after the window, so that a call that is on its way when the window ends still finds it.
 type counter struct {
 	*engine.Claim
-	key         string
-	start, stop int64 // of the calendar window, microseconds
-	add         int64 // permits to charge
-	most        int64 // the largest count after the charge
+	key   string
+	start int64 // the start of a calendar window, microseconds
+	end   int64 // the end of the window; of a fixed window, the replies say it
+	add   int64 // permits to charge
+	most  int64 // the largest count after the charge
 
-	opened, expiry *redis.Cmd // replies
-	counted        servers.Cmd
-	length         *redis.IntCmd
-	deleted        servers.Cmd
+	opening *redis.Cmd    // the reply to SET, if a window may have to be opened
+	count   servers.Cmd   // the reply to BITFIELD or DEL
+	length  *redis.IntCmd // of the value, in bytes
+	expiry  *redis.Cmd    // of the key, in milliseconds
 
 	used    int64 // permits used in the window
-	end     int64 // the end of the window, microseconds
-	exists  bool
-	damaged bool // the key holds something that no charge writes
+	exists  bool  // if the key was deleted, that there was one
+	damaged bool  // the key holds something that no charge writes
 	charged bool
 }
 
@@ -55,7 +55,7 @@ func newCounter(call *engine.Call, c *engine.Claim, at int64) *counter {
 	}
 	tag := "plain:"
 	if c.Rule.Kind == engine.Calendar {
-		n.start, n.stop = c.Rule.Schedule.Window(at)
+		n.start, n.end = c.Rule.Schedule.Window(at)
 		tag += strconv.FormatInt(n.start/second, 10) + ":"
 	}
 	n.key = key.State(call.Prefix, c.Rule.Name, c.Subject, tag+c.Rule.Tag)
@@ -64,12 +64,12 @@ func newCounter(call *engine.Call, c *engine.Claim, at int64) *counter {
 
 // holds reports whether a time is in the counter's window. A counter of a fixed window is for any time.
 func (n *counter) holds(t int64) bool {
-	return n.Rule.Kind != engine.Calendar || n.start <= t && t < n.stop
+	return n.Rule.Kind != engine.Calendar || n.start <= t && t < n.end
 }
 
 // look reads the count.
 func (n *counter) look(ctx context.Context, p redis.Pipeliner) {
-	n.opened = nil
+	n.opening = nil
 	n.send(ctx, p, "bitfield_ro", n.key, "get", integer, 0)
 }
 
@@ -82,9 +82,9 @@ func (n *counter) charge(ctx context.Context, p redis.Pipeliner) {
 		return
 	}
 	if n.Rule.Kind == engine.Calendar {
-		n.opened = p.Do(ctx, "set", n.key, zero, "nx", "pxat", (n.stop+after)/millisecond)
+		n.opening = p.Do(ctx, "set", n.key, zero, "nx", "pxat", (n.end+after)/millisecond)
 	} else {
-		n.opened = p.Do(ctx, "set", n.key, zero, "nx", "px", n.Rule.Per/millisecond)
+		n.opening = p.Do(ctx, "set", n.key, zero, "nx", "px", n.Rule.Per/millisecond)
 	}
 	beyond := math.MaxInt64 - n.most
 	n.send(ctx, p, "bitfield", n.key, "overflow", "fail", "incrby", integer, 0, beyond+n.add, "incrby", integer, 0, -beyond, "get", integer, 0)
@@ -101,14 +101,13 @@ func (n *counter) giveBack(ctx context.Context, p redis.Pipeliner, permits int64
 
 // forget removes the count.
 func (n *counter) forget(ctx context.Context, p redis.Pipeliner) {
-	n.counted = servers.Cmd{}
-	n.deleted = servers.Cmd{Cmd: redis.NewCmd(ctx, "del", n.key)}
-	_ = p.Process(ctx, n.deleted) // queued only: it cannot fail yet
+	n.count = servers.Cmd{Cmd: redis.NewCmd(ctx, "del", n.key)}
+	_ = p.Process(ctx, n.count) // queued only: it cannot fail yet
 }
 
 func (n *counter) send(ctx context.Context, p redis.Pipeliner, args ...any) {
-	n.counted = servers.Cmd{Cmd: redis.NewCmd(ctx, args...)}
-	_ = p.Process(ctx, n.counted) // queued only: it cannot fail yet
+	n.count = servers.Cmd{Cmd: redis.NewCmd(ctx, args...)}
+	_ = p.Process(ctx, n.count) // queued only: it cannot fail yet
 	n.length = p.StrLen(ctx, n.key)
 	n.expiry = p.Do(ctx, "pexpiretime", n.key)
 }
@@ -117,10 +116,11 @@ var errReply = errors.New("unexpected reply of the server")
 
 // read reads the replies, which were given at the server's time now. It treats a damaged count as empty.
 func (n *counter) read(now int64) error {
-	if n.counted.Cmd == nil { // it was removed
+	if deleted, ok := n.count.Val().(int64); ok {
+		n.exists = deleted > 0
 		return nil
 	}
-	numbers, ok := n.counted.Val().([]any)
+	numbers, ok := n.count.Val().([]any)
 	expiry, known := n.expiry.Val().(int64)
 	if !ok || !known || len(numbers) == 0 {
 		return errReply
@@ -136,7 +136,6 @@ func (n *counter) read(now int64) error {
 	}
 	switch {
 	case n.Rule.Kind == engine.Calendar:
-		n.end = n.stop
 	case expiry < 0:
 		n.end = now + n.Rule.Per
 	default:
@@ -169,8 +168,8 @@ func (n *counter) noteCharge(now int64) {
 	case !n.charged:
 		n.Charged, n.At = 0, 0
 	case n.Rule.Kind == engine.Calendar:
-		n.At = min(max(now, n.start), n.stop-1)
-	case n.opened.Err() == nil:
+		n.At = min(max(now, n.start), n.end-1)
+	case n.opening.Err() == nil:
 		n.At = n.begin() // giveBack takes this as the sign that the call opened the window
 	default:
 		n.At = min(max(now, n.begin()+1), n.end-1)

@@ -13,12 +13,12 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-var (
-	// errAgain says that nothing was changed, because other calls changed a count meanwhile, or a window ended.
-	errAgain = errors.New("the counts change faster than they can be watched")
-	// errMisplaced says that a call was charged to a calendar window that is not the present one.
-	errMisplaced = fmt.Errorf("the server's clock is not where it was: %w", errAgain)
-)
+// errAgain says that nothing was changed, because other calls changed a count meanwhile, or a window ended. In the first case the client itself
+// returns it.
+const errAgain = redis.TxFailedErr
+
+// errMisplaced says that a call was charged to a calendar window that is not the present one.
+var errMisplaced = fmt.Errorf("the server's clock is not where it was: %w", errAgain)
 
 const (
 	maxTries  = 100
@@ -37,7 +37,7 @@ func repeat(ctx context.Context, tries int, try func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(err, ctx.Err())
+			return fmt.Errorf("other calls changed the counts in each try: %w", ctx.Err())
 		case <-time.After(rand.N(time.Duration(min(i, maxFactor)) * firstWait)):
 		}
 	}
@@ -80,16 +80,13 @@ func (s *store) watch(ctx context.Context, server redis.UniversalClient, call *e
 	return v, err
 }
 
+// watch calls do. Transactions in do fail with errAgain if others have changed one of the counts since watch was called.
 func watch(ctx context.Context, server redis.UniversalClient, counters []*counter, do func(*redis.Tx) error) error {
 	keys := make([]string, len(counters))
 	for i, n := range counters {
 		keys[i] = n.key
 	}
-	err := server.Watch(ctx, do, keys...)
-	if errors.Is(err, redis.TxFailedErr) {
-		return errAgain
-	}
-	return err
+	return server.Watch(ctx, do, keys...)
 }
 
 // look decides a call without charging it. It sets in the counters what to charge.

@@ -31,20 +31,9 @@ func (s *store) guard(ctx context.Context, subject string, try func(context.Cont
 	if isCluster {
 		server = cluster // its client follows slots that move
 	}
-	unsent := b.(*breaker.Breaker).Try(func() error {
-		if err = try(ctx, server); errors.Is(err, errAgain) {
-			return nil // the server was reached
-		}
-		return err
-	})
-	if isCluster && !breaker.Reached(unsent) {
+	err = b.(*breaker.Breaker).Try(func() error { return try(ctx, server) })
+	if isCluster && !breaker.Reached(err) {
 		cluster.ReloadState(ctx) // another master may have taken over
-	}
-	if err == nil {
-		err = unsent
-	}
-	if errors.Is(err, errAgain) {
-		return err
 	}
 	return probe.Reason(s.Client, err)
 }

@@ -91,36 +91,25 @@ func (s *store) unfit(claims []engine.Claim) error {
 // Decide implements engine.Store. It returns when ctx ends, and if the server is silent. If the call is then admitted later, its charge is given
 // back.
 func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	type answer struct {
-		verdict engine.Verdict
-		err     error
-	}
-	own, answered := call.Clone(), make(chan answer, 1) // the caller may reuse its claims before the answer comes
-	silent := time.NewTimer(s.Timeout)
+	own, charged := call.Clone(), make(chan bool, 1) // the caller may reuse its claims before the answer comes
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silent := time.AfterFunc(s.Timeout, func() { cancel(s.Late(s.Timeout)) })
 	defer silent.Stop()
-	go func() {
-		var a answer
-		if err := s.Guard(func() { a.verdict, a.err = s.decide(ctx, own, silent) }); err != nil {
-			a.err = err
-		}
-		answered <- a
-	}()
-	err := error(nil)
-	select {
-	case a := <-answered:
-		copy(call.Claims, own.Claims)
-		return a.verdict, a.err
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-silent.C:
-		err = s.Late(s.Timeout)
-	}
-	go s.Guard(func() {
-		if a := <-answered; a.err == nil {
-			_ = s.undo(ctx, own)
-		}
+	v, err := servers.Await(ctx, s.Servers, func() (v engine.Verdict, err error) {
+		defer func() { charged <- v.Admitted }()
+		return s.decide(ctx, own, silent)
 	})
-	return engine.Verdict{}, err
+	if err != nil {
+		go s.Guard(func() {
+			if <-charged {
+				_ = s.undo(ctx, own)
+			}
+		})
+		return engine.Verdict{}, err
+	}
+	copy(call.Claims, own.Claims)
+	return v, nil
 }
 
 // decide tries until the call is decided. Each try restarts the timer.
