@@ -32,7 +32,7 @@ func Parse(expr string) (next func(time.Time) time.Time, hourly bool, err error)
 	return schedule.Next, schedule.Hour&allHours == allHours, nil
 }
 
-// check returns an error for an expression that has another number of fields, or belongs into another argument of a rule.
+// check returns an error for an expression that has another number of fields, or belongs in another argument of a rule.
 func check(expr string) error {
 	switch fields := strings.Fields(expr); {
 	case strings.HasPrefix(expr, "TZ=") || strings.HasPrefix(expr, "CRON_TZ="):
@@ -62,7 +62,7 @@ func parse(fields []string) (*cron.SpecSchedule, error) {
 			if reason := unsupported(item, f); reason != "" {
 				return nil, fmt.Errorf("found %q; %s", item, reason)
 			}
-			items[j] = f.unrolled(item)
+			items[j] = f.unroll(item)
 		}
 		fields[i] = strings.Join(items, ",")
 	}
@@ -111,9 +111,9 @@ var allFields = []field{
 	{0, 7, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
-// unrolled returns a range that goes on after the end of the field as a list, as in 5,6,0 for 5-7 and FRI-SUN. It returns other items
+// unroll returns a range that goes on after the end of the field as a list, as in 5,6,0 for 5-7 and FRI-SUN. It returns other items
 // as they are.
-func (f field) unrolled(item string) string {
+func (f field) unroll(item string) string {
 	span, every, stepped := strings.Cut(item, "/")
 	from, to, isRange := strings.Cut(span, "-")
 	low, high, step := f.number(from), f.number(to), 1

@@ -19,6 +19,7 @@
 //	lease       permits that a process takes ahead and hands out itself
 //	place       a future time for which a waiting call is charged
 //	free place  a place that was given up while others were after it
+//	interval    free places that follow each other, with no call's place between them
 //	line        the calls of this process that wait for one count, in the order of their places
 //	hold        to wait in a line without a place: until a pause ends, or until others release permits
 //	turn        the time when the first call that holds in a line may ask the store

@@ -221,7 +221,7 @@ end
 
 -- Counts back from the time at which the bucket is full to its latest place. After a change of the limit this count may end too early. Then
 -- the claim's place must not be before s either.
-function bucket.is_last(c, n, now, at)
+function bucket.is_last_charge(c, n, now, at)
   return up(gain(c, c.x - (c.price or 0), c.y, needed(c, n) - n)) <= at and (c.old_full == 0 or c.s <= at)
 end
 
@@ -242,7 +242,7 @@ function bucket.touch(c, i, j)
 end
 
 -- Is also true if the bucket has become unused: the time of the interval is over.
-function bucket.is_latest(c, i) return c.x < 0 or i.limit == c.limit and (i.at > c.x or i.at == c.x and i.parts >= c.y) end
+function bucket.is_last_interval(c, i) return c.x < 0 or i.limit == c.limit and (i.at > c.x or i.at == c.x and i.parts >= c.y) end
 
 function bucket.reach(c, n, from) return (gain(c, from - 1, 0, n - needed(c, n))) end
 

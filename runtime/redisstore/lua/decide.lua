@@ -151,7 +151,7 @@ function decide.adjust(claims, now)
     elseif claims.gives then
       local give = c.is.give or c.is.give_back
       give(c, -c.cost, now, now)
-    elseif c.free_key and c.wait > now and c.is.is_last then
+    elseif c.free_key and c.wait > now and c.is.is_last_charge then
       use('places').give_back(c, -c.cost, now)
     else
       c.is.give_back(c, -c.cost, now, c.wait, claims.rollback)

@@ -1,5 +1,5 @@
 -- A place is a future time for which a waiting call is charged. A free place was given up while others were after it. Its permits stay
--- charged, because the places after it were computed with that charge. A later call may take it. An interval is a run of free places:
+-- charged, because the places after it were computed with that charge. A later call may take it. An interval is a series of free places:
 -- each begins where the one before ends, with no call's place between them. The state is a sorted set of intervals. A member has four
 -- numbers, and its score is the first of them:
 --
@@ -9,7 +9,7 @@
 --   limit      of a bucket, at which the places were given; otherwise 0
 --
 -- A state keeps MAX_INTERVALS. Any further free place stays charged, and cannot be used. Algorithms that keep places in an order in which
--- they can become free have the functions of engine.queue: is_last, interval, touch, is_latest, pop, reach, find and without.
+-- they can become free have the functions of engine.queue: is_last_charge, interval, touch, is_last_interval, pop, reach, find and without.
 local places = {}
 local states = use('states')
 
@@ -140,10 +140,10 @@ end
 -- Gives back n permits of a charge for a future time. If other calls have later places, these permits become a free place. Otherwise they
 -- are given back. If an interval of free places is the latest charge then, it is given back as well.
 function places.give_back(c, n, now)
-  if not c.is.is_last(c, n, now, c.wait) then return insert(c, now, c.is.interval(c, n, now, c.wait)) end
+  if not c.is.is_last_charge(c, n, now, c.wait) then return insert(c, now, c.is.interval(c, n, now, c.wait)) end
   c.is.give_back(c, n, now, c.wait)
   local latest = read(c, call('ZRANGE', c.free_key, '-1', '-1'))
-  if not latest or not c.is.is_latest(c, latest, now) then return end
+  if not latest or not c.is.is_last_interval(c, latest, now) then return end
   remove(c, latest)
   local left = c.is.find(c, latest, 1, now, now + 1)
   if left then c.is.pop(c, left, now) end

@@ -161,7 +161,7 @@ local function span(c, i, now)
   return to - i.permits, to
 end
 
-function sliding_window.is_last(c, n, now, at) return time_at(c, -1, now) <= at end
+function sliding_window.is_last_charge(c, n, now, at) return time_at(c, -1, now) <= at end
 
 function sliding_window.interval(c, n, now, at)
   return { at = at, parts = 0, permits = min(n, count_before(c, at + 1, now) - count_before(c, at, now)), limit = 0 }
@@ -173,7 +173,7 @@ function sliding_window.touch(c, i, j, now)
   return start <= stop
 end
 
-function sliding_window.is_latest(c, i, now) return time_at(c, -1, now) <= i.at end
+function sliding_window.is_last_interval(c, i, now) return time_at(c, -1, now) <= i.at end
 
 function sliding_window.pop(c, n) call('LTRIM', c.key, '0', states.integer(-1 - n)) end
 

@@ -89,13 +89,13 @@ function window.write(c) states.write_groups(c.key, c.windows, NAMES) end
 
 -- Reports whether a window takes a charge at a time before its stop. A fixed window that would overlap the next one is not opened: the next
 -- one takes the charge, and begins earlier.
-local function takes(c, w, at) return w.start <= at or c.kind == FIXED_WINDOW and w.start < at + c.a end
+local function contains(c, w, at) return w.start <= at or c.kind == FIXED_WINDOW and w.start < at + c.a end
 
 -- Returns the window for a charge at a time, and its index. If there is none, it returns nil and the index at which to insert a new one.
 local function find(c, at)
   local list = c.windows
   for i, w in ipairs(list) do
-    if at < w.stop then return (i == 1 or takes(c, w, at)) and w or nil, i end
+    if at < w.stop then return (i == 1 or contains(c, w, at)) and w or nil, i end
   end
   return nil, #list + 1
 end
@@ -107,7 +107,7 @@ function window.earliest(c, n, now, from)
   while w and w.used + n > c.limit do
     from, i = w.stop, i + 1
     w = c.windows[i]
-    if w and not takes(c, w, from) then w = nil end
+    if w and not contains(c, w, from) then w = nil end
   end
   return from
 end
