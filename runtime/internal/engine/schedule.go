@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"sort"
 	"sync/atomic"
 	"time"
 )
@@ -16,7 +17,7 @@ type Schedule struct {
 type span struct{ start, stop int64 }
 
 // NewSchedule returns a schedule in a time zone. next returns the first fire time after a given time; both are wall clock times, as a
-// [time.Time] in UTC.
+// [time.Time] in UTC. Fire times are whole seconds.
 //
 // When the clock is put forward, the fire times that it skips become one, at the end of the gap. When it is put back, the fire times of the
 // repeated hour count once. They count twice if hourly is true: the schedule then fires in every hour of the day.
@@ -35,8 +36,8 @@ func (s *Schedule) Window(t int64) (start, stop int64) {
 }
 
 const (
-	never  = 1 << 52                                             // a time in the year 2112, exact as a float
-	oldest = int64(20 * 366 * 24 * time.Hour / time.Microsecond) // how far back to look for a fire time
+	never  = 1 << 52              // a time in the year 2112, exact as a float
+	oldest = 20 * 366 * 24 * 3600 // how far back to look for a fire time, in seconds
 )
 
 // After returns the first fire time after t, or a far time if there is none.
@@ -95,22 +96,14 @@ func onWall(t time.Time) time.Time {
 }
 
 // previous returns the last fire time that is not after t. A cron expression only gives the next fire time. So previous searches for the last
-// time whose next fire time is not after t: first in doubling steps, then by bisection.
+// second in which there was one: first in doubling steps, then by bisection.
 func (s *Schedule) previous(t int64) int64 {
-	fires := func(age int64) bool { return s.After(t-age) <= t }
-	low, high := int64(0), int64(1) // no fire time in the last low microseconds, one in the last high
-	for !fires(high) {
-		low, high = high, 2*high
-		if high > oldest {
+	since := func(age int) int64 { return s.After(t - int64(age)*1_000_000) }
+	far := 1
+	for since(far) > t {
+		if far *= 2; far > oldest {
 			return longAgo
 		}
 	}
-	for low+1 < high {
-		if middle := low + (high-low)/2; fires(middle) {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	return s.After(t - high)
+	return since(sort.Search(far, func(age int) bool { return since(age) <= t }))
 }
