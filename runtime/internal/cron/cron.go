@@ -1,5 +1,5 @@
-// Package cron parses the cron expressions of calendar windows. The language is that of github.com/robfig/cron, and has also ranges that go on
-// after the end, such as FRI-MON and 22-2, and 7 for Sunday. Errors say what to write instead of what other schedulers have.
+// Package cron parses the cron expressions of calendar windows. The language is that of github.com/robfig/cron. It also has ranges that go
+// on after the end, such as FRI-MON and 22-2, and 7 for Sunday. Errors say what to write instead of what other schedulers have.
 package cron
 
 import (

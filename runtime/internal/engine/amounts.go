@@ -8,8 +8,8 @@ import (
 // amounts is a sliding window for large costs: it has one entry for each call, not one for each permit. Entries with a future time belong to
 // waiting calls, and already count.
 //
-// While fewer than mostExact entries count, the window is exact. Beyond that, charges within the same 2,048th of the period share an entry, which
-// has the time of its end. So the limit is never exceeded, a retry delay is at most a 2,048th of the period too long, and without waiting
+// While fewer than mostExact entries count, the window is exact. Beyond that, charges within the same 2,048th of the period share an entry at the
+// end of that span. So the limit is never exceeded, a retry delay is at most a 2,048th of the period too long, and without waiting
 // calls there are at most about 4,096 entries.
 type amounts struct {
 	entries []amount // their times ascend

@@ -114,12 +114,12 @@ func (list intervals) find(q queue, c *Claim, from int64) (index int, left, at i
 	return 0, 0, 0, false
 }
 
-// cut takes n permits from an interval: the first of the last usable ones, which are those that find has found. What comes before and after them
-// stays free, as two intervals.
-func (list *intervals) cut(q queue, c *Claim, index int, usable, n, now int64) {
+// cut takes n permits out of an interval in which find has found a place. The interval has left permits from that place on, and the first n of
+// them go. What comes before and after them stays free, as two intervals.
+func (list *intervals) cut(q queue, c *Claim, index int, left, n, now int64) {
 	var parts []interval
-	before, after := q.without(c, (*list)[index], usable), (*list)[index]
-	if after.permits = usable - n; after.permits > 0 {
+	before, after := q.without(c, (*list)[index], left), (*list)[index]
+	if after.permits = left - n; after.permits > 0 {
 		parts = append(parts, after)
 	}
 	if before.permits > 0 && before.at > now && len(*list)+len(parts) <= maxIntervals {

@@ -85,8 +85,8 @@ func (b *bucket) isLastCharge(c *Claim, n, _ int64) bool {
 	return own.after(b.full-extra, int64(b.parts), c.needed(n)-n) <= c.At && (b.oldFull == longAgo || b.last <= c.At)
 }
 
-// interval counts back from the latest place to the exact time of the claim's place. If the limit has changed since, it does not find that time,
-// and uses the claim's time instead, which is rounded up. A debt keeps its time when the limit changes, so its place does not become free.
+// interval counts back from the latest place to the exact time of the claim's place. If the limit has changed since, this does not find that time;
+// then the claim's time serves, which is rounded up. A debt keeps its time when the limit changes, so its place does not become free.
 func (b *bucket) interval(c *Claim, n, _ int64) interval {
 	own := b.own(c)
 	if own.Limit != c.Limit && c.Rule.Kind.isPrepaid() {

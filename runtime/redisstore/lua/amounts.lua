@@ -1,8 +1,8 @@
 -- A sliding window for large costs: it has one entry for each call, not one for each permit. Entries with a future time belong to waiting
 -- calls, and already count. a is the period.
 --
--- While fewer than MOST_EXACT entries count, the window is exact. Beyond that, charges within the same 2,048th of the period share an entry,
--- which has the time of its end.
+-- While fewer than MOST_EXACT entries count, the window is exact. Beyond that, charges within the same 2,048th of the period share an entry
+-- at the end of that span.
 --
 -- The state is a string: LAYOUT; the permits of all entries; a time before which no entry is; the time of the newest; the permits of the
 -- newest block; the index of the oldest entry, the index after the newest, and how many fit; the permits of each earlier block of BLOCK

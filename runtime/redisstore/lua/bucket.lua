@@ -225,8 +225,8 @@ function bucket.is_last_charge(c, n, now, at)
   return up(gain(c, c.x - (c.price or 0), c.y, needed(c, n) - n)) <= at and (c.old_full == 0 or c.s <= at)
 end
 
--- Counts back from the latest place to the exact time of the claim's place. If the limit has changed since, it does not find that time, and
--- uses the claim's time instead, which is rounded up. A debt keeps its time when the limit changes, so its place does not become free.
+-- Counts back from the latest place to the exact time of the claim's place. If the limit has changed since, this does not find that time;
+-- then the claim's time serves, which is rounded up. A debt keeps its time when the limit changes, so its place does not become free.
 function bucket.interval(c, n, now, at)
   if c.faster and c.prepaid then return { at = at, permits = 0 } end
   local x, y = gain(c, c.x, c.y, needed(c, n) - n)

@@ -44,7 +44,7 @@ func (s *store) undo(ctx context.Context, call *engine.Call) error {
 	return s.change(ctx, own)
 }
 
-// adjust tries once. It clears the Deltas of the call, unless certainly nothing was changed.
+// adjust tries once. It clears the Deltas of the call, unless it certainly changed nothing.
 func (s *store) adjust(ctx context.Context, server redis.UniversalClient, call *engine.Call) error {
 	var counters []*counter
 	for i := range call.Claims {

@@ -14,8 +14,8 @@ import (
 )
 
 // counter is a claim with the key of its count. The key holds one integer as a string of 8 bytes, which BITFIELD reads and writes. The key of a
-// fixed window expires in the last millisecond of the window. The key of a calendar window contains the window's start. It expires some time
-// after the window, so that a call that is on its way when the window ends still finds it.
+// fixed window expires in the last millisecond of the window. The key of a calendar window contains the window's start. It expires a minute after
+// the window, so that calls on their way at the window's end still find it.
 type counter struct {
 	*engine.Claim
 	key   string
@@ -36,10 +36,10 @@ type counter struct {
 }
 
 const (
-	millisecond = 1000      // microseconds
-	second      = 1_000_000 // microseconds
-	after       = 60 * second
-	integer     = "u63" // the type of the count in BITFIELD
+	millisecond = 1000        // microseconds
+	second      = 1_000_000   // microseconds
+	after       = 60 * second // how long the count of a calendar window is kept after the window
+	integer     = "u63"       // the type of the count in BITFIELD
 	zero        = "\x00\x00\x00\x00\x00\x00\x00\x00"
 	mostUsed    = 1 << 52 // beyond this, permits are not counted
 )
@@ -73,9 +73,9 @@ func (n *counter) look(ctx context.Context, p redis.Pipeliner) {
 	n.send(ctx, p, "bitfield_ro", n.key, "get", integer, 0)
 }
 
-// charge adds the permits if they fit, in one step. The first addition adds so much more than the permits that it overflows unless used + add is
-// at most most. The second addition takes that surplus off again; it underflows if the first one failed. SET opens the window, with its expiry,
-// if there is none. It changes no existing key, whatever its type.
+// charge adds the permits in one step, unless the count would exceed most. The first addition adds a surplus, so that it overflows if the permits
+// do not fit. The second addition takes the surplus off again; it underflows if the first one failed. SET opens the window, with its expiry, if
+// there is none. It changes no existing key, whatever its type.
 func (n *counter) charge(ctx context.Context, p redis.Pipeliner) {
 	if n.add > n.most {
 		n.look(ctx, p)
