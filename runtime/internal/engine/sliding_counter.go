@@ -20,8 +20,8 @@ func (r *Rule) width() int64 { return (r.Per + r.Slices - 1) / r.Slices }
 // slice returns the number of the slice that contains a time. All of slice n has left the window at n times the width.
 func (r *Rule) slice(at int64) int64 { return at/r.width() + r.Slices + 1 }
 
-// in returns the permits in slice n. The slice that leaves the window when slice n begins has the same place. Slices long before 1970 have negative
-// numbers.
+// in points to the permits in slice n. The slice that leaves the window when slice n begins has the same index. Slices long before 1970 have
+// negative numbers.
 func (s *slidingCounter) in(n int64) *int64 { return &s.slices[uint64(n)%uint64(len(s.slices))] }
 
 // total returns the number of the present slice, and the permits that count now. If the clock was set back, the newest slice stays the present
