@@ -141,6 +141,16 @@ func TestWrapperSettles(t *testing.T) {
 	}
 }
 
+// Requests with UpTo have equal costs also if some of them leave a cost of 1 out.
+func TestUpToOneWithoutCosts(t *testing.T) {
+	l := ratelimit.New(memstore.New())
+	a := ratelimit.Request{Rule: ratelimit.Rule{Name: "a", Limit: 5, Per: time.Minute}, UpTo: true}
+	b := ratelimit.Request{Rule: ratelimit.Rule{Name: "b", Limit: 5, Per: time.Minute}, UpTo: true, Cost: 1}
+	if d, err := l.Allow(t.Context(), a, b); err != nil || d.Taken != 1 {
+		t.Errorf("got %+v, error %v", d, err)
+	}
+}
+
 // An UpTo call takes as many permits as every rule has, and at most its cost.
 func TestUpTo(t *testing.T) {
 	l, _ := watched()

@@ -105,7 +105,7 @@ func (c *call) addAll(requests []Request) error {
 func (c *call) checkUpTo(rule *preparedRule, r, first *Request) error {
 	c.UpTo = r.UpTo
 	switch {
-	case r.UpTo != first.UpTo || r.UpTo && r.Cost != first.Cost:
+	case r.UpTo != first.UpTo || r.UpTo && cmp.Or(r.Cost, 1) != cmp.Or(first.Cost, 1):
 		return rule.wrong("requests", "found UpTo on some requests, or with different costs; expected one cost and UpTo on all of them")
 	case r.UpTo && !rule.kind().Accepts("up-to"):
 		return rule.wrong("requests", "found UpTo for a rule with distinct, prepay, warmup or concurrency, which do not go with it")
