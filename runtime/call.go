@@ -39,7 +39,7 @@ type perUse struct {
 	waits       bool          // a rule may delay the call
 	paused      bool          // a setting pauses one of its subjects
 	reports     bool          // the caller wants the quotas
-	keeps       bool          // the caller may give the permits back
+	givesBack   bool          // the caller may give the permits back
 	releases    bool          // a rule's permits are released when calls end
 	mustRelease bool          // the call holds such permits, and observers are being told; if an observer panics, free releases the permits
 	never       bool          // a rule of limit 0 refuses the call
@@ -57,11 +57,11 @@ type perUse struct {
 
 var calls = sync.Pool{New: func() any { return new(call) }}
 
-// newCall returns a call of a method, or of n requests. It has room for n rules. keeps says that the caller may give the permits back.
-func (l *Limiter) newCall(method string, rules []*preparedRule, n int, keeps bool) *call {
+// newCall returns a call of a method, or of n requests. It has room for n rules. givesBack says that the caller may give the permits back.
+func (l *Limiter) newCall(method string, rules []*preparedRule, n int, givesBack bool) *call {
 	c := calls.Get().(*call)
 	c.perUse = perUse{}
-	c.limiter, c.method, c.rules, c.keeps = l, method, rules, keeps
+	c.limiter, c.method, c.rules, c.givesBack = l, method, rules, givesBack
 	if cap(c.rulings) < n {
 		c.rulings, c.Claims, c.owners = make([]ruling, n), make([]engine.Claim, n), make([]int, n)
 	}
@@ -140,7 +140,7 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 		return c.addCost(&c.rulings[i], r)
 	}
 	c.owners = append(c.owners, n)
-	c.ask(r)
+	c.makeClaim(r)
 	return nil
 }
 
@@ -213,8 +213,8 @@ func (c *call) addCost(same, r *ruling) error {
 	return nil
 }
 
-// ask makes the claim of a ruling. If the subject is blocked, or the limit is 0, ask answers the claim: no store has to decide it.
-func (c *call) ask(r *ruling) {
+// makeClaim makes the claim of a ruling. If the subject is blocked, or the limit is 0, makeClaim answers the claim: no store has to decide it.
+func (c *call) makeClaim(r *ruling) {
 	rule := r.rule
 	c.waits, c.paused = c.waits || r.wait > 0, c.paused || r.pauseLeft > 0
 	if r.limit == 0 && rule.Mode == ModeShadow { // stores decide the other claims of the call
@@ -226,7 +226,7 @@ func (c *call) ask(r *ruling) {
 	}
 	*r.claim = rule.claim
 	claim := r.claim
-	claim.Subject, claim.Member, claim.Kept = r.subject, r.member, c.keeps
+	claim.Subject, claim.Member, claim.Renewed = r.subject, r.member, c.givesBack
 	claim.Blocked = r.blockLeft > 0
 	claim.Refused = claim.Blocked || r.never()
 	if claim.Refused && rule.Mode == ModeEnforce {
@@ -253,7 +253,7 @@ func (c *call) checkCosts() error {
 				Method: c.method, Rule: r.rule.label, Key: key.Shown(r.subject), Cost: r.cost, Limit: most, what: what,
 			}
 		default: // in shadow mode
-			r.neverFits, r.claim.Cost, r.claim.Wait, c.Report = true, 1, engine.Never, true
+			r.neverFits, r.claim.Cost, r.claim.Wait, c.Report = true, 1, engine.NeverFits, true
 		}
 	}
 	return nil

@@ -102,8 +102,8 @@ func (r *methodRules) Register(limiter any) {
 }
 
 // Open implements bridge.Rules.
-func (r *methodRules) Open(limiter any, keeps bool) bridge.Call {
-	return limiter.(*Limiter).newCall(r.method, r.rules, len(r.rules), keeps)
+func (r *methodRules) Open(limiter any, givesBack bool) bridge.Call {
+	return limiter.(*Limiter).newCall(r.method, r.rules, len(r.rules), givesBack)
 }
 
 // Add implements bridge.Call.
@@ -126,7 +126,7 @@ func (c *call) Take(ctx context.Context) (bridge.Taken, error) {
 	if !c.verdict.Admitted {
 		return nil, c.refusal()
 	}
-	if !c.keeps && c.wishes.charge == nil {
+	if !c.givesBack && c.wishes.charge == nil {
 		return nil, nil
 	}
 	all := c.charges()

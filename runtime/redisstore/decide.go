@@ -29,7 +29,7 @@ func (b bySubject) Decide(ctx context.Context, call *engine.Call) (engine.Verdic
 	s := b.of
 	split := s.Split.Load() // before Sole, because another call may find the cluster meanwhile
 	if b.Sole(call) == nil {
-		return s.bySubject(&part{s, time.Now().Add(s.Timeout)}).Decide(ctx, call)
+		return s.bySubject(&oneServer{s, time.Now().Add(s.Timeout)}).Decide(ctx, call)
 	}
 	v, err := s.one.Decide(ctx, call)
 	if err != nil && !split && strings.HasPrefix(err.Error(), crossSlot) {
@@ -42,7 +42,7 @@ func (b bySubject) Decide(ctx context.Context, call *engine.Call) (engine.Verdic
 }
 
 // bySubject splits calls by subject, if different subjects may be on different servers. decider decides each part.
-func (s *store) bySubject(decider *part) parts.Split {
+func (s *store) bySubject(decider *oneServer) parts.Split {
 	return func(c *engine.Claim) (string, engine.Decider) {
 		if s.Split.Load() {
 			return c.Subject, decider
@@ -51,19 +51,19 @@ func (s *store) bySubject(decider *part) parts.Split {
 	}
 }
 
-// part decides claims that are on one server.
-type part struct {
+// oneServer decides claims that are on one server.
+type oneServer struct {
 	*store
 	until time.Time // when the time of the whole decision ends; if zero, that time begins with the first request
 }
 
 // Decide implements engine.Decider. A panic counts as a lost reply: the call may have been admitted.
-func (p *part) Decide(ctx context.Context, call *engine.Call) (v engine.Verdict, err error) {
-	r := request{call: call, until: p.until}
+func (o *oneServer) Decide(ctx context.Context, call *engine.Call) (v engine.Verdict, err error) {
+	r := request{call: call, until: o.until}
 	sentAt := clock()
 	err = errPanicked
-	defer func() { p.renewals.noteDecision(call, v, err, sentAt) }()
-	if err = p.do(ctx, &r); err == nil { // otherwise the batch may still write the request's verdict
+	defer func() { o.renewals.noteDecision(call, v, err, sentAt) }()
+	if err = o.do(ctx, &r); err == nil { // otherwise the batch may still write the request's verdict
 		v = r.verdict
 	}
 	return v, err
@@ -100,7 +100,7 @@ func (s *store) do(ctx context.Context, r *request) error {
 		case asks == maxAsks || !wrongWindows && err != errAgain:
 			return err
 		case wrongWindows:
-			n.set(int64(serverTime))
+			n.noteTime(int64(serverTime))
 		default:
 			r.solo = asks >= maxAsks-2 // the last two tries go alone: one of them may only learn the right windows
 		}
@@ -109,34 +109,34 @@ func (s *store) do(ctx context.Context, r *request) error {
 
 // Adjust implements engine.Decider. It returns at the latest when ctx or the time of the decision ends. The adjustment still goes to the server,
 // because a charge must not outlive its call. All claims of the call change.
-func (p *part) Adjust(ctx context.Context, call *engine.Call) error {
+func (o *oneServer) Adjust(ctx context.Context, call *engine.Call) error {
 	call.Asked = false
-	p.renewals.startGiveBack(call)
-	err := p.do(ctx, &request{call: call, adjust: true, until: p.until})
+	o.renewals.startGiveBack(call)
+	err := o.do(ctx, &request{call: call, adjust: true, until: o.until})
 	switch {
 	case err == nil:
-		p.renewals.endGiveBack(call)
+		o.renewals.endGiveBack(call)
 		return nil
-	case untaken(err) && (p.until.IsZero() || time.Now().Before(p.until)): // nothing was done, and there is time: the caller may try again
+	case untaken(err) && (o.until.IsZero() || time.Now().Before(o.until)): // nothing was done, and there is time: the caller may try again
 		return err
 	case untaken(err):
-		p.adjustLater(call.Clone())
+		o.adjustLater(call.Clone())
 	}
 	call.ClearDeltas()
 	return err
 }
 
 // adjustLater sends an adjustment in the next batch. Nobody waits for it.
-func (p *part) adjustLater(call *engine.Call) {
-	if n, err := p.node(context.Background(), call.Claims[0].Subject); err == nil {
+func (o *oneServer) adjustLater(call *engine.Call) {
+	if n, err := o.node(context.Background(), call.Claims[0].Subject); err == nil {
 		n.adjust(call)
 	}
 }
 
 // Reset implements engine.Decider.
-func (p *part) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
+func (o *oneServer) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
 	var states []*redis.IntCmd
-	_, err = p.Client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	_, err = o.Client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for i := range call.Claims {
 			c := &call.Claims[i]
 			state := key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag)
@@ -148,7 +148,7 @@ func (p *part) Reset(ctx context.Context, call *engine.Call) (found int, err err
 	for _, deleted := range states {
 		found += int(deleted.Val())
 	}
-	return found, probe.Reason(p.Client, err)
+	return found, probe.Reason(o.Client, err)
 }
 
 // recalled answers a request from a remembered refusal, if there is one.

@@ -324,7 +324,7 @@ func TestLeaseByAWrongClock(t *testing.T) {
 		l.mu.Lock()
 		l.until = 0 // it is over, with permits left
 		l.mu.Unlock()
-		n.set(time.Now().Add(off).UnixMicro())
+		n.noteTime(time.Now().Add(off).UnixMicro())
 		if v, _ := decideOnce(t, s, call); !v.Admitted {
 			t.Fatal("refused")
 		}

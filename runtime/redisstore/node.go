@@ -22,7 +22,7 @@ type node struct {
 	breaker   *breaker.Breaker
 	functions atomic.Bool  // runs are sent as calls of the function, not of the script
 	loading   atomic.Bool  // the function is being loaded
-	ahead     atomic.Int64 // how far the server's clock was last seen ahead of ours, in microseconds
+	offset    atomic.Int64 // how far the server's clock was last seen ahead of ours, in microseconds
 }
 
 // Recovery: while a server cannot be reached, nobody should wait for it, and when it is back, calls should notice at once. So after three
@@ -83,10 +83,10 @@ func (n *node) quick() redis.UniversalClient {
 }
 
 // now estimates the server's time.
-func (n *node) now() int64 { return time.Now().UnixMicro() + n.ahead.Load() }
+func (n *node) now() int64 { return time.Now().UnixMicro() + n.offset.Load() }
 
-// set notes the server's time.
-func (n *node) set(now int64) { n.ahead.Store(now - time.Now().UnixMicro()) }
+// noteTime notes the server's time.
+func (n *node) noteTime(now int64) { n.offset.Store(now - time.Now().UnixMicro()) }
 
 // minReload is the shortest time between two requests for a cluster's layout while one of its servers cannot be reached. The client itself asks
 // only once a minute.

@@ -31,7 +31,7 @@ type renewal struct {
 	claim   engine.Claim
 	since   time.Duration // when they were last written, or the call was over, by this process's clock
 	backs   int           // how often they are to be given back; 0 while the call runs
-	renewed bool          // a renewal is on its way
+	sending bool          // a renewal is on its way
 }
 
 const (
@@ -65,7 +65,7 @@ func (r *renewals) noteDecision(call *engine.Call, v engine.Verdict, err error, 
 		switch {
 		case lost:
 			r.permits[p] = &renewal{claim: *c, since: clock(), backs: backsOfLost}
-		case v.Admitted && c.Kept && c.Charged > 0:
+		case v.Admitted && c.Renewed && c.Charged > 0:
 			r.permits[p] = &renewal{claim: *c, since: sentAt}
 		}
 	})
@@ -88,7 +88,7 @@ func (r *renewals) startGiveBack(call *engine.Call) {
 // endGiveBack notes that permits were given back. If a renewal is on its way, it notes nothing, because the renewal may write them again.
 func (r *renewals) endGiveBack(call *engine.Call) {
 	r.each(call, func(p permit, c *engine.Claim) {
-		if h := r.permits[p]; h != nil && h.backs > 0 && !h.renewed {
+		if h := r.permits[p]; h != nil && h.backs > 0 && !h.sending {
 			if h.backs--; h.backs == 0 {
 				delete(r.permits, p)
 			}
@@ -113,7 +113,7 @@ func (r *renewals) due(prefix string, all bool) (claims []engine.Claim) {
 		case !all && passed < life/partsOfPeriod:
 			continue
 		default:
-			h.claim.Delta, h.renewed = h.claim.Cost, true
+			h.claim.Delta, h.sending = h.claim.Cost, true
 		}
 		claims = append(claims, h.claim)
 	}
@@ -133,7 +133,7 @@ func (r *renewals) noteRenewal(p permit, c engine.Claim, sentAt time.Duration, e
 			delete(r.permits, p)
 		}
 	case renewal:
-		if h.renewed, over = false, h.backs > 0; !over && err == nil {
+		if h.sending, over = false, h.backs > 0; !over && err == nil {
 			h.since = sentAt
 		}
 	}

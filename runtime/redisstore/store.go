@@ -59,7 +59,7 @@ type store struct {
 	nodes     sync.Map   // of *node by redis.UniversalClient, or by range of slots
 	adding    sync.Mutex // held while a node is added
 	reloaded  atomic.Int64
-	one       part        // decides calls that are on one server
+	one       oneServer   // decides calls that are on one server
 	subjects  parts.Split // splits the others: see bySubject
 	facts     facts
 	refusals  *refusals

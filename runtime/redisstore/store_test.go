@@ -194,7 +194,7 @@ func TestStrangeReply(t *testing.T) {
 			call := of(rule, 1, "k")
 			run.calls = append(run.calls, runCall{call: &call, requests: []*request{{call: &call}, {call: &call}}})
 		}
-		run.unpack(new(store), moment{})
+		run.answer(new(store), moment{})
 		for _, j := range run.calls {
 			for _, r := range j.requests {
 				if r.err != lua.ErrReply {

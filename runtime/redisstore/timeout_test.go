@@ -98,12 +98,12 @@ func TestTimeoutOfManyAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	redistest.Eventually(t, "the function", func() bool {
-		n.set(time.Now().UnixMicro())
+		n.noteTime(time.Now().UnixMicro())
 		_, err := s.Decide(t.Context(), &call)
 		return err == nil
 	})
 	call = of(daily, 9, "b")
-	n.set(time.Now().Add(-72 * time.Hour).UnixMicro()) // the window of the first try is not the present one
+	n.noteTime(time.Now().Add(-72 * time.Hour).UnixMicro()) // the window of the first try is not the present one
 	if v, err := s.Decide(t.Context(), &call); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("two tries that need more time than the decision has: got %+v, error %v", v, err)
 	}

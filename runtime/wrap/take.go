@@ -55,8 +55,8 @@ func Begin(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...C
 	return open(l, rules, charges, true).Take(ctx)
 }
 
-func open(l *ratelimit.Limiter, rules *Rules, charges []Charge, keeps bool) bridge.Call {
-	call := rules.prepared.Open(l, keeps)
+func open(l *ratelimit.Limiter, rules *Rules, charges []Charge, givesBack bool) bridge.Call {
+	call := rules.prepared.Open(l, givesBack)
 	for _, charge := range charges {
 		call.Add(charge)
 	}

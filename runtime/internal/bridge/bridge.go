@@ -26,8 +26,8 @@ type Rules interface {
 	WithCost(rules ...string)
 	// Register tells a *ratelimit.Limiter that the method will be called.
 	Register(limiter any)
-	// Open starts a call of the method on a *ratelimit.Limiter. keeps says that the caller may give the permits back.
-	Open(limiter any, keeps bool) Call
+	// Open starts a call of the method on a *ratelimit.Limiter. givesBack says that the caller may give the permits back.
+	Open(limiter any, givesBack bool) Call
 }
 
 // Call is a call of a method that has to be decided. Call Add once for each rule, in their order, and then Take. After that, the Call must not be

@@ -57,8 +57,8 @@ func (c *Claim) MostSettled() int64 {
 	return math.MaxInt64
 }
 
-// Left returns how many of n permits not to charge, if a debt of all of them would last d microseconds too long. It rounds up to whole permits.
-func (c *Claim) Left(n, d int64) int64 {
+// Excess returns how many of n permits not to charge, if a debt of all of them would last d microseconds too long. It rounds up to whole permits.
+func (c *Claim) Excess(n, d int64) int64 {
 	if d <= 0 {
 		return 0
 	}
@@ -225,7 +225,7 @@ func (b *bucket) Charge(c *Claim, n, now int64) {
 	b.add(c, n, now, now)
 	empty, _ := c.gain(now, 0, c.Burst)
 	most := max(before, empty+maxDebt)
-	c.Delta = c.Left(n, b.full-most)
+	c.Delta = c.Excess(n, b.full-most)
 	if b.full >= most {
 		b.full, b.parts = most, 0
 	}

@@ -61,7 +61,7 @@ func (s *concurrency) Commit(c *Claim, n, now, _ int64) bool {
 // Charge replaces the claim's entry, if it has one. So it also renews permits.
 func (s *concurrency) Charge(c *Claim, n, now int64) {
 	stop := now + c.Rule.Per
-	if c.Kept {
+	if c.Renewed {
 		stop = never
 	}
 	*s = append(s.others(c.ID, now), runningCall{c.ID, n, stop})

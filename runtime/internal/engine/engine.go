@@ -50,8 +50,8 @@ const (
 	Trigger             // the rule never refuses: it counts beyond its limit, and reports when the limit is reached
 )
 
-// Never is the Wait of a claim on a Shadow that can never admit the call's cost. Such a claim is always refused, and its Cost is 1.
-const Never = -1
+// NeverFits is the Wait of a claim on a Shadow that can never admit the call's cost. Such a claim is always refused, and its Cost is 1.
+const NeverFits = -1
 
 // Claim asks one rule for permits in the name of a subject.
 type Claim struct {
@@ -64,7 +64,7 @@ type Claim struct {
 	Wait    int64  // how long this rule may delay the call; 0 for Trigger, 0 or Never for Shadow
 	Mode    Mode
 	ID      uint64 // identifies the call to a Concurrency, so that permits are given back even if nobody knows whether the call took them; random
-	Kept    bool   // permits that are released do not end while the process lives: the store renews them until they are given back
+	Renewed bool   // permits that are released do not end while the process lives: the store renews them until they are given back
 
 	// Decide sets the fields below, except Delta.
 

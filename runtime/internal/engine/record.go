@@ -24,8 +24,8 @@ func NewRecord(r *Rule) Record {
 // isPlainBucket reports whether the kind's state is a bucket and nothing else.
 func (k Kind) isPlainBucket() bool { return k == TokenBucket || k == LeakyBucket || k == Prepaid }
 
-// load sets b to the bucket in the record. It sets field by field, because copying a bucket that was just written takes longer than using it.
-func (r *Record) load(b *bucket) {
+// copyTo sets b to the bucket in the record. It sets field by field, because copying a bucket that was just written takes longer than using it.
+func (r *Record) copyTo(b *bucket) {
 	b.full, b.last, b.parts, b.limit = r.numbers[0], r.numbers[1], int32(r.numbers[2]>>32), int32(r.numbers[2])
 	b.cut, b.oldFull = longAgo, longAgo
 }
@@ -51,7 +51,7 @@ func (r *Record) Unpack(rule *Rule, u *Unpacked) *Cell {
 	case r.cell != nil:
 		return r.cell
 	case rule.Kind.isPlainBucket():
-		r.load(&u.bucket)
+		r.copyTo(&u.bucket)
 		u.cell = Cell{State: &u.bucket, Until: longAgo}
 	default:
 		u.only[0] = window{r.numbers[0], r.numbers[1], r.numbers[2]}
@@ -103,7 +103,7 @@ func (r *Record) Expiry(rule *Rule) int64 {
 	}
 	if rule.Kind.isPlainBucket() {
 		var b bucket
-		r.load(&b)
+		r.copyTo(&b)
 		return b.Expiry(rule)
 	}
 	return r.numbers[1]

@@ -8,10 +8,10 @@ import (
 // clock tells the time in microseconds since 1970. Without a function ask it reads the monotonic clock of the system, which takes half the
 // time of reading the wall clock. Every second it compares the two, so that it follows when the wall clock is set.
 type clock struct {
-	ask   func() time.Time
-	start time.Time
-	ahead atomic.Int64 // microseconds to add to the time since start
-	due   atomic.Int64 // when to compare the clocks next, in microseconds after start
+	ask    func() time.Time
+	start  time.Time
+	offset atomic.Int64 // microseconds to add to the time since start
+	due    atomic.Int64 // when to compare the clocks next, in microseconds after start
 }
 
 const compareEvery = int64(time.Second / time.Microsecond)
@@ -21,7 +21,7 @@ func newClock(now func() time.Time) *clock {
 	start := time.Now()
 	start = start.Add(-time.Duration(start.Nanosecond() % 1000)) // so that both clocks reach the next microsecond at the same time
 	c := &clock{ask: now, start: start}
-	c.ahead.Store(c.start.UnixMicro())
+	c.offset.Store(c.start.UnixMicro())
 	return c
 }
 
@@ -36,13 +36,13 @@ func (c *clock) now() int64 {
 		wall := time.Now().UnixMicro()
 		c.compare(since, wall, c.since())
 	}
-	return c.ahead.Load() + since
+	return c.offset.Load() + since
 }
 
-// compare adjusts ahead to a reading of the wall clock, made between two readings of the monotonic clock. The thread may have been stopped in
+// compare adjusts offset to a reading of the wall clock, made between two readings of the monotonic clock. The thread may have been stopped in
 // between, so the exact offset is unknown. compare makes the smallest change that agrees with the three readings. If the present offset agrees
 // with them, it changes nothing.
 func (c *clock) compare(before, wall, after int64) {
-	ahead := c.ahead.Load()
-	c.ahead.Store(min(max(ahead, wall-after), wall-before))
+	offset := c.offset.Load()
+	c.offset.Store(min(max(offset, wall-after), wall-before))
 }

@@ -16,29 +16,29 @@ func TestClockAgreesWithTheWallClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &clock{start: time.Now()}
 		ahead, since := int64(1_700_000_000_000_000), int64(0) // the true values
-		c.ahead.Store(ahead)
+		c.offset.Store(ahead)
 		t.Repeat(map[string]func(*rapid.T){
 			"compare": func(t *rapid.T) {
 				before := since + rapid.Int64Range(0, 5_000_000).Draw(t, "later")
 				wall := before + rapid.SampledFrom([]int64{0, 1, 30, 1_000_000}).Draw(t, "stopped")
 				since = wall + rapid.SampledFrom([]int64{0, 1, 30, 1_000_000}).Draw(t, "stopped again")
 				c.compare(before, wall+ahead, since)
-				if off := c.ahead.Load() - ahead; off < wall-since || off > wall-before {
+				if off := c.offset.Load() - ahead; off < wall-since || off > wall-before {
 					t.Fatalf("the clock is off by %d us; the readings are from %d before to %d after", off, wall-before, since-wall)
 				}
 			},
 			"stopped while right": func(t *rapid.T) {
-				c.ahead.Store(ahead)
+				c.offset.Store(ahead)
 				since += 1_000_000
 				c.compare(since, since+ahead+rapid.Int64Range(0, 900_000).Draw(t, "wall"), since+900_000)
-				if off := c.ahead.Load() - ahead; off != 0 {
+				if off := c.offset.Load() - ahead; off != 0 {
 					t.Fatalf("the clock was right and is off by %d us", off)
 				}
 			},
 			"put right": func(t *rapid.T) {
 				ahead += rapid.Int64Range(-10_000_000, 10_000_000).Draw(t, "by")
 				c.compare(since, since+ahead, since+3)
-				if off := c.ahead.Load() - ahead; off < -3 || off > 3 {
+				if off := c.offset.Load() - ahead; off < -3 || off > 3 {
 					t.Fatalf("after the wall clock was put right, the clock is off by %d us", off)
 				}
 			},
@@ -60,7 +60,7 @@ func TestClockIsRight(t *testing.T) {
 // A clock that is read follows the wall clock.
 func TestClockIsPutRight(t *testing.T) {
 	c := newClock(nil)
-	c.ahead.Add(int64(time.Hour / time.Microsecond))
+	c.offset.Add(int64(time.Hour / time.Microsecond))
 	if off := time.Until(time.UnixMicro(c.now())).Abs(); off > 30*time.Minute {
 		t.Errorf("it does not compare itself with the wall clock: it is off by %s", off)
 	}

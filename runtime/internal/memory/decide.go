@@ -45,7 +45,7 @@ func (s *Store) decide(call *engine.Call) (engine.Verdict, error) {
 		entries, bytes = 0, 0 // a refusal needs no room
 	}
 	v := call.Decide(cells, now)
-	s.keep(keys, w, now, entries, bytes)
+	s.pack(keys, w, now, entries, bytes)
 	return v, nil
 }
 
@@ -96,7 +96,7 @@ func (s *Store) unlock(w *work) {
 const sweepEvery = 64
 
 // unpack finds the entries of a call. It returns the cells of its claims, in the memory of few if that is enough, and how many entries and bytes
-// may be added at most. A key without an entry gets a new record. keep adds an entry for that, unless there is nothing to keep.
+// may be added at most. A key without an entry gets a new record. pack adds an entry for that, unless there is nothing to keep.
 func (s *Store) unpack(few []*engine.Cell, call *engine.Call, keys []key, w *work, now int64) (cells []*engine.Cell, entries, bytes int64) {
 	if len(w.unpacked) < len(keys) {
 		w.unpacked = make([]engine.Unpacked, len(keys))
@@ -127,8 +127,8 @@ func (k *key) need(c *engine.Claim, now int64) (entries, bytes int64) {
 	return entries, bytes
 }
 
-// keep stores the cells of a call, and adds their entries and bytes to the bound instead of those that were reserved.
-func (s *Store) keep(keys []key, w *work, now, entries, bytes int64) {
+// pack stores the cells of a call, and adds their entries and bytes to the bound instead of those that were reserved.
+func (s *Store) pack(keys []key, w *work, now, entries, bytes int64) {
 	entries, bytes = -entries, -bytes
 	for i := range keys {
 		k := &keys[i]
@@ -192,7 +192,7 @@ func (s *Store) adjust(call *engine.Call) (now int64, err error) {
 		}
 	}
 	call.Adjust(cells, now)
-	s.keep(keys, w, now, entries, bytes)
+	s.pack(keys, w, now, entries, bytes)
 	s.drop(keys, func(e *entry) bool { return e.record.Expiry(e.rule) <= now })
 	return now, nil
 }

@@ -85,8 +85,8 @@ const fewestHeads = 8
 
 func (s *shard) start() {
 	s.chain(fewestHeads)
-	s.soonest.Store(never)
-	s.seen = never
+	s.soonest.Store(noExpiry)
+	s.seen = noExpiry
 }
 
 func (s *shard) head(hash uint32) *uint32 { return &s.heads[int(hash)&(len(s.heads)-1)] }
@@ -195,8 +195,8 @@ func (s *shard) remove(i int) (bytes int64) {
 	return bytes
 }
 
-// never is later than any expiry.
-const never = math.MaxInt64
+// noExpiry is later than any expiry.
+const noExpiry = math.MaxInt64
 
 // expiresAt notes when an entry expires. The entry is new, or may expire sooner than before.
 func (s *shard) expiresAt(at int64) {
@@ -206,12 +206,12 @@ func (s *shard) expiresAt(at int64) {
 	}
 }
 
-// wrap begins a new round, with the first entry, after expire has looked at the last one. By then seen holds for all entries.
-func (s *shard) wrap() {
+// newRound begins a new round, with the first entry, after expire has looked at the last one. By then seen holds for all entries.
+func (s *shard) newRound() {
 	if s.cursor >= s.count {
 		s.cursor = 0
 		s.soonest.Store(s.seen)
-		s.seen = never
+		s.seen = noExpiry
 	}
 }
 
@@ -225,7 +225,7 @@ func (s *shard) expire(now int64, n int) (removed, bytes int64) {
 	for round := 0; round < mostRounds && 4*found > n && s.soonest.Load() <= now; round++ {
 		found = 0
 		for range min(n, s.count) {
-			s.wrap()
+			s.newRound()
 			e := s.at(s.cursor)
 			if at := e.record.Expiry(e.rule); at > now {
 				s.seen = min(s.seen, at)
@@ -235,7 +235,7 @@ func (s *shard) expire(now int64, n int) (removed, bytes int64) {
 			bytes += s.remove(s.cursor)
 			found++
 		}
-		s.wrap()
+		s.newRound()
 		removed += int64(found)
 	}
 	return removed, bytes

@@ -73,20 +73,20 @@ func (s Split) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, e
 		p.prepare(!admitted, permits)
 		v, err := p.Decide(ctx, &p.call)
 		if err != nil {
-			return v, errors.Join(err, keep(ctx, parts, 0))
+			return v, errors.Join(err, trim(ctx, parts, 0))
 		}
 		p.verdict, permits = v, v.Taken
 		admitted = admitted && v.Admitted && (v.At == v.Now || call.Peek)
 	}
 	if !admitted {
-		_ = keep(ctx, parts, 0) // the call is refused even if this fails
+		_ = trim(ctx, parts, 0) // the call is refused even if this fails
 		permits = 0
 	} else if call.UpTo && !call.Peek {
-		if err := keep(ctx, parts, permits); err != nil {
-			return engine.Verdict{}, errors.Join(err, keep(ctx, parts, 0))
+		if err := trim(ctx, parts, permits); err != nil {
+			return engine.Verdict{}, errors.Join(err, trim(ctx, parts, 0))
 		}
 	}
-	return join(call, parts, admitted, permits), nil
+	return merge(call, parts, admitted, permits), nil
 }
 
 // prepare makes the part's call one that does not wait. A peek keeps its waits. So do rules with a Block: without its wait, a call that could wait
@@ -105,16 +105,16 @@ func (p *part) prepare(refused bool, permits int64) {
 	}
 }
 
-// keep leaves the parts a charge of at most n permits, and gives back the rest. If n is 0, it rolls the call back.
-func keep(ctx context.Context, parts []*part, n int64) error {
+// trim leaves the parts a charge of at most n permits, and gives back the rest. If n is 0, it rolls the call back.
+func trim(ctx context.Context, parts []*part, n int64) error {
 	var failed error
 	for _, p := range parts {
-		failed = errors.Join(failed, p.keep(ctx, n))
+		failed = errors.Join(failed, p.trim(ctx, n))
 	}
 	return failed
 }
 
-func (p *part) keep(ctx context.Context, n int64) error {
+func (p *part) trim(ctx context.Context, n int64) error {
 	p.call.Rollback = n == 0
 	for i := range p.call.Claims {
 		c := &p.call.Claims[i]
@@ -137,8 +137,8 @@ func (p *part) keep(ctx context.Context, n int64) error {
 	return err
 }
 
-// join copies the answers of the parts to the call, and returns their verdict. Its times are by the clock of the last part.
-func join(call *engine.Call, parts []*part, admitted bool, permits int64) engine.Verdict {
+// merge copies the answers of the parts to the call, and returns their verdict. Its times are by the clock of the last part.
+func merge(call *engine.Call, parts []*part, admitted bool, permits int64) engine.Verdict {
 	v := parts[len(parts)-1].verdict
 	v.At, v.Admitted, v.Taken = v.Now, admitted, permits
 	for _, p := range parts {
@@ -153,8 +153,8 @@ func join(call *engine.Call, parts []*part, admitted bool, permits int64) engine
 
 // answer copies the part's answer to the whole call. It converts times to the clock of the verdict.
 func (p *part) answer(call *engine.Call, v *engine.Verdict) {
-	ahead := p.verdict.Now - v.Now
-	v.At = max(v.At, p.verdict.At-ahead)
+	offset := p.verdict.Now - v.Now
+	v.At = max(v.At, p.verdict.At-offset)
 	for i, at := range p.index {
 		c, answer := &call.Claims[at], p.call.Claims[i]
 		answer.Cost, answer.Wait, answer.Delta = c.Cost, c.Wait, c.Delta
@@ -165,16 +165,16 @@ func (p *part) answer(call *engine.Call, v *engine.Verdict) {
 			answer.Refused = answer.Earliest > p.verdict.Now+answer.Wait
 		}
 		if answer.Earliest > 0 {
-			answer.Earliest -= ahead
+			answer.Earliest -= offset
 		}
 		if answer.Mode == engine.Enforce {
 			v.At = max(v.At, answer.Earliest)
 		}
 		if answer.Full > 0 {
-			answer.Full -= ahead
+			answer.Full -= offset
 		}
 		if answer.Paused > 0 {
-			answer.Paused -= ahead
+			answer.Paused -= offset
 		}
 		*c = answer
 	}

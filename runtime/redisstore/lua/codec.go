@@ -194,7 +194,7 @@ func ReadAdjustment(reply any, call *engine.Call) (engine.Verdict, error) {
 			case c.Delta > 0:
 				c.At, c.Dated = v.Now, false
 			}
-			c.Delta = c.Left(c.Delta, a.Extra)
+			c.Delta = c.Excess(c.Delta, a.Extra)
 		}
 	}
 	return engine.Verdict{Now: v.Now, Answer: engine.Answer{Damaged: v.Damaged}}, err

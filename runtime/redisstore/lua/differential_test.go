@@ -208,7 +208,7 @@ func (p *pair) drawCall() engine.Call {
 			c.Cost = min(c.Cost, most)
 		}
 		if c.Mode == engine.Shadow && !call.UpTo && rapid.IntRange(0, 2).Draw(t, "never") == 0 {
-			c.Cost, c.Wait = 1, engine.Never
+			c.Cost, c.Wait = 1, engine.NeverFits
 		}
 		call.Claims = append(call.Claims, c)
 	}

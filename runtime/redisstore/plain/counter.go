@@ -50,7 +50,7 @@ func newCounter(call *engine.Call, c *engine.Claim, at int64) *counter {
 	switch {
 	case c.Mode == engine.Trigger:
 		n.most = mostUsed
-	case c.Wait == engine.Never:
+	case c.Wait == engine.NeverFits:
 		n.most = 0
 	}
 	tag := "plain:"

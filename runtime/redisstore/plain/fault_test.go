@@ -120,21 +120,21 @@ func TestFault_ClientClockChoosesTheWindow(t *testing.T) {
 		for _, call := range [][]ratelimit.Request{{ask(yearly, "k")}, {ask(hour, "k")}, {ask(yearly, "k"), ask(hour, "k")}} {
 			s.server.Do("FLUSHALL")
 			for range 3 {
-				s.store.ahead.Store(off.Microseconds())
+				s.store.offset.Store(off.Microseconds())
 				s.admit(t, call...)
 			}
-			s.store.ahead.Store(off.Microseconds())
+			s.store.offset.Store(off.Microseconds())
 			s.refuse(t, call...)
 			s.requireBounded(t)
 			for _, q := range call {
 				s.requireOnly(t, q, 3)
 			}
-			s.store.ahead.Store(off.Microseconds())
+			s.store.offset.Store(off.Microseconds())
 			if n, err := s.Reset(t.Context(), call...); n != len(call) || err != nil {
 				t.Errorf("found %d counts, error %v", n, err)
 			}
 			d := s.admit(t, call...)
-			s.store.ahead.Store(off.Microseconds())
+			s.store.offset.Store(off.Microseconds())
 			if err := d.Settle(t.Context(), []int64{2, 2}[:len(call)]...); err != nil {
 				t.Error(err)
 			}

@@ -60,7 +60,7 @@ func (s *store) ask(ctx context.Context, run run, counters []*counter, what func
 		}
 	}
 	now := clock.Val().UnixMicro()
-	s.ahead.Store(now - time.Now().UnixMicro())
+	s.offset.Store(now - time.Now().UnixMicro())
 	for _, n := range counters {
 		if err := n.read(now); err != nil {
 			return 0, err
@@ -81,4 +81,4 @@ func moved(commands []redis.Cmder, err error) error {
 }
 
 // now estimates the server's time.
-func (s *store) now() int64 { return time.Now().UnixMicro() + s.ahead.Load() }
+func (s *store) now() int64 { return time.Now().UnixMicro() + s.offset.Load() }

@@ -55,7 +55,7 @@ func (n *node) do(ctx context.Context, r *request) error {
 		r.until = time.Now().Add(n.store.Timeout)
 	}
 	deadline, ok := ctx.Deadline()
-	b, own := n.place(ctx, r, !ok || deadline.After(r.until))
+	b, own := n.batchFor(ctx, r, !ok || deadline.After(r.until))
 	if own {
 		n.sendBatch(b)
 		return n.finish(ctx, b, r)
@@ -72,9 +72,9 @@ func (n *node) do(ctx context.Context, r *request) error {
 	return n.finish(ctx, b, r)
 }
 
-// place puts a request into a batch. If the caller can stay and seems to be the only one, the request has a batch of its own, and the caller has
+// batchFor puts a request into a batch. If the caller can stay and seems to be the only one, the request has a batch of its own, and the caller has
 // to send it.
-func (n *node) place(ctx context.Context, r *request, canStay bool) (b *batch, own bool) {
+func (n *node) batchFor(ctx context.Context, r *request, canStay bool) (b *batch, own bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	most := maxSending
@@ -137,7 +137,7 @@ func (n *node) sendNext() {
 // background fail. On the caller's own goroutine the panic goes on.
 func (n *node) sendBatch(b *batch) {
 	defer n.end(b)
-	runs := n.pack(b)
+	runs := n.runsOf(b)
 	sentAt := n.store.refusals.moment()
 	if b.done == nil {
 		n.sendRuns(b.ctx, b.until, runs)
@@ -149,7 +149,7 @@ func (n *node) sendBatch(b *batch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, run := range runs {
-		run.unpack(n.store, sentAt)
+		run.answer(n.store, sentAt)
 	}
 	b.answered = true
 	for _, r := range b.requests {

@@ -21,9 +21,9 @@ type runCall struct {
 	requests []*request
 }
 
-// pack puts the requests of a batch that have to be sent into as few runs as possible: one, or one for each slot if subjects may be on
+// runsOf puts the requests of a batch that have to be sent into as few runs as possible: one, or one for each slot if subjects may be on
 // different servers.
-func (n *node) pack(b *batch) []*run {
+func (n *node) runsOf(b *batch) []*run {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	requests := slices.DeleteFunc(slices.Clone(b.requests), func(r *request) bool {
@@ -96,8 +96,8 @@ func (r *request) joins() bool {
 	})
 }
 
-// unpack answers the requests of a run. It notes which calls were refused, which charges were changed, and whether states were damaged.
-func (r *run) unpack(s *store, sentAt moment) {
+// answer answers the requests of a run. It notes which calls were refused, which charges were changed, and whether states were damaged.
+func (r *run) answer(s *store, sentAt moment) {
 	replies, err := []any{r.reply}, r.err
 	if len(r.calls) > 1 && err == nil {
 		var ok bool
@@ -137,7 +137,7 @@ func (j *runCall) read(reply any) {
 			j.fail(err)
 			return
 		}
-		j.share(v)
+		j.divide(v)
 	}
 }
 
@@ -147,9 +147,9 @@ func (j *runCall) fail(err error) {
 	}
 }
 
-// share gives each of the joined requests its part of the answer. The first ones to arrive are admitted. The others ask again, because the
+// divide gives each of the joined requests its part of the answer. The first ones to arrive are admitted. The others ask again, because the
 // answer does not say why they are refused.
-func (j *runCall) share(v engine.Verdict) {
+func (j *runCall) divide(v engine.Verdict) {
 	for i, r := range j.requests {
 		n := int64(i) + 1
 		if v.Admitted && n > v.Taken {

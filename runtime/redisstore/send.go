@@ -172,7 +172,7 @@ func (n *node) another(ctx context.Context, from route, next *route, err error) 
 	cluster, _ := n.store.Client.(*redis.ClusterClient)
 	switch has := func(prefix string) bool { return strings.HasPrefix(text, prefix) }; {
 	case from.verb == "fcall" && has("ERR Function not found"):
-		n.load()
+		n.loadFunction()
 		next.verb, next.script = "eval", lua.Script
 	case from.verb == "fcall" && (has("ERR unknown command") || has("NOPERM ") && strings.Contains(text, "'fcall'")):
 		n.dropFunctions(err)
@@ -189,8 +189,8 @@ func (n *node) another(ctx context.Context, from route, next *route, err error) 
 	return true
 }
 
-// load loads the function into the server, in the background. No call waits for it.
-func (n *node) load() {
+// loadFunction loads the function into the server, in the background. No call waits for it.
+func (n *node) loadFunction() {
 	if !n.loading.CompareAndSwap(false, true) {
 		return
 	}

@@ -256,7 +256,7 @@ func TestCrowdsSendTogether(t *testing.T) {
 		}
 		together(t, s, calls)
 		r := &request{call: calls[0], until: time.Now().Add(time.Minute)}
-		b, own := n.place(t.Context(), r, true)
+		b, own := n.batchFor(t.Context(), r, true)
 		if own != (callers == 1) {
 			t.Errorf("after a batch of %d, the next caller sends its request itself: %t", callers, own)
 		}
@@ -497,7 +497,7 @@ func TestBackIsInTheSameBatch(t *testing.T) {
 	n.sending = maxSending
 	n.mu.Unlock()
 	r := &request{call: &call}
-	b, own := n.place(t.Context(), r, true)
+	b, own := n.batchFor(t.Context(), r, true)
 	if own || len(b.requests) != 2 || b.requests[0].call != &back || b.requests[1] != r {
 		t.Errorf("the batch has %d requests", len(b.requests))
 	}
