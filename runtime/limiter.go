@@ -198,9 +198,9 @@ func WithTrigger(trigger func(context.Context, Trigger)) Option {
 // block are in force, and one of the overrides has a Per, which its rule with Cron cannot have. Then Settings is 3, and Unusable is 1.
 type Status struct {
 	StoreUp  bool         // no decision failed within five seconds, and neither did the last reading of the settings
-	Settings int          // overrides and blocks in force
-	Unusable int          // overrides and blocks that cannot be read, or that a rule cannot have: see [Overrides.Err]
-	Lost     int          // overrides and blocks in force that the store has lost
+	Settings int          // overrides, blocks and pauses in force
+	Unusable int          // overrides, blocks and pauses that cannot be read, or that a rule cannot have: see [Overrides.Err]
+	Lost     int          // overrides, blocks and pauses in force that the store has lost
 	Read     time.Time    // when the settings were last read, by this process's clock; zero for a store in this process, and before the first time
 	Rules    []RuleStatus // the rules of wrappers, of Check and of calls, by name
 }

@@ -59,8 +59,8 @@ type Event struct {
 	Waited     time.Duration // how long the call waited for its permits
 	Source     Source        // what decided
 	Err        error         // the error, or nil; if a FailurePolicy decided the call, the error of the store
-	Change     string        // of EventChanged: "set", "clear", "block" or "unblock"
-	Settings   []Setting     // of EventChanged: what holds now, by whom, and why; of "clear" and "unblock" without values
+	Change     string        // of EventChanged: "set", "clear", "block", "unblock", "pause" or "resume"
+	Settings   []Setting     // of EventChanged: what holds now, by whom, and why; of "clear", "unblock" and "resume" without values
 }
 
 // Outcome is the answer of one rule. For example, a rule of ten permits a minute has 2 left, and a call asks for 3. If the next permit comes

@@ -14,9 +14,9 @@ import (
 // override of the same rule and key.
 //
 // A limiter follows the store's overrides once a second, as soon as a wrapper or a middleware is made with it; without one, from the first call
-// or Check on. No call waits for that. At most 10,000 overrides and blocks can be set, each of at most 1,000 bytes; see also [WithActor]. If the
-// limiter cannot read an override, an earlier override of the same rule and key stays in force. If the store loses its data, the limiter keeps
-// the overrides that it knows in force until they end. In both cases it logs one line: see [Overrides.Err].
+// or Check on. No call waits for that. At most 10,000 overrides, blocks and pauses can be set, each of at most 1,000 bytes; see also
+// [WithActor]. If the limiter cannot read an override, an earlier override of the same rule and key stays in force. If the store loses its
+// data, the limiter keeps the overrides that it knows in force until they end. In both cases it logs one line: see [Overrides.Err].
 //
 // Usage so far still counts. After a limit is raised, the difference passes at once. After it is lowered, nothing passes until enough
 // permits have left the window. In a bucket, the number of missing permits stays the same. An override of Per makes the rule count from
@@ -158,9 +158,9 @@ func (l *Limiter) localSetting(name, text string) *fleet.Setting {
 	return &fleet.Setting{Kind: fleet.Override, Rule: name, Key: l.subject(l.rules.named(name), text), AllKeys: text == ""}
 }
 
-// Err returns nil, or what is wrong with the overrides and blocks: the last attempt to read them from the store failed, or the store has lost
-// them, so that those that this process knows stay in force; some of them could not be parsed; or an override has a value that a rule which was
-// called cannot have, such as Per for a rule with Cron.
+// Err returns nil, or what is wrong with the overrides, blocks and pauses: the last attempt to read them from the store failed, or the store
+// has lost them, so that those that this process knows stay in force; some of them could not be parsed; or an override has a value that a rule
+// which was called cannot have, such as Per for a rule with Cron.
 func (o *Overrides) Err() error {
 	status, errs := o.limiter.fleet.Status(), o.limiter.unusable()
 	if status.Err != nil {
@@ -189,7 +189,7 @@ func (l *Limiter) unusable() []error {
 	return errs
 }
 
-var errLost = errors.New("the store lost its overrides and blocks; those that this process knows stay in force until they end")
+var errLost = errors.New("the store lost its overrides, blocks and pauses; those that this process knows stay in force until they end")
 
 // joined joins the errors, sorted by their texts.
 func joined(errs []error) error {

@@ -160,9 +160,10 @@ func (l *Limiter) override(rule *preparedRule, own, all *fleet.Setting) (*prepar
 // actor is the key of a fleet.Actor in a context.
 type actor struct{}
 
-// WithActor says who changes overrides, blocks or counts with the context that it returns, and why. The store keeps both with what they set,
-// and the newest 1,000 changes by actors. Without an actor a change is the program's own, and is not in that list. The store has room for 10,000
-// settings; those without an actor can fill 9,000 of it. by and reason are at most 200 bytes of UTF-8 each. They are what the caller claims; nothing proves them.
+// WithActor says who changes overrides, blocks, pauses or counts with the context that it returns, and why. The store keeps both with what they
+// set, and the newest 1,000 changes by actors. Without an actor a change is the program's own, and is not in that list. The store has room for
+// 10,000 settings; those without an actor can fill 9,000 of it. by and reason are at most 200 bytes of UTF-8 each. They are what the caller
+// claims; nothing proves them.
 func WithActor(ctx context.Context, by, reason string) context.Context {
 	return context.WithValue(ctx, actor{}, fleet.Actor{By: by, Reason: reason})
 }

@@ -124,7 +124,7 @@ func (t *tool) aclLines(p *permissions) [][]string {
 	}
 	lines := [][]string{{t.setUser(all, len(p.Settings) > 0)}, {"# this suffices for decisions of " + p.For}}
 	if p.Settings == nil {
-		lines = append(lines, []string{"# -settings is for programs that make overrides and blocks, and -operator for this tool"})
+		lines = append(lines, []string{"# -settings is for programs that make overrides, blocks and pauses, and -operator for this tool"})
 	}
 	if t.isCluster() {
 		lines = append(lines, []string{"# do so on every server of the cluster"})

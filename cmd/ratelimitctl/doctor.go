@@ -29,7 +29,7 @@ type finding struct {
 // The status of a finding.
 const (
 	fine  = "ok"
-	warn  = "warn" // limits, overrides or blocks may be lost, or calls are slow
+	warn  = "warn" // limits, overrides, blocks or pauses may be lost, or calls are slow
 	bad   = "bad"  // calls fail, or soon will
 	hides = "?"    // the user lacks the permission for the check
 )

@@ -121,7 +121,7 @@ func usesInWords(uses map[string]*use) (texts []string) {
 	return texts
 }
 
-// checkExpiries looks for keys without an expiry. Those of overrides and blocks, which may have none, are not in the sample.
+// checkExpiries looks for keys without an expiry. Those of overrides, blocks and pauses, which may have none, are not in the sample.
 func checkExpiries(ctx context.Context, p *patient) finding {
 	if p.scanErr != nil {
 		return unknown("expiry", "+scan +pttl")

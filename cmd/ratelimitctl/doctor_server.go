@@ -38,7 +38,7 @@ func checkEviction(_ context.Context, p *patient) finding {
 	case policy == "noeviction":
 		f.Meaning = "counts stay until they expire"
 	case strings.HasPrefix(policy, "allkeys-"):
-		f.Status, f.Meaning = warn, "when the memory is full, counts, overrides and blocks are removed, and callers have their whole limits again"
+		f.Status, f.Meaning = warn, "when the memory is full, counts, overrides, blocks and pauses are removed, and callers have their whole limits again"
 	default:
 		f.Status, f.Meaning = warn, "when the memory is full, counts are removed, since they expire, and callers have their whole limits again"
 	}
@@ -93,7 +93,7 @@ func checkPersistence(_ context.Context, p *patient) finding {
 	case saves:
 		f.Found, f.Meaning = "snapshots only", "after a crash the counts are those of the last snapshot"
 	default:
-		f.Found, f.Status, f.Meaning = "none", warn, "after a restart all callers have their whole limits again, and overrides and blocks are gone"
+		f.Found, f.Status, f.Meaning = "none", warn, "after a restart all callers have their whole limits again, and overrides, blocks and pauses are gone"
 		f.Advice = "Set appendonly yes, unless that is acceptable"
 	}
 	return f

@@ -75,14 +75,14 @@ func TestDoctorFindsBadSettings(t *testing.T) {
 		status   string
 		text     string
 	}{
-		{"allkeys", []string{"--maxmemory-policy", "allkeys-lru"}, nil, "eviction", warn, "overrides and blocks are removed"},
+		{"allkeys", []string{"--maxmemory-policy", "allkeys-lru"}, nil, "eviction", warn, "overrides, blocks and pauses are removed"},
 		{"volatile", []string{"--maxmemory-policy", "volatile-ttl"}, nil, "eviction", warn, "since they expire"},
 		{"nearly full", []string{"--maxmemory", "60mb"}, []string{"SETRANGE big 52000000 x"}, "memory", warn, "calls fail when it is full. Raise maxmemory"},
 		{"nearly full, with eviction", []string{"--maxmemory", "60mb", "--maxmemory-policy", "allkeys-lru"}, []string{"SETRANGE big 52000000 x"}, "memory", warn,
 			"counts are removed when it is full. Raise maxmemory"},
 		{"full", []string{"--maxmemory", "1kb"}, nil, "memory", bad, "calls fail when it is full"},
 		{"full, not ready", []string{"--maxmemory", "1kb"}, nil, "ready", bad, "memory is full"},
-		{"no persistence", nil, nil, "persistence", warn, "overrides and blocks are gone"},
+		{"no persistence", nil, nil, "persistence", warn, "overrides, blocks and pauses are gone"},
 		{"snapshots", []string{"--save", "3600 1"}, nil, "persistence", fine, "snapshots only"},
 		{"always", []string{"--appendonly", "yes", "--appendfsync", "always"}, nil, "persistence", warn, "waits for the disk"},
 		{"replica", nil, []string{"REPLICAOF 127.0.0.1 1"}, "replicas", bad, "Connect to its master 127.0.0.1:1"},

@@ -176,7 +176,7 @@ func (e *exercise) kept() string {
 	return state
 }
 
-// settings changes overrides and blocks, and reads the rules.
+// settings changes overrides, blocks and pauses, and reads the rules.
 func (e *exercise) settings() {
 	ctx := e.t.Context()
 	limit := int64(3)

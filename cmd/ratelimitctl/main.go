@@ -50,7 +50,7 @@ type tool struct {
 	client   redis.UniversalClient
 	patience time.Duration // how long to wait for a decision
 	limiter  *ratelimit.Limiter
-	counts   *ratelimit.Limiter // knows no overrides or blocks
+	counts   *ratelimit.Limiter // knows no overrides, blocks or pauses
 	fleet    *fleet.Fleet       // of limiter
 	kept     string             // says that processes keep settings that the store lost, if any does
 }

@@ -14,10 +14,10 @@ import (
 // provider's.
 //
 //	ratelimit.store.up            1           1 if the store works, as this process sees it
-//	ratelimit.settings            {setting}   overrides and blocks in force
-//	ratelimit.settings.unusable   {setting}   overrides and blocks that cannot be read, or that a rule cannot have
-//	ratelimit.settings.lost       {setting}   overrides and blocks in force that the store has lost
-//	ratelimit.beat.age            s           how long ago this process last read the overrides and blocks; not for a store in this process
+//	ratelimit.settings            {setting}   overrides, blocks and pauses in force
+//	ratelimit.settings.unusable   {setting}   overrides, blocks and pauses that cannot be read, or that a rule cannot have
+//	ratelimit.settings.lost       {setting}   overrides, blocks and pauses in force that the store has lost
+//	ratelimit.beat.age            s           how long ago this process last read the overrides, blocks and pauses; not for a store in this process
 //	ratelimit.limit               {permit}    the limit in force for keys without settings of their own, by ratelimit.rule
 func Watch(provider metric.MeterProvider, limiter *ratelimit.Limiter) error {
 	meter, errs := provider.Meter(scope), [7]error{}
@@ -31,12 +31,12 @@ func Watch(provider metric.MeterProvider, limiter *ratelimit.Limiter) error {
 		return g
 	}
 	up := gauge(0, "ratelimit.store.up", "1", "1 if the store works, as this process sees it.")
-	settings := gauge(1, "ratelimit.settings", "{setting}", "Overrides and blocks in force.")
-	unusable := gauge(2, "ratelimit.settings.unusable", "{setting}", "Overrides and blocks that cannot be read, or that a rule cannot have.")
-	lost := gauge(3, "ratelimit.settings.lost", "{setting}", "Overrides and blocks in force that the store has lost.")
+	settings := gauge(1, "ratelimit.settings", "{setting}", "Overrides, blocks and pauses in force.")
+	unusable := gauge(2, "ratelimit.settings.unusable", "{setting}", "Overrides, blocks and pauses that cannot be read, or that a rule cannot have.")
+	lost := gauge(3, "ratelimit.settings.lost", "{setting}", "Overrides, blocks and pauses in force that the store has lost.")
 	limits := gauge(4, "ratelimit.limit", "{permit}", "Permits per window that a rule has for keys without settings of their own.")
 	age, err := meter.Float64ObservableGauge("ratelimit.beat.age", metric.WithUnit("s"),
-		metric.WithDescription("How long ago this process last read the overrides and blocks."))
+		metric.WithDescription("How long ago this process last read the overrides, blocks and pauses."))
 	errs[5] = err
 	_, errs[6] = meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		s := limiter.Status()

@@ -26,12 +26,12 @@ var (
 			}
 			return 0
 		}),
-		newGauge("ratelimit_settings", "Overrides and blocks in force.", func(s *ratelimit.Status) float64 { return float64(s.Settings) }),
-		newGauge("ratelimit_settings_unusable", "Overrides and blocks that cannot be read, or that a rule cannot have.",
+		newGauge("ratelimit_settings", "Overrides, blocks and pauses in force.", func(s *ratelimit.Status) float64 { return float64(s.Settings) }),
+		newGauge("ratelimit_settings_unusable", "Overrides, blocks and pauses that cannot be read, or that a rule cannot have.",
 			func(s *ratelimit.Status) float64 { return float64(s.Unusable) }),
-		newGauge("ratelimit_settings_lost", "Overrides and blocks in force that the store has lost.",
+		newGauge("ratelimit_settings_lost", "Overrides, blocks and pauses in force that the store has lost.",
 			func(s *ratelimit.Status) float64 { return float64(s.Lost) }),
-		newGauge("ratelimit_beat_age_seconds", "How long ago this process last read the overrides and blocks.", func(s *ratelimit.Status) float64 {
+		newGauge("ratelimit_beat_age_seconds", "How long ago this process last read the overrides, blocks and pauses.", func(s *ratelimit.Status) float64 {
 			if s.Read.IsZero() {
 				return -1
 			}
@@ -45,10 +45,10 @@ var (
 // watches one limiter, the last one. For another limiter, make another collector, and register it by prometheus.WrapRegistererWith. The gauges are
 //
 //	ratelimit_store_up            1 if the store works, as this process sees it
-//	ratelimit_settings            overrides and blocks in force
-//	ratelimit_settings_unusable   overrides and blocks that cannot be read, or that a rule cannot have
-//	ratelimit_settings_lost       overrides and blocks in force that the store has lost
-//	ratelimit_beat_age_seconds    how long ago this process last read the overrides and blocks; not for a store in this process
+//	ratelimit_settings            overrides, blocks and pauses in force
+//	ratelimit_settings_unusable   overrides, blocks and pauses that cannot be read, or that a rule cannot have
+//	ratelimit_settings_lost       overrides, blocks and pauses in force that the store has lost
+//	ratelimit_beat_age_seconds    how long ago this process last read the overrides, blocks and pauses; not for a store in this process
 //	ratelimit_limit{rule}         the limit in force, for keys without settings of their own
 func (c *Collector) Watch(limiter *ratelimit.Limiter) { c.watched.Store(limiter) }
 

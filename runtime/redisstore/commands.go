@@ -26,7 +26,8 @@ func Commands(rules ...ratelimit.Rule) ([]string, error) {
 	return names, nil
 }
 
-// commandsOf returns the commands that the script runs for the rules, those that run the script, and those that read overrides, blocks and the rules in use.
+// commandsOf returns the commands that the script runs for the rules, those that run the script, and those that read overrides, blocks, pauses
+// and the rules in use.
 func commandsOf(rules []*engine.Rule) []string {
 	return append(lua.Commands(rules...), "EVAL", "EVALSHA", "HMGET", "HSCAN", "MGET", "ZRANGEBYSCORE")
 }

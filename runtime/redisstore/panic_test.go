@@ -191,7 +191,7 @@ func TestPanicOfAHiddenClient(t *testing.T) {
 	}
 }
 
-// settingsOnly is a fault in commands that read overrides and blocks.
+// settingsOnly is a fault in commands that read overrides, blocks and pauses.
 type settingsOnly struct{ *faulty }
 
 func (f settingsOnly) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
