@@ -100,7 +100,8 @@ func HoldSeq2[K, V any](h *Hold, seq iter.Seq2[K, V]) iter.Seq2[K, V] {
 	}
 }
 
-// Body returns the body of an *http.Response that keeps permits until it is closed. Without a body it gives them back.
+// Body returns the body of an *http.Response that keeps permits until it is closed or Read returns an error. Without a body it
+// gives them back.
 func (h *Hold) Body(body io.ReadCloser) io.ReadCloser {
 	if body == nil {
 		h.release()
@@ -116,8 +117,16 @@ func (h *Hold) Body(body io.ReadCloser) io.ReadCloser {
 	return kept
 }
 
-// heldBody is a body whose Close gives permits back.
+// heldBody is a body that gives permits back when it is closed, and after an error.
 type heldBody struct {
-	io.Reader
+	from io.Reader
 	Closer
+}
+
+func (b heldBody) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	if err != nil {
+		b.hold.release()
+	}
+	return n, err
 }

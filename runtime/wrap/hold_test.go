@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -66,12 +67,24 @@ func TestHoldUntilTheEnd(t *testing.T) {
 			c := h.Closer(body)
 			return func() { _ = c.Close() }
 		},
-		"a body": func(h *wrap.Hold) func() {
+		"a body that is closed": func(h *wrap.Hold) func() {
 			b := h.Body(body)
-			if text, err := io.ReadAll(b); string(text) != "text" || err != nil {
-				t.Errorf("read %q, %v", text, err)
+			if n, err := b.Read(make([]byte, 2)); n != 2 || err != nil {
+				t.Errorf("read %d bytes, %v", n, err)
 			}
 			return func() { _ = b.Close() }
+		},
+		"a body that ends": func(h *wrap.Hold) func() {
+			b := h.Body(io.NopCloser(strings.NewReader("text")))
+			return func() { _, _ = io.ReadAll(b) }
+		},
+		"a body that fails": func(h *wrap.Hold) func() {
+			b := h.Body(io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF)))
+			return func() {
+				if _, err := b.Read(nil); err != io.ErrUnexpectedEOF {
+					t.Errorf("read %v", err)
+				}
+			}
 		},
 		"Recv": func(h *wrap.Hold) func() {
 			r := wrap.Receive(h, &stream{left: 1})
