@@ -21,8 +21,14 @@ type call struct {
 	perUse
 	engine.Call          // what it asks the stores: a claim of each rule that they decide
 	rulings     []ruling // one for each rule that applies
-	owners      []int    // for each rule of the method, or each request: the index of its ruling in rulings; -1 if its cost is 0
+	shares      []share  // one for each rule of the method, or each request
 	event       Event    // what observers are told
+}
+
+// share is what one rule of a method, or one request, has in a ruling. Those with the same count have one ruling, to which their costs are added.
+type share struct {
+	owner int // the index of the ruling; -1 if cost is 0
+	cost  int64
 }
 
 // perUse has the fields of a call that are reset for every use of a pooled call.
@@ -63,10 +69,10 @@ func (l *Limiter) newCall(method string, rules []*preparedRule, n int, givesBack
 	c.perUse = perUse{}
 	c.limiter, c.method, c.rules, c.givesBack = l, method, rules, givesBack
 	if cap(c.rulings) < n {
-		c.rulings, c.Claims, c.owners = make([]ruling, n), make([]engine.Claim, n), make([]int, n)
+		c.rulings, c.Claims, c.shares = make([]ruling, n), make([]engine.Claim, n), make([]share, n)
 	}
 	c.Call = engine.Call{Prefix: l.prefix, Claims: c.Claims[:0]}
-	c.rulings, c.owners = c.rulings[:0], c.owners[:0]
+	c.rulings, c.shares = c.rulings[:0], c.shares[:0]
 	return c
 }
 
@@ -103,7 +109,7 @@ func (w wishes) in(ctx context.Context) context.Context {
 // add adds the next rule to what the call asks. A rule with the same count as an earlier one adds its cost to that one.
 func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	if charge.Cost == 0 {
-		c.owners = append(c.owners, -1)
+		c.shares = append(c.shares, share{owner: -1})
 		return nil
 	}
 	if !c.limiter.uses(rule) {
@@ -136,10 +142,10 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 		r.member = key.Member(c.limiter.hidden(&rule.Rule, charge.Member))
 	}
 	if i := c.sameCount(r); i < n {
-		c.rulings, c.owners = c.rulings[:n], append(c.owners, i)
+		c.rulings, c.shares = c.rulings[:n], append(c.shares, share{i, charge.Cost})
 		return c.addCost(&c.rulings[i], r)
 	}
-	c.owners = append(c.owners, n)
+	c.shares = append(c.shares, share{n, charge.Cost})
 	c.makeClaim(r)
 	return nil
 }

@@ -21,7 +21,7 @@ type charges struct {
 
 	mu     sync.Mutex
 	list   []charge
-	owners []int // for each rule of the method, or each request: the index in list of the charge that covers it, or -1
+	shares []share // one for each rule of the method, or each request; the owner is the index in list
 }
 
 // charge is the charge of one rule. A rule that refuses in shadow mode has charged nothing.
@@ -61,11 +61,11 @@ func (c *call) charges() *charges {
 	own := &struct {
 		charges
 		list   [1]charge // most calls have one rule; this saves them two allocations
-		owners [1]int
+		shares [1]share
 	}{charges: charges{limiter: c.limiter, method: c.method, rules: c.rules}}
 	all := &own.charges
 	all.list = append(own.list[:0], make([]charge, len(c.rulings))...)
-	all.owners = append(own.owners[:0], c.owners...)
+	all.shares = append(own.shares[:0], c.shares...)
 	for i := range c.rulings {
 		r := &c.rulings[i]
 		all.list[i].rule, all.list[i].claim = r.rule, *r.claim
@@ -108,23 +108,26 @@ func (c *charges) settle(ctx context.Context, costs []int64) error {
 	if c == nil {
 		return nil
 	}
-	if len(costs) != len(c.owners) {
-		return &RuleError{Argument: "settle", Reason: fmt.Sprintf("found %d costs; expected %d, one for each request", len(costs), len(c.owners))}
+	if len(costs) != len(c.shares) {
+		return &RuleError{Argument: "settle", Reason: fmt.Sprintf("found %d costs; expected %d, one for each request", len(costs), len(c.shares))}
 	}
-	totals, stays := make([]int64, len(c.list)), make([]bool, len(c.list))
+	totals, settles := make([]int64, len(c.list)), make([]bool, len(c.list))
 	for i, cost := range costs {
-		switch owner := c.owners[i]; {
-		case owner < 0: // the rule does not apply
+		share := c.shares[i]
+		switch {
+		case share.owner < 0: // the rule does not apply
+			continue
 		case cost == bridge.Keep:
-			stays[owner] = true
+			cost = share.cost
 		case cost < 0:
-			return wrongCost(c.list[owner].rule.Name, cost)
+			return wrongCost(c.list[share.owner].rule.Name, cost)
 		default:
-			totals[owner] += min(cost, maxLimit)
+			settles[share.owner] = true
 		}
+		totals[share.owner] += min(cost, maxLimit)
 	}
 	rules, short, err := c.adjust(ctx, settled, func(ch *charge, i int) (int64, bool) {
-		return totals[i], ch.rule.numbers.Kind.Accepts("settle") && !stays[i]
+		return totals[i], ch.rule.numbers.Kind.Accepts("settle") && settles[i]
 	})
 	if len(rules) > 0 {
 		c.limiter.tell(ctx, EventSettled, c.method, cmp.Or(err, short), rules...)
@@ -248,12 +251,12 @@ func (c *charges) Settle(ctx context.Context, costs ...int64) {
 }
 
 // Applies implements bridge.Taken.
-func (c *charges) Applies(rule int) bool { return c.owners[rule] >= 0 }
+func (c *charges) Applies(rule int) bool { return c.shares[rule].owner >= 0 }
 
 // SettleFailed implements bridge.Taken.
 func (c *charges) SettleFailed(ctx context.Context, rule int, err error) {
 	c.mu.Lock()
-	o := c.list[c.owners[rule]].outcome()
+	o := c.list[c.shares[rule].owner].outcome()
 	c.mu.Unlock()
 	c.limiter.tell(ctx, EventSettled, c.method, c.limiter.discreet(err), o)
 }

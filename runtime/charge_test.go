@@ -118,6 +118,32 @@ func TestSettleOfEqualRules(t *testing.T) {
 	}
 }
 
+// An override may give two rules of a wrapper one count. A settlement of one of them keeps the cost of the other.
+func TestSettleOneOfEqualRules(t *testing.T) {
+	for name, c := range map[string]struct{ first, second, left int64 }{
+		"first":   {25, wrap.Keep, 74},
+		"second":  {wrap.Keep, 25, 65},
+		"both":    {25, 3, 72},
+		"neither": {wrap.Keep, wrap.Keep, 89},
+	} {
+		l, _ := watched()
+		rules := wrap.NewRules("p.T.M",
+			ratelimit.Rule{Name: "tokens", Limit: 100, Per: time.Minute}, ratelimit.Rule{Name: "tokens", Limit: 100, Per: time.Hour},
+		)
+		if err := l.Overrides().SetLocal("tokens", ratelimit.Override{Per: 5 * time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		taken, err := wrap.Begin(t.Context(), l, rules, wrap.Charge{Cost: 10}, wrap.Charge{Cost: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken.Settle(t.Context(), c.first, c.second)
+		if left := remaining(t, l, ratelimit.Request{Rule: rules.Rules()[0]}); left != c.left {
+			t.Errorf("%s: %d permits are left, want %d", name, left, c.left)
+		}
+	}
+}
+
 // A wrapper settles the rules that it has a cost for. If a cost cannot be computed, the estimate stays.
 func TestWrapperSettles(t *testing.T) {
 	l, events := watched()

@@ -68,11 +68,11 @@ func (l *Limiter) changePauses(ctx context.Context, requests []Request, e fleet.
 // Pause implements bridge.Taken. The wrapped call returns its own result, so an error is only logged.
 func (c *charges) Pause(ctx context.Context, pauses ...time.Duration) {
 	call := &engine.Call{Prefix: c.limiter.prefix, Change: engine.Pauses}
-	for i, owner := range c.owners {
-		if i >= len(pauses) || pauses[i] <= 0 || owner < 0 {
+	for i, share := range c.shares {
+		if i >= len(pauses) || pauses[i] <= 0 || share.owner < 0 {
 			continue
 		}
-		ch := &c.list[owner]
+		ch := &c.list[share.owner]
 		if !ch.rule.Pausable {
 			continue
 		}
