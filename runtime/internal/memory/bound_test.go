@@ -177,7 +177,7 @@ func TestMaxBytesOfWindowsOfWaitingCalls(t *testing.T) {
 			expect(t, s, call, true)
 			_, _ = s.Decide(t.Context(), call) // the first may find room for its window
 		}
-		if got := s.bound.bytes.Load(); got > most+groupBytes { // nobody reserves the group of an entry
+		if got := s.bound.bytes.Load(); got > most {
 			t.Errorf("%s: %d bytes are taken of %d", kind, got, most)
 		}
 		requireWhole(t, s)
@@ -216,7 +216,23 @@ func TestMaxBytesOfSettlementsOfAmounts(t *testing.T) {
 		call.Claims[0].Delta = 1
 		err = s.Adjust(t.Context(), call)
 	}
-	if got := s.bound.bytes.Load(); !errors.Is(err, ErrFull) || got > most+groupBytes {
+	if got := s.bound.bytes.Load(); !errors.Is(err, ErrFull) || got > most {
+		t.Errorf("%d bytes are taken of %d, error %v", got, most, err)
+	}
+	requireWhole(t, s)
+}
+
+// The bound on bytes also applies to what the first count of each rule takes.
+func TestMaxBytesOfRules(t *testing.T) {
+	const most = 10_000
+	s := New((&hand{now: hour}).time, 1e9, most)
+	var err error
+	for i := 0; err == nil && i < 100; i++ {
+		rule := ruleOf(engine.TokenBucket, hour)
+		rule.Name = fmt.Sprint(i)
+		_, err = s.Decide(t.Context(), callOf("a", 1, rule))
+	}
+	if got := s.bound.bytes.Load(); !errors.Is(err, ErrFull) || got > most || got < most-1000 {
 		t.Errorf("%d bytes are taken of %d, error %v", got, most, err)
 	}
 	requireWhole(t, s)
@@ -280,7 +296,7 @@ func TestMaxBytesOfWhatKnownSubjectsAdd(t *testing.T) {
 			}
 			got, taken := s.bound.bytes.Load(), heap()-before
 			t.Logf("%d keys: %d bytes are counted, %d taken", kept, got, taken)
-			if got > most+shards*groupBytes || 4*taken > 5*most { // nobody reserves the group of an entry
+			if got > most || 4*taken > 5*most {
 				t.Errorf("%d bytes are counted and %d taken of %d", got, taken, most)
 			}
 			requireWhole(t, s)

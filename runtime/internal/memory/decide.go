@@ -122,7 +122,7 @@ func (k *key) need(c *engine.Claim, now int64) (entries, bytes int64) {
 	bytes = k.record.Grows(c, now)
 	if k.entry == nil {
 		entries = 1
-		bytes += entryBytes + textBytes(k.subject) + k.record.Size()
+		bytes += groupBytes + entryBytes + textBytes(k.subject) + k.record.Size() // the group may be new
 	}
 	return entries, bytes
 }
