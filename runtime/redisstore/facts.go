@@ -150,5 +150,6 @@ func equal(a, b *engine.Call) bool {
 
 func alike(a, b *engine.Rule) bool {
 	return a == b || a.Hash() == b.Hash() && a.Name == b.Name && a.Tag == b.Tag && a.Kind == b.Kind && a.Per == b.Per &&
-		a.Schedule == b.Schedule && a.Slices == b.Slices && a.Block == b.Block && a.BlockMax == b.BlockMax && a.Pausable == b.Pausable && a.Lease == b.Lease
+		a.Schedule == b.Schedule && a.Warmup == b.Warmup && a.Slices == b.Slices && a.Block == b.Block && a.BlockMax == b.BlockMax &&
+		a.Pausable == b.Pausable && a.Lease == b.Lease
 }

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"reflect"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -44,4 +45,60 @@ func TestFactsHaveOneTimer(t *testing.T) {
 			t.Errorf("facts were forgotten again after %v, want %v", next-first, sweepEvery)
 		}
 	})
+}
+
+// Calls that differ in a field of a rule or a claim share no answer: they are not equal, or one of them is not plain. The fields that do not
+// matter are those that the store does not look at, those that others compare, and those that Decide or Adjust set.
+func TestEveryFieldTellsCallsApart(t *testing.T) {
+	ignored := map[string]string{
+		"hash": "follows from Name and Tag", "Instance": "the limiter decides by it", "OnError": "the limiter decides by it",
+		"Cost": "a refusal covers all greater costs, and only calls of one permit are joined", "ID": "of Concurrency", "Renewed": "of Concurrency",
+		"Member": "of Distinct", "Delta": "of Adjust",
+	}
+	answers := engine.Claim{}
+	set(reflect.ValueOf(&answers).Elem())
+	answers.Clear()
+	claim := func() engine.Claim {
+		return engine.Claim{Rule: &engine.Rule{Name: "r", Kind: engine.TokenBucket}, Subject: "a"}
+	}
+	differ := func(part string, v func(*engine.Claim) reflect.Value) {
+		one := claim()
+		for i, f := range reflect.VisibleFields(v(&one).Type()) {
+			other := claim()
+			if ignored[f.Name] != "" || f.Type == reflect.TypeFor[*engine.Rule]() {
+				continue
+			}
+			if part == "Claim" && reflect.ValueOf(answers).Field(i).IsZero() { // Clear has cleared it
+				continue
+			}
+			set(v(&other).Field(i))
+			a, b := &engine.Call{Claims: []engine.Claim{one}}, &engine.Call{Claims: []engine.Claim{other}}
+			if equal(a, b) && b.IsPlain() {
+				t.Errorf("calls that differ in %s.%s share an answer", part, f.Name)
+			}
+		}
+	}
+	differ("Claim", func(c *engine.Claim) reflect.Value { return reflect.ValueOf(c).Elem() })
+	differ("Rule", func(c *engine.Claim) reflect.Value { return reflect.ValueOf(c.Rule).Elem() })
+}
+
+// set sets a value, or all fields of a struct, to something that is not zero. It leaves unexported fields.
+func set(v reflect.Value) {
+	switch {
+	case !v.CanSet():
+	case v.CanInt():
+		v.SetInt(1)
+	case v.CanUint():
+		v.SetUint(1)
+	case v.Kind() == reflect.String:
+		v.SetString("x")
+	case v.Kind() == reflect.Bool:
+		v.SetBool(true)
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			set(v.Field(i))
+		}
+	}
 }
