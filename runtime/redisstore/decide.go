@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -71,21 +72,12 @@ func (o *oneServer) Decide(ctx context.Context, call *engine.Call) (v engine.Ver
 
 var errPanicked = errors.New("the client panicked")
 
-// request is a call on its way to its server, to be decided or adjusted.
-type request struct {
-	call   *engine.Call
-	adjust bool
-	solo   bool      // it is not joined with equal requests
-	until  time.Time // when the time of the whole decision ends; if zero, that time begins when the request is sent
-
-	verdict engine.Verdict
-	err     error
-	gone    bool // the caller no longer waits for the answer
-}
-
 // maxAsks bounds how often a call is sent. A call is sent again if its calendar windows were not those of the server's time, or if equal calls
 // took its permits.
 const maxAsks = 5
+
+// errAgain says that a request must be sent again, because other calls took its permits. After maxAsks tries it is the error of the call.
+var errAgain = fmt.Errorf("gave up after %d tries: other calls took the permits", maxAsks)
 
 // do sends a request, several times if necessary. All of that has one timeout.
 func (s *store) do(ctx context.Context, r *request) error {
@@ -101,9 +93,8 @@ func (s *store) do(ctx context.Context, r *request) error {
 			return err
 		case wrongWindows:
 			n.noteTime(int64(serverTime))
-		default:
-			r.solo = asks >= maxAsks-2 // the last two tries go alone: one of them may only learn the right windows
 		}
+		r.solo = asks >= maxAsks-2 // the last two tries go alone: one of them may only learn the right windows
 	}
 }
 
@@ -126,10 +117,10 @@ func (o *oneServer) Adjust(ctx context.Context, call *engine.Call) error {
 	return err
 }
 
-// adjustLater sends an adjustment in the next batch. Nobody waits for it.
+// adjustLater sends an adjustment for which no caller waits.
 func (o *oneServer) adjustLater(call *engine.Call) {
 	if n, err := o.node(context.Background(), call.Claims[0].Subject); err == nil {
-		n.adjust(call)
+		n.adjustLater(call)
 	}
 }
 
@@ -149,30 +140,4 @@ func (o *oneServer) Reset(ctx context.Context, call *engine.Call) (found int, er
 		found += int(deleted.Val())
 	}
 	return found, probe.Reason(o.Client, err)
-}
-
-// recalled answers a request from a remembered refusal, if there is one.
-func (r *request) recalled(m *refusals) (known bool) {
-	if r.adjust {
-		return false
-	}
-	if r.verdict, known, _ = m.recall(r.call); known {
-		r.err = nil
-	}
-	return known
-}
-
-// permits returns the largest number of permits that sliding windows may have to write for the request.
-func (r *request) permits() (n int64) {
-	for i := range r.call.Claims {
-		c := &r.call.Claims[i]
-		switch {
-		case !c.Rule.Kind.KeepsTimes(), r.call.Change >= engine.Pauses:
-		case r.adjust:
-			n += max(0, min(c.Delta, c.Limit))
-		default:
-			n += min(max(c.Cost, r.call.Ahead), c.Limit)
-		}
-	}
-	return n
 }

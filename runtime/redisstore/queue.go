@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -14,30 +13,43 @@ import (
 const (
 	maxSending  = 2   // batches that are sent to one server at the same time: if one connection hangs, the other one still works
 	maxRequests = 256 // requests of one batch, so also the most calls of one run
-	maxPermits  = 512 // permits that sliding windows write for one batch; a call that takes more shares a batch only with earlier calls that write none
+	maxPermits  = 512 // permits that sliding windows write for one batch; a larger call joins a batch only if no call in it writes any
 )
 
 // queue holds the requests on their way to one server. A caller sends its request at once, in its own goroutine, if no other request waits and
 // fewer than maxSending batches are being sent. The requests that arrive meanwhile form the next batch. So a single caller waits for nobody, and
-// a crowd shares round trips: the more callers there are, the larger the batches. The callers of a batch wake together, and often call again.
-// So the first caller after a batch of several does not send its request alone: a goroutine sends it together with those of the others.
+// a crowd shares round trips: the more callers there are, the larger the batches. Callers who wake together often call again together. So after
+// a batch of several requests a goroutine sends the next request, and others can join it.
 //
 // For example, a round trip takes 1 ms, and a batch is on its way on each of the two connections since 0 ms. Caller A comes at 0.2 ms and opens
-// the next batch. Callers B and C come at 0.5 ms and 0.9 ms and join it. At 1 ms a reply arrives, and the batch goes: all three are decided by
-// one run, in the order A, B, C. Equal calls become one, so a run of A and C may ask for "up to 2 of this". If only one permit is left, A has it,
-// and C asks again. If the context of B ends, B returns at once, and its charge is given back after the reply.
+// the next batch. Callers B and C come at 0.5 ms and 0.9 ms and join it. At 1 ms a reply arrives, and the batch goes: one run decides all three.
+// If A and C ask the same, the run has one call for both, which asks for "up to 2 of this", and then that of B. If only one permit is left, A has
+// it, and C asks again. If the context of B ends, B returns at once. Until the batch goes, it then goes without B. Later, the charge of B is given
+// back after the reply.
 type queue struct {
 	mu       sync.Mutex
-	sending  int      // batches that are being sent
+	sending  int      // batches that are being sent, or that a goroutine is about to send
 	waiting  []*batch // oldest first
-	starting int      // how many of these a goroutine is about to send
+	starting int      // how many of these, the first ones, goroutines are about to send
 	crowd    bool     // the batch that was answered last had several requests
+}
+
+// request is a call on its way to its server, to be decided or adjusted.
+type request struct {
+	call   *engine.Call
+	adjust bool
+	solo   bool      // it is not joined with equal requests
+	until  time.Time // when the time of the whole decision ends; if zero, that time begins when the request enters the queue
+
+	verdict engine.Verdict
+	err     error
+	gone    bool // the caller no longer waits for the answer
 }
 
 // batch holds requests that are sent together.
 type batch struct {
 	ctx      context.Context // of the caller of the first request
-	until    time.Time       // when its time ends
+	until    time.Time       // when the time of the batch ends; a request that joins it later has what is left
 	requests []*request
 	permits  int64
 	done     chan struct{} // closed when all requests are answered; nil if the caller sends the batch itself
@@ -46,21 +58,21 @@ type batch struct {
 	answered bool
 }
 
-// do sends a request to its server and waits for the reply, at most until the request's time ends. A caller may send its request itself. A caller
-// whose deadline is sooner leaves the sending to a goroutine, and waits at most until ctx ends. The charge of a request whose caller has gone is
-// given back later.
+// do sends a request to its server and waits for the reply, at most until the request's time ends. A caller who sends its request itself waits
+// for the reply even if ctx ends. Other callers wait at most until ctx ends. A caller whose deadline is before the end of the request's time
+// leaves the sending to a goroutine. The charge of a request whose caller has gone is given back later.
 func (n *node) do(ctx context.Context, r *request) error {
-	ownTime := r.until.IsZero() // it does not share the time of an earlier request
-	if ownTime {
+	startsTime := r.until.IsZero() // the time of the decision begins now
+	if startsTime {
 		r.until = time.Now().Add(n.store.Timeout)
 	}
 	deadline, ok := ctx.Deadline()
-	b, own := n.batchFor(ctx, r, !ok || deadline.After(r.until))
-	if own {
+	b, alone := n.batchFor(ctx, r, !ok || deadline.After(r.until))
+	if alone {
 		n.sendBatch(b)
 		return n.finish(ctx, b, r)
 	}
-	if !ownTime { // the time of the batch may end later
+	if !startsTime { // the time of the batch may end later
 		late, cancel := context.WithDeadlineCause(ctx, r.until, n.store.Late(n.store.Timeout))
 		defer cancel()
 		ctx = late
@@ -72,9 +84,9 @@ func (n *node) do(ctx context.Context, r *request) error {
 	return n.finish(ctx, b, r)
 }
 
-// batchFor puts a request into a batch. If the caller can stay and seems to be the only one, the request has a batch of its own, and the caller has
-// to send it.
-func (n *node) batchFor(ctx context.Context, r *request, canStay bool) (b *batch, own bool) {
+// batchFor puts a request into a batch. The request is alone in its batch, and the caller has to send it, if a batch may be sent, no request
+// waits, the last batch was no crowd, and the caller outlasts the request's time. Otherwise a goroutine sends the batch.
+func (n *node) batchFor(ctx context.Context, r *request, outlasts bool) (b *batch, alone bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	most := maxSending
@@ -82,19 +94,19 @@ func (n *node) batchFor(ctx context.Context, r *request, canStay bool) (b *batch
 		most = 1
 	}
 	free := n.sending < most && len(n.waiting) == 0
-	if free && canStay && !n.crowd && r.call.Back == nil {
+	if free && outlasts && !n.crowd && r.call.Back == nil {
 		n.sending++
 		return &batch{ctx: ctx, until: r.until, requests: []*request{r}}, true
 	}
 	b = n.enqueue(ctx, r)
-	if free || !r.call.Asked {
+	if free || !r.call.Asked { // otherwise the request waits for the batch that is being sent: see end
 		n.start()
 	}
 	return b, false
 }
 
-// enqueue adds a request to the last batch, or to a new one if the last has no room for it. What the call gives back first comes before it, in
-// the same batch, because batches may overtake one another. The queue must be locked.
+// enqueue adds a request to the last batch that waits, or to a new one if the last has no room for it. If the call has a Back, that adjustment
+// comes before it in the same batch, because batches may overtake one another. The queue must be locked.
 func (n *node) enqueue(ctx context.Context, r *request) *batch {
 	permits, requests := r.permits(), []*request{r}
 	if back := r.call.Back; back != nil {
@@ -122,7 +134,7 @@ func (n *node) start() {
 	}
 }
 
-// sendNext sends the next batch, after callers who are ready to run have joined it: the callers of a batch wake together, and often call again.
+// sendNext sends the next batch, after callers who are ready to run have joined it.
 func (n *node) sendNext() {
 	runtime.Gosched()
 	n.mu.Lock()
@@ -200,16 +212,39 @@ func (n *node) undo(r *request) {
 		return
 	}
 	r.call.Undo()
-	n.adjust(r.call)
+	n.adjustLater(r.call)
 }
 
-// adjust sends an adjustment in the next batch. Nobody waits for it.
-func (n *node) adjust(call *engine.Call) {
+// adjustLater adds an adjustment to the last batch that waits. No caller waits for it.
+func (n *node) adjustLater(call *engine.Call) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.enqueue(context.Background(), &request{call: call, adjust: true})
 	n.start()
 }
 
-// errAgain says that a request must be sent again, because other calls took its permits. After maxAsks tries it is the error of the call.
-var errAgain = fmt.Errorf("gave up after %d tries: other calls took the permits each time", maxAsks)
+// recalled answers a request from a remembered refusal, if there is one.
+func (r *request) recalled(m *refusals) (known bool) {
+	if r.adjust {
+		return false
+	}
+	if r.verdict, known, _ = m.recall(r.call); known {
+		r.err = nil
+	}
+	return known
+}
+
+// permits returns the largest number of permits that sliding windows may have to write for the request.
+func (r *request) permits() (n int64) {
+	for i := range r.call.Claims {
+		c := &r.call.Claims[i]
+		switch {
+		case !c.Rule.Kind.KeepsTimes(), r.call.Change >= engine.Pauses:
+		case r.adjust:
+			n += max(0, min(c.Delta, c.Limit))
+		default:
+			n += min(max(c.Cost, r.call.Ahead), c.Limit)
+		}
+	}
+	return n
+}

@@ -51,7 +51,7 @@ func WithRefusalMemory(d time.Duration) Option {
 // ratelimit.WithSubjectHash hides them here, too.
 func WithStats() Option { return func(s *store) { s.Counts = true } }
 
-// store passes a call to leases, refusals, bySubject and part, in this order. Each answers the call or asks the next one.
+// store passes a call to leases, refusals, bySubject and oneServer, in this order. Each answers the call or asks the next one.
 type store struct {
 	*servers.Servers
 	engine.Decider
