@@ -19,16 +19,16 @@ import (
 // pooled, so that a decision in this process allocates nothing.
 type call struct {
 	perUse
-	engine.Call          // what it asks the stores: a claim of each rule that they decide
-	rulings     []ruling // one for each rule that applies
+	engine.Call          // what it asks the stores: a claim for each ruling, but for rules in shadow mode with a limit of 0
+	rulings     []ruling // one for each count of the rules that apply
 	shares      []share  // one for each rule of the method, or each request
 	event       Event    // what observers are told
 }
 
 // share is what one rule of a method, or one request, has in a ruling. Those with the same count have one ruling, to which their costs are added.
 type share struct {
-	owner int // the index of the ruling; -1 if cost is 0
-	cost  int64
+	ruling int // its index; -1 if cost is 0
+	cost   int64
 }
 
 // perUse has the fields of a call that are reset for every use of a pooled call.
@@ -40,30 +40,30 @@ type perUse struct {
 	err     error           // why the call cannot be decided
 	wishes  wishes          // of the caller
 
-	ofRequests  bool          // the call is of requests: wait replaces the Wait of each rule
+	ofRequests  bool          // the caller passed requests; then wait holds instead of the Wait of each rule
 	wait        time.Duration // how long a call of requests may wait; 0 for Allow and Peek
 	waits       bool          // a rule may delay the call
 	paused      bool          // a setting pauses one of its subjects
-	reports     bool          // the caller wants the quotas
-	givesBack   bool          // the caller may give the permits back
+	wantsQuotas bool          // the caller wants to know what the rules have left
+	givesBack   bool          // a wrapper keeps the charge, to give it back
 	releases    bool          // a rule's permits are released when calls end
-	mustRelease bool          // the call holds such permits, and observers are being told; if an observer panics, free releases the permits
+	mustRelease bool          // the call has such permits, and perform goes on; if an observer or a trigger panics, free releases the permits
 	never       bool          // a rule of limit 0 refuses the call
 	isBlocked   bool          // one of its subjects is blocked
 
-	waiter  *fleet.Waiter // the call in its line, or nil
-	awaited *ruling       // the rule for whose permits it waits until others release them, or nil
-	began   time.Time     // when it began to wait
-	asksAt  time.Time     // when it asks again if it is the first call that holds in its line
+	waiter     *fleet.Waiter // the call in its line, or nil
+	awaited    *ruling       // the rule whose permits others must release first, or nil
+	waitsSince time.Time     // when it began to wait
+	asksAt     time.Time     // when it asks again; only the first call that holds in a line does
 
 	verdict   engine.Verdict
-	waited    time.Duration // how long the call has waited; of an admitted call, until its place
+	waited    time.Duration // how long the call has waited; an admitted call counts the time until its place at once
 	abandoned bool          // the context ended while the call waited
 }
 
 var calls = sync.Pool{New: func() any { return new(call) }}
 
-// newCall returns a call of a method, or of n requests. It has room for n rules. givesBack says that the caller may give the permits back.
+// newCall returns a call of a method, or of n requests. It has room for n rules. givesBack says that a wrapper keeps the charge, to give it back.
 func (l *Limiter) newCall(method string, rules []*preparedRule, n int, givesBack bool) *call {
 	c := calls.Get().(*call)
 	c.perUse = perUse{}
@@ -76,8 +76,7 @@ func (l *Limiter) newCall(method string, rules []*preparedRule, n int, givesBack
 	return c
 }
 
-// free returns c to the pool. mustRelease is still set if an observer or a trigger has panicked. Then the program's call does not run, and
-// its permits are released.
+// free returns c to the pool. If an observer or a trigger has panicked, the program's call does not run, and its permits are released.
 func (c *call) free() {
 	if c.mustRelease {
 		c.mustRelease = false
@@ -86,30 +85,10 @@ func (c *call) free() {
 	calls.Put(c)
 }
 
-// wishes are what the caller wants to know of the calls under a context. They are one value of the context, because each look into a context
-// takes time.
-type wishes struct {
-	report *Report
-	charge *Charge
-}
-
-type wishesKey struct{}
-
-// wishesOf returns the wishes of the callers under ctx.
-func wishesOf(ctx context.Context) wishes {
-	w, _ := ctx.Value(wishesKey{}).(wishes)
-	return w
-}
-
-// in returns a context with these wishes in place of those of ctx.
-func (w wishes) in(ctx context.Context) context.Context {
-	return context.WithValue(ctx, wishesKey{}, w)
-}
-
 // add adds the next rule to what the call asks. A rule with the same count as an earlier one adds its cost to that one.
 func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	if charge.Cost == 0 {
-		c.shares = append(c.shares, share{owner: -1})
+		c.shares = append(c.shares, share{ruling: -1})
 		return nil
 	}
 	if !c.limiter.uses(rule) {
@@ -150,19 +129,10 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	return nil
 }
 
-// limitFor returns the limit for a call. Only a rule with Computed uses the given one. The factor of an override does not raise it above the
-// largest limit that the rule can have.
-func (p *preparedRule) limitFor(given int64) int64 {
-	if !p.Computed {
-		return p.Limit
-	}
-	return min(times(given, p.factor), max(given, p.mostLimit()))
-}
-
 // maxText bounds a caller's key or member, in bytes.
 const maxText = 64 << 10
 
-// check returns an error if the rule cannot decide this charge.
+// check returns an error if the charge does not fit the rule.
 func (c *call) check(r *ruling, charge *bridge.Charge) error {
 	rule := r.rule
 	switch {
@@ -191,7 +161,7 @@ func (c *call) keyError(rule *preparedRule, expr, reason string) error {
 	return &KeyError{Method: c.method, Rule: rule.label, Expr: expr, Reason: reason}
 }
 
-// sameCount returns the index of the first ruling with the same count as r, the last one.
+// sameCount returns the index of the first ruling that has the count and scope of r, the last ruling.
 func (c *call) sameCount(r *ruling) int {
 	last := len(c.rulings) - 1
 	for i := range c.rulings[:last] {
@@ -219,11 +189,12 @@ func (c *call) addCost(same, r *ruling) error {
 	return nil
 }
 
-// makeClaim makes the claim of a ruling. If the subject is blocked, or the limit is 0, makeClaim answers the claim: no store has to decide it.
+// makeClaim makes the claim of a ruling. If the subject is blocked, or the limit is 0, makeClaim answers the claim. Such a rule refuses the call
+// without a store. In shadow mode it stays out of Claims, and stores decide the others.
 func (c *call) makeClaim(r *ruling) {
 	rule := r.rule
 	c.waits, c.paused = c.waits || r.wait > 0, c.paused || r.pauseLeft > 0
-	if r.limit == 0 && rule.Mode == ModeShadow { // stores decide the other claims of the call
+	if r.limit == 0 && rule.Mode == ModeShadow {
 		r.claim = new(engine.Claim)
 	} else {
 		n := len(c.Claims)
@@ -245,7 +216,8 @@ func (c *call) makeClaim(r *ruling) {
 	r.fill(0)
 }
 
-// checkCosts returns an error if a rule can never admit what the call costs. In shadow mode such a rule only reports the refusal.
+// checkCosts returns an error if a rule can never admit what the call costs. In shadow mode such a rule only reports the refusal: its claim asks for
+// one permit, with NeverFits.
 func (c *call) checkCosts() error {
 	for i := range c.rulings {
 		r := &c.rulings[i]
@@ -279,7 +251,7 @@ func (r *ruling) fill(waited time.Duration) {
 	if r.wait > waited {
 		claim.Wait = r.rule.delay(r.wait-waited, r.limit)
 	}
-	if r.rule.Mode == ModeTrigger { // it counts beyond its limit
+	if r.rule.Mode == ModeTrigger { // it counts beyond its limit, up to a cost that always reaches it
 		claim.Cost = min(r.cost, 2*maxLimit)
 	}
 }
@@ -293,7 +265,7 @@ func (c *call) perform(ctx context.Context) error {
 		began = c.limiter.elapsed()
 	}
 	c.wishes = wishesOf(ctx)
-	c.reports = c.Peek || c.wishes.report != nil
+	c.wantsQuotas = c.Peek || c.wishes.report != nil
 	if c.err == nil {
 		c.err = c.decide(ctx)
 	}
@@ -317,7 +289,7 @@ func (c *call) perform(ctx context.Context) error {
 	return c.err
 }
 
-// decide decides the call. A call without rules is admitted.
+// decide decides the call. A call without claims is admitted: no rule applies, or only some in shadow mode with a limit of 0.
 func (c *call) decide(ctx context.Context) error {
 	if err := c.checkCosts(); err != nil {
 		return err
@@ -336,7 +308,7 @@ func (c *call) decide(ctx context.Context) error {
 		c.verdict = engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: true}}
 		return nil
 	}
-	c.Report = c.Report || c.reports
+	c.Report = c.Report || c.wantsQuotas
 	if c.waits && c.keepDeadline(ctx) {
 		return c.decideWithWaits(ctx)
 	}
@@ -346,18 +318,18 @@ func (c *call) decide(ctx context.Context) error {
 // refusedHere reports whether the call is refused without asking any store.
 func (c *call) refusedHere() bool { return c.never || c.isBlocked }
 
-// askStores asks the stores once, unless a setting pauses a subject of the call. If other calls of this process came first and wait until permits
-// of a rule are released, the call asks as one that is refused: it charges nothing, and each rule says what it would answer.
+// askStores asks the stores once, unless a setting pauses a subject of the call. If earlier calls of this process wait for permits of a rule, the
+// call only asks what each rule would answer, and is charged nothing.
 func (c *call) askStores(ctx context.Context) error {
-	var awaited *ruling
+	var contested *ruling
 	if c.releases {
-		awaited = c.awaitedRule()
+		contested = c.contestedRule()
 	}
 	if c.paused {
 		c.pauseHere()
 	} else {
 		report := c.Report
-		c.Refused, c.Report, c.Failure = awaited != nil, report || awaited != nil, nil
+		c.Refused, c.Report, c.Failure = contested != nil, report || contested != nil, nil
 		v, err := c.limiter.decider.Decide(ctx, &c.Call)
 		c.Refused, c.Report = false, report
 		if c.verdict = v; err != nil {
@@ -365,7 +337,7 @@ func (c *call) askStores(ctx context.Context) error {
 		}
 	}
 	if c.releases {
-		c.awaited = c.ruleToAwait(awaited)
+		c.await(contested)
 	}
 	if !c.verdict.Admitted && (c.Peek || !c.AskAgain(c.verdict)) {
 		c.verdict.At = 0 // the refusal is final, so there is no time at which the call will be admitted

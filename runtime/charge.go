@@ -21,7 +21,7 @@ type charges struct {
 
 	mu     sync.Mutex
 	list   []charge
-	shares []share // one for each rule of the method, or each request; the owner is the index in list
+	shares []share // one for each rule of the method, or each request; ruling is the index in list
 }
 
 // charge is the charge of one rule. A rule that refuses in shadow mode has charged nothing.
@@ -115,16 +115,16 @@ func (c *charges) settle(ctx context.Context, costs []int64) error {
 	for i, cost := range costs {
 		share := c.shares[i]
 		switch {
-		case share.owner < 0: // the rule does not apply
+		case share.ruling < 0: // the rule does not apply
 			continue
 		case cost == bridge.Keep:
 			cost = share.cost
 		case cost < 0:
-			return wrongCost(c.list[share.owner].rule.Name, cost)
+			return wrongCost(c.list[share.ruling].rule.Name, cost)
 		default:
-			settles[share.owner] = true
+			settles[share.ruling] = true
 		}
-		totals[share.owner] += min(cost, maxLimit)
+		totals[share.ruling] += min(cost, maxLimit)
 	}
 	rules, short, err := c.adjust(ctx, settled, func(ch *charge, i int) (int64, bool) {
 		return totals[i], ch.rule.numbers.Kind.Accepts("settle") && settles[i]
@@ -251,12 +251,12 @@ func (c *charges) Settle(ctx context.Context, costs ...int64) {
 }
 
 // Applies implements bridge.Taken.
-func (c *charges) Applies(rule int) bool { return c.shares[rule].owner >= 0 }
+func (c *charges) Applies(rule int) bool { return c.shares[rule].ruling >= 0 }
 
 // SettleFailed implements bridge.Taken.
 func (c *charges) SettleFailed(ctx context.Context, rule int, err error) {
 	c.mu.Lock()
-	o := c.list[c.shares[rule].owner].outcome()
+	o := c.list[c.shares[rule].ruling].outcome()
 	c.mu.Unlock()
 	c.limiter.tell(ctx, EventSettled, c.method, c.limiter.discreet(err), o)
 }

@@ -109,6 +109,26 @@ type Quota struct {
 	policy policy
 }
 
+// wishes are what the caller wants to know of the calls under a context. They are one value of the context, because each look into a context
+// takes time.
+type wishes struct {
+	report *Report
+	charge *Charge
+}
+
+type wishesKey struct{}
+
+// wishesOf returns the wishes of the callers under ctx.
+func wishesOf(ctx context.Context) wishes {
+	w, _ := ctx.Value(wishesKey{}).(wishes)
+	return w
+}
+
+// in returns a context with these wishes in place of those of ctx.
+func (w wishes) in(ctx context.Context) context.Context {
+	return context.WithValue(ctx, wishesKey{}, w)
+}
+
 // Report collects the quotas of the decisions that are made under a context. It is safe for concurrent use.
 type Report struct {
 	mu     sync.Mutex

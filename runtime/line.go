@@ -10,16 +10,16 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Calls of this process that wait are in lines: see the words of package engine. A call that sleeps until a time, or that a pause holds, is
-// in the line of one of its rules. A call that waits for others to release permits is in the line of these permits, because nobody knows
-// when they come back. A release in this process wakes the first call there. This call also asks now and then for what was released
-// elsewhere.
+// Calls of this process that wait are in lines. A call that sleeps until a time, or that a pause holds, is in the line of one of its rules. A call
+// that waits until others release permits of a rule is in the line of releases of that rule. A release in this process wakes the first call there.
+// That call also asks now and then for what was released elsewhere.
 
-// pollPause is how often the first call that a pause holds asks whether the pause is over: another process may have ended it.
+// pollPause is how often the first call that a pause holds asks whether the pause is over, as another process may have ended it, and how often a
+// call whose place has come looks for calls with earlier places.
 const pollPause = time.Second
 
-// first returns the first rule in enforce mode that fits, or nil.
-func (c *call) first(fits func(*ruling) bool) *ruling {
+// firstEnforced returns the first rule in enforce mode that fits, or nil.
+func (c *call) firstEnforced(fits func(*ruling) bool) *ruling {
 	for i := range c.rulings {
 		if r := &c.rulings[i]; r.rule.Mode == ModeEnforce && fits(r) {
 			return r
@@ -28,11 +28,11 @@ func (c *call) first(fits func(*ruling) bool) *ruling {
 	return nil
 }
 
-// line returns the line of a call that waits: that of its first rule with pauses, or else that of its first rule in enforce mode. A call that
-// waits has such a rule, because rules in other modes delay no call.
+// line returns the line of a call that waits: that of its first rule in enforce mode with pauses, or else that of its first rule in enforce mode.
+// A call that waits has such a rule, because rules in other modes delay no call.
 func (c *call) line() fleet.Count {
-	pausable := c.first(func(r *ruling) bool { return r.rule.Pausable })
-	return cmp.Or(pausable, c.first(func(*ruling) bool { return true })).count()
+	pausable := c.firstEnforced(func(r *ruling) bool { return r.rule.Pausable })
+	return cmp.Or(pausable, c.firstEnforced(func(*ruling) bool { return true })).count()
 }
 
 // counts returns what all rules of the call count.
@@ -66,8 +66,8 @@ func (c *call) lineOfPause() (line fleet.Count) {
 	return cmp.Or(line, own)
 }
 
-// hold keeps the call in the line of the permits that it waits for, or else in that of its pause, or puts the call there. If the call is
-// the first that holds there, it asks again at the given time, or when it is woken.
+// hold lets the call hold in a line. If the call waits for permits of a rule, that is the line of their releases, and otherwise that of its pause.
+// The first call that holds there asks again at the given time, or when it is woken.
 func (c *call) hold(at time.Time) {
 	c.asksAt = at
 	lines, count := &c.limiter.placeLines, fleet.Count{}
@@ -88,21 +88,22 @@ func (c *call) lineUp() {
 	c.waiter = c.limiter.placeLines.Put(c.waiter, c.line(), c.counts(), c.verdict.At)
 }
 
-// awaitTurn holds the call while earlier calls of its line hold. The first call of a line sleeps until asksAt.
+// awaitTurn holds the call while earlier calls of its line hold, at most for its patience. The first call that holds sleeps until asksAt. Then the
+// claims are filled again.
 func (c *call) awaitTurn(ctx context.Context) error {
 	if c.waiter == nil && !c.Peek {
-		r := c.first(func(r *ruling) bool { return !c.limiter.placeLines.IsFree(r.count(), nil) })
-		if r == nil { // no pause holds other calls in its lines
+		r := c.firstEnforced(func(r *ruling) bool { return !c.limiter.placeLines.IsFree(r.count(), nil) })
+		if r == nil { // no other call holds in a line of this one
 			return nil
 		}
-		c.waiter, c.began = c.limiter.placeLines.Put(nil, r.count(), c.counts(), fleet.Holding), c.limiter.store.Time()
+		c.waiter, c.waitsSince = c.limiter.placeLines.Put(nil, r.count(), c.counts(), fleet.Holding), c.limiter.store.Time()
 	}
 	for {
 		holds, first := c.waiter.Holds()
 		if !holds {
 			break
 		}
-		until := c.began.Add(c.patience())
+		until := c.waitsSince.Add(c.patience())
 		if first && c.asksAt.Before(until) {
 			until = c.asksAt
 		}
@@ -133,7 +134,7 @@ func (c *call) patience() (longest time.Duration) {
 	return longest
 }
 
-// awaitOrder holds a call whose place has come until the calls of its line with earlier places have gone. Only calls of rules with pauses
+// awaitOrder lets a call whose place has come wait until the calls of its line with earlier places have gone. Only calls of rules with pauses
 // do so: each has just asked whether there is a pause, and the answers may come in any order.
 func (c *call) awaitOrder(ctx context.Context) error {
 	if !slices.ContainsFunc(c.rulings, func(r ruling) bool { return r.rule.Pausable }) {
@@ -147,8 +148,8 @@ func (c *call) awaitOrder(ctx context.Context) error {
 	return nil
 }
 
-// awaitedRule returns the first rule for whose permits earlier calls of this process wait, or nil.
-func (c *call) awaitedRule() *ruling {
+// contestedRule returns the first rule for whose permits earlier calls of this process wait, or nil.
+func (c *call) contestedRule() *ruling {
 	return c.firstThatReleases(func(r *ruling) bool {
 		lines, count := c.limiter.lineOfRelease(r.rule.numbers, r.subject)
 		return !lines.IsFree(count, c.waiter)
@@ -158,22 +159,20 @@ func (c *call) awaitedRule() *ruling {
 // firstThatReleases returns the first rule in enforce mode that fits and whose permits are released when calls end. It returns nil if there is
 // none.
 func (c *call) firstThatReleases(fits func(*ruling) bool) *ruling {
-	return c.first(func(r *ruling) bool { return r.rule.row.Releases && fits(r) })
+	return c.firstEnforced(func(r *ruling) bool { return r.rule.row.Releases && fits(r) })
 }
 
-// ruleToAwait returns the rule whose permits a call has to wait for, or nil if it is admitted or need not wait. awaited is the awaitedRule. If
-// there is one, and all rules let the call wait, ruleToAwait lets it wait for those permits after the others, for at most the Wait of the awaited
-// rule. After that time the awaited rule refuses the call.
-func (c *call) ruleToAwait(awaited *ruling) *ruling {
-	switch {
+// await sets the rule whose permits others must release before the call can be admitted, if there is one. contested is the contestedRule. If that
+// is a rule, earlier calls have its permits first. So a call that may wait asks again when the Wait of that rule ends. When the Wait has ended, the
+// rule refuses the call.
+func (c *call) await(contested *ruling) {
+	switch c.awaited = contested; {
 	case c.verdict.Admitted:
-		return nil
-	case awaited == nil:
-		return c.firstThatReleases(func(r *ruling) bool { return r.claim.Earliest > c.verdict.Now })
+		c.awaited = nil
+	case contested == nil:
+		c.awaited = c.firstThatReleases(func(r *ruling) bool { return r.claim.Earliest > c.verdict.Now })
+	case c.AskAgain(c.verdict):
+		left := (contested.wait - c.waited).Microseconds()
+		c.verdict.At, contested.claim.Refused = c.verdict.Now+left, left <= 0
 	}
-	if c.AskAgain(c.verdict) {
-		left := (awaited.wait - c.waited).Microseconds()
-		c.verdict.At, awaited.claim.Refused = c.verdict.Now+left, left <= 0
-	}
-	return awaited
 }

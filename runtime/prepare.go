@@ -61,6 +61,15 @@ func (r Rule) prepareAs(label, window, tag string) (*preparedRule, error) {
 	}, nil
 }
 
+// limitFor returns the limit for a call. Only a rule with Computed uses the given one. The factor of an override does not raise it above the
+// largest limit that the rule can have.
+func (p *preparedRule) limitFor(given int64) int64 {
+	if !p.Computed {
+		return p.Limit
+	}
+	return min(times(given, p.factor), max(given, p.mostLimit()))
+}
+
 // capacity is how many permits a bucket holds at a limit.
 func (r *Rule) capacity(limit int64) int64 {
 	switch {

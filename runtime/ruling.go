@@ -117,7 +117,7 @@ func (c *call) refusal() *TooManyRequestsError {
 
 // quotas returns what the rules of the call have left, if the caller wants to know. It leaves out rules that nobody counts.
 func (c *call) quotas() []Quota {
-	if !c.reports {
+	if !c.wantsQuotas {
 		return nil
 	}
 	quotas := make([]Quota, 0, len(c.rulings))

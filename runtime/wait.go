@@ -32,8 +32,8 @@ func (c *call) decideWithWaits(ctx context.Context) error {
 // Otherwise it has to ask again.
 func (c *call) awaitNext(ctx context.Context) (goes bool, err error) {
 	v, now := c.verdict, c.limiter.store.Time()
-	if c.began.IsZero() {
-		c.began = now
+	if c.waitsSince.IsZero() {
+		c.waitsSince = now
 	}
 	d := max(time.Duration(v.At-v.Now)*time.Microsecond, shortestSleep)
 	switch paused := c.PausedUntil(); {
@@ -56,9 +56,9 @@ const shortestSleep = 100 * time.Microsecond
 
 // refillClaims prepares the claims for the next decision, after the call has waited.
 func (c *call) refillClaims() {
-	hasWaited := !c.began.IsZero()
+	hasWaited := !c.waitsSince.IsZero()
 	if hasWaited {
-		c.waited, c.paused = c.limiter.store.Time().Sub(c.began), false
+		c.waited, c.paused = c.limiter.store.Time().Sub(c.waitsSince), false
 	}
 	for i := range c.rulings {
 		r := &c.rulings[i]

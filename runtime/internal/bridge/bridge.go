@@ -26,7 +26,7 @@ type Rules interface {
 	WithCost(rules ...string)
 	// Register tells a *ratelimit.Limiter that the method will be called.
 	Register(limiter any)
-	// Open starts a call of the method on a *ratelimit.Limiter. givesBack says that the caller may give the permits back.
+	// Open starts a call of the method on a *ratelimit.Limiter. givesBack says that the caller keeps the charge, to give it back.
 	Open(limiter any, givesBack bool) Call
 }
 

@@ -61,7 +61,7 @@ type Claim struct {
 	Cost    int64  // permits, at least 1
 	Limit   int64  // permits per window, at least 1
 	Burst   int64  // capacity of a bucket, in permits
-	Wait    int64  // how long this rule may delay the call; 0 for Trigger, 0 or Never for Shadow
+	Wait    int64  // how long this rule may delay the call; 0 for Trigger, 0 or NeverFits for Shadow
 	Mode    Mode
 	ID      uint64 // identifies the call to a Concurrency, so that permits are given back even if nobody knows whether the call took them; random
 	Renewed bool   // permits that are released do not end while the process lives: the store renews them until they are given back

@@ -9,9 +9,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// work is reusable memory for one call at a time.
+// work is what a shard has for the calls of which it is the lowest shard, one at a time.
 type work struct {
-	calls    uint32 // how many calls had this shard as their lowest one
+	calls    uint32 // how many such calls there were
 	locked   uint64 // the shards of the call, as a set
 	unpacked []engine.Unpacked
 }
@@ -36,7 +36,7 @@ func (s *Store) decide(call *engine.Call) (engine.Verdict, error) {
 	if call.Peek {
 		return call.Decide(cells, now), nil
 	}
-	if entries+bytes > 0 && !s.bound.reserve(entries, bytes) {
+	if entries+bytes > 0 && !s.bound.reserve(entries, bytes) { // only an admission needs the room
 		call.Peek = true
 		v := call.Decide(cells, now)
 		if call.Peek = false; v.Admitted {
@@ -53,7 +53,7 @@ func (s *Store) decide(call *engine.Call) (engine.Verdict, error) {
 const fewKeys = 4
 
 // keys returns the keys of a call's claims. It uses the memory of few if that is enough. The hash has a random seed, so nobody can choose subjects
-// that collide. All rules of a subject are in one shard. The prefix is not hashed: few stores have several.
+// that collide. All counts of a subject are in one shard. The prefix is not hashed: few stores have several prefixes.
 func (s *Store) keys(few []key, call *engine.Call) []key {
 	keys := slices.Grow(few[:0], len(call.Claims))[:len(call.Claims)]
 	for i := range keys {
@@ -65,7 +65,7 @@ func (s *Store) keys(few []key, call *engine.Call) []key {
 	return keys
 }
 
-// lock locks the shards of the keys of a call. It locks in ascending order, so that no two calls wait for each other.
+// lock locks the shards of the keys of a call. It locks in ascending order, so that calls cannot deadlock.
 func (s *Store) lock(keys []key) *work {
 	locked := uint64(0)
 	for i := range keys {
@@ -80,10 +80,10 @@ func (s *Store) lock(keys []key) *work {
 	return w
 }
 
-// unlock unlocks the shards of a call. Now and then it also removes expired entries from the shard whose turn it is.
+// unlock unlocks the shards of a call. Now and then it also removes some expired entries from the shard whose turn it is.
 func (s *Store) unlock(w *work) {
 	w.calls++
-	due := w.calls%sweepEvery == 0
+	due := w.calls%callsPerSweep == 0
 	for m := w.locked; m != 0; m &= m - 1 {
 		s.shards[bits.TrailingZeros64(m)].Unlock()
 	}
@@ -92,11 +92,11 @@ func (s *Store) unlock(w *work) {
 	}
 }
 
-// sweepEvery is how many calls with the same lowest shard are made before the next shard in turn is swept.
-const sweepEvery = 64
+// callsPerSweep is the number of calls with the same lowest shard after which another shard is swept.
+const callsPerSweep = 64
 
-// unpack finds the entries of a call. It returns the cells of its claims, in the memory of few if that is enough, and how many entries and bytes
-// may be added at most. A key without an entry gets a new record. pack adds an entry for that, unless there is nothing to keep.
+// unpack finds the entries of a call. It returns the cells of its claims, in the memory of few if that is enough, and by how many entries and bytes
+// the store can grow at most. A key without an entry gets a new record. pack adds an entry for that, unless there is nothing to keep.
 func (s *Store) unpack(few []*engine.Cell, call *engine.Call, keys []key, w *work, now int64) (cells []*engine.Cell, entries, bytes int64) {
 	if len(w.unpacked) < len(keys) {
 		w.unpacked = make([]engine.Unpacked, len(keys))
@@ -111,14 +111,14 @@ func (s *Store) unpack(few []*engine.Cell, call *engine.Call, keys []key, w *wor
 		}
 		cell := k.record.Unpack(k.rule, u)
 		few = append(few, cell)
-		e, b := k.need(c, now)
+		e, b := k.growth(c, now)
 		entries, bytes = entries+e, bytes+b
 	}
 	return few, entries, bytes
 }
 
-// need returns how many entries and bytes the claim may add.
-func (k *key) need(c *engine.Claim, now int64) (entries, bytes int64) {
+// growth returns by how many entries and bytes the claim can let the store grow.
+func (k *key) growth(c *engine.Claim, now int64) (entries, bytes int64) {
 	bytes = k.record.Grows(c, now)
 	if k.entry == nil {
 		entries = 1
@@ -127,7 +127,7 @@ func (k *key) need(c *engine.Claim, now int64) (entries, bytes int64) {
 	return entries, bytes
 }
 
-// pack stores the cells of a call, and adds their entries and bytes to the bound instead of those that were reserved.
+// pack stores the cells of a call. It adds their entries and bytes to the bound, and takes off those that were reserved: entries and bytes.
 func (s *Store) pack(keys []key, w *work, now, entries, bytes int64) {
 	entries, bytes = -entries, -bytes
 	for i := range keys {
@@ -144,7 +144,7 @@ func (s *Store) pack(keys []key, w *work, now, entries, bytes int64) {
 			shard := &s.shards[k.shard]
 			entries++
 			bytes += shard.add(k, *k.record)
-			*k.record = engine.Record{} // keeps no cell that the entry will drop
+			*k.record = engine.Record{} // the shard must not keep a cell after its entry is gone
 			removed, freed := shard.expire(now, 4)
 			entries, bytes = entries-removed, bytes-freed
 		}
@@ -171,14 +171,14 @@ func (s *Store) adjust(call *engine.Call) (now int64, err error) {
 	entries, bytes := int64(0), int64(0)
 	for i := range keys {
 		c, pauses := call.Claims[i], call.Change >= engine.Pauses
-		grows := !pauses && (c.Rule.Kind.KeepsTimes() || c.Rule.Kind == engine.Amounts)
-		if c.Delta <= 0 || keys[i].entry != nil && !grows {
+		mayGrow := !pauses && (c.Rule.Kind.KeepsTimes() || c.Rule.Kind == engine.Amounts)
+		if c.Delta <= 0 || keys[i].entry != nil && !mayGrow {
 			continue
 		}
 		if c.Cost = c.Delta; pauses {
 			c.Cost = 0
 		}
-		e, b := keys[i].need(&c, now)
+		e, b := keys[i].growth(&c, now)
 		entries, bytes = entries+e, bytes+b
 	}
 	if entries+bytes > 0 && !s.bound.reserve(entries, bytes) {
@@ -188,7 +188,7 @@ func (s *Store) adjust(call *engine.Call) (now int64, err error) {
 		if grows := cells[i].FreeGrows(&call.Claims[i], now); s.bound.reserve(0, grows) {
 			bytes += grows
 		} else {
-			call.Claims[i].Delta = 0 // the place stays charged, as if there were too many free places
+			call.Claims[i].Delta = 0 // the place stays charged for good, as if there were too many free places
 		}
 	}
 	call.Adjust(cells, now)
@@ -212,11 +212,11 @@ func (s *Store) Reset(_ context.Context, call *engine.Call) (found int, err erro
 	return found, nil
 }
 
-// drop removes the entries of a call for which goes returns true.
-func (s *Store) drop(keys []key, goes func(*entry) bool) {
+// drop removes the entries of a call for which removes returns true.
+func (s *Store) drop(keys []key, removes func(*entry) bool) {
 	for i := range keys {
 		shard := &s.shards[keys[i].shard]
-		if e, n := shard.find(&keys[i]); e != nil && goes(e) { // found again, because removing an entry may have moved others
+		if e, n := shard.find(&keys[i]); e != nil && removes(e) { // found again, because removing an entry may have moved others
 			bytes := shard.remove(n)
 			s.bound.add(-1, -bytes)
 		}

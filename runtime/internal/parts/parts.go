@@ -1,9 +1,9 @@
-// Package parts decides calls whose claims nobody can decide in one step: claims of two scopes, or of subjects on different servers. The claims
-// that can be decided in one step are a part. Parts are decided one after the other. If one part does not admit its claims now, the others
-// give back what they took.
+// Package parts decides calls whose claims nobody can decide in one step: claims of two scopes, or of subjects that may be on different servers.
+// The claims that can be decided in one step are a part. Parts are decided one after the other. If one part does not admit its claims now, the
+// others give back what they took.
 //
-// Package parts knows neither scopes nor servers. No part keeps a place for a call that waits, because two parts cannot keep one for the same
-// instant. The verdict tells such a call when to ask again.
+// Package parts knows neither scopes nor servers. After the decision no part has a place for a call that waits, because two parts cannot keep one
+// for the same instant. The verdict tells such a call when to ask again.
 package parts
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Split says to which part of a call a claim belongs, by the key of the part, and who decides that part. A Split is itself an engine.Decider: it
-// decides a call part by part. Parts are decided in the order of their keys. A call with a single part goes on as it is.
-type Split func(*engine.Claim) (key string, decider engine.Decider)
+// Split returns the name of the part that a claim belongs to, and the decider of that part. A Split is itself an engine.Decider: it decides a call
+// part by part, in the order of their names. It passes a call with a single part on unchanged.
+type Split func(*engine.Claim) (name string, decider engine.Decider)
 
 // part holds the claims of a call that are decided in one step.
 type part struct {
@@ -31,7 +31,7 @@ type part struct {
 func (s Split) Sole(call *engine.Call) engine.Decider {
 	first, decider := s(&call.Claims[0])
 	for i := 1; i < len(call.Claims); i++ {
-		if key, _ := s(&call.Claims[i]); key != first {
+		if name, _ := s(&call.Claims[i]); name != first {
 			return nil
 		}
 	}
@@ -40,21 +40,21 @@ func (s Split) Sole(call *engine.Call) engine.Decider {
 
 // parts returns the parts of the claims of a call that wanted selects.
 func (s Split) parts(call *engine.Call, wanted func(*engine.Claim) bool) []*part {
-	var keys []string
+	var names []string
 	var parts []*part
 	for i := range call.Claims {
 		c := &call.Claims[i]
 		if !wanted(c) {
 			continue
 		}
-		key, decider := s(c)
-		at, found := slices.BinarySearch(keys, key)
+		name, decider := s(c)
+		index, found := slices.BinarySearch(names, name)
 		if !found {
 			p := &part{Decider: decider, call: *call}
 			p.call.Claims = nil
-			keys, parts = slices.Insert(keys, at, key), slices.Insert(parts, at, p)
+			names, parts = slices.Insert(names, index, name), slices.Insert(parts, index, p)
 		}
-		p := parts[at]
+		p := parts[index]
 		p.call.Claims, p.index = append(p.call.Claims, *c), append(p.index, i)
 	}
 	return parts
@@ -89,8 +89,8 @@ func (s Split) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, e
 	return merge(call, parts, admitted, permits), nil
 }
 
-// prepare makes the part's call one that does not wait. A peek keeps its waits. So do rules with a Block: without its wait, a call that could wait
-// would be refused, and a refusal begins a block. An UpTo call asks for no more permits than the parts before took.
+// prepare clears the part's answers, and takes the waits out of its call. A peek keeps its waits. So do rules with a Block: without its wait, a
+// call that could wait would be refused, and a refusal begins a block. An UpTo call asks for as many permits as the part before it took.
 func (p *part) prepare(refused bool, permits int64) {
 	p.call.Refused = refused
 	for i := range p.call.Claims {
@@ -125,7 +125,7 @@ func (p *part) trim(ctx context.Context, n int64) error {
 	for i := range p.call.Claims {
 		c := &p.call.Claims[i]
 		if n > 0 && c.Delta != 0 {
-			continue // this claim certainly has its whole charge still
+			continue // nothing of this charge was given back
 		}
 		if p.call.Report {
 			c.Room += max(0, c.Charged-n)
@@ -137,12 +137,12 @@ func (p *part) trim(ctx context.Context, n int64) error {
 	return err
 }
 
-// merge copies the answers of the parts to the call, and returns their verdict. Its times are by the clock of the last part.
+// merge copies the answers of the parts to the call, and returns their verdict. Its times are by the clock of the last part, whose source it has.
 func merge(call *engine.Call, parts []*part, admitted bool, permits int64) engine.Verdict {
 	v := parts[len(parts)-1].verdict
 	v.At, v.Admitted, v.Taken = v.Now, admitted, permits
 	for _, p := range parts {
-		p.answer(call, &v)
+		p.copyTo(call, &v)
 		call.Failure = cmp.Or(p.call.Failure, call.Failure)
 	}
 	if !admitted && !call.AskAgain(v) {
@@ -151,12 +151,13 @@ func merge(call *engine.Call, parts []*part, admitted bool, permits int64) engin
 	return v
 }
 
-// answer copies the part's answer to the whole call. It converts times to the clock of the verdict.
-func (p *part) answer(call *engine.Call, v *engine.Verdict) {
+// copyTo copies the part's answers to the whole call. It converts times to the clock of the verdict, except At, which Adjust needs by the part's own
+// clock. A rule that was asked without its wait refuses the call only if its earliest time is after the wait.
+func (p *part) copyTo(call *engine.Call, v *engine.Verdict) {
 	offset := p.verdict.Now - v.Now
 	v.At = max(v.At, p.verdict.At-offset)
-	for i, at := range p.index {
-		c, answer := &call.Claims[at], p.call.Claims[i]
+	for i, index := range p.index {
+		c, answer := &call.Claims[index], p.call.Claims[i]
 		answer.Cost, answer.Wait, answer.Delta = c.Cost, c.Wait, c.Delta
 		if answer.Refused && answer.Wait > 0 && answer.Rule.Block == 0 {
 			if answer.Rule.Kind.Row().Releases { // it was asked without its wait; it is asked again when the wait ends, or earlier
@@ -191,8 +192,8 @@ func (s Split) Adjust(ctx context.Context, call *engine.Call) error {
 	var failed error
 	for _, p := range s.parts(call, changes) {
 		failed = errors.Join(failed, p.Adjust(ctx, &p.call))
-		for i, at := range p.index {
-			c, own := &call.Claims[at], &p.call.Claims[i]
+		for i, index := range p.index {
+			c, own := &call.Claims[index], &p.call.Claims[i]
 			c.Delta, c.At, c.Dated = own.Delta, own.At, own.Dated
 		}
 	}
