@@ -54,7 +54,8 @@ func (l *Limiter) lineOfRelease(rule *engine.Rule, subject string) (*fleet.Lines
 }
 
 // lineOfPause returns the line in which a pause holds the call. It is the call's own line if the rule of that line is paused. Otherwise it
-// is the line of the first paused rule, so that other calls of the own line go on.
+// is the line of the first paused rule, so that other calls of the own line go on. A call that has just given its place back is in its own line
+// until it has asked which rule is paused.
 func (c *call) lineOfPause() (line fleet.Count) {
 	own := c.line()
 	for i := range c.rulings {
@@ -111,11 +112,12 @@ func (c *call) awaitTurn(ctx context.Context) error {
 		if left <= 0 {
 			break
 		}
-		if _, err := c.sleep(ctx, left, false); err != nil {
+		woken, err := c.sleep(ctx, left, false)
+		if err != nil {
 			return err
 		}
-		if c.limiter.store.Time().Before(until) {
-			c.asksAt = time.Time{} // it was woken, so it asks as soon as it is the first: a pause may be over, or permits released
+		if woken {
+			c.asksAt = time.Time{} // it asks as soon as it is the first: a pause may be over, or permits released
 		}
 	}
 	c.refillClaims()
