@@ -27,8 +27,8 @@ const maxIntervals = 1024
 // each other.
 const maxLooks = 16
 
-// queue is a State that keeps places in an order in which they can become free.
-type queue interface {
+// placer is a State that keeps places in an order in which they can become free.
+type placer interface {
 	State
 
 	// isLastCharge reports whether n permits that c was charged for a future time are the latest charge, so that no call has a place after them.
@@ -67,8 +67,8 @@ const intervalBytes = 32
 
 // FreeGrows returns an upper bound for the bytes that the free places grow by when Adjust gives back what the claim's Delta says.
 func (cell *Cell) FreeGrows(c *Claim, now int64) int64 {
-	q, ok := cell.State.(queue)
-	if !ok || c.Delta >= 0 || c.Dated || c.At <= now || len(cell.Free) < cap(cell.Free) || q.isLastCharge(c, -c.Delta, now) {
+	p, ok := cell.State.(placer)
+	if !ok || c.Delta >= 0 || c.Dated || c.At <= now || len(cell.Free) < cap(cell.Free) || p.isLastCharge(c, -c.Delta, now) {
 		return 0
 	}
 	return intervalBytes * int64(max(1, cap(cell.Free)))
@@ -76,7 +76,7 @@ func (cell *Cell) FreeGrows(c *Claim, now int64) int64 {
 
 // insert adds the interval of a place that became free, and joins it with its neighbours. No two intervals have the same time, because the
 // sorted set of the script would not keep their order.
-func (list *intervals) insert(q queue, c *Claim, i interval, now int64) {
+func (list *intervals) insert(p placer, c *Claim, i interval, now int64) {
 	if i.permits == 0 {
 		return
 	}
@@ -85,7 +85,7 @@ func (list *intervals) insert(q queue, c *Claim, i interval, now int64) {
 	to := from
 	if to < len(*list) {
 		after := (*list)[to]
-		if q.touch(c, i, after) {
+		if p.touch(c, i, after) {
 			after.permits += i.permits
 			i = after
 			to++
@@ -93,7 +93,7 @@ func (list *intervals) insert(q queue, c *Claim, i interval, now int64) {
 			return
 		}
 	}
-	if from > 0 && q.touch(c, (*list)[from-1], i) {
+	if from > 0 && p.touch(c, (*list)[from-1], i) {
 		from--
 		i.permits += (*list)[from].permits
 	}
@@ -104,10 +104,10 @@ func (list *intervals) insert(q queue, c *Claim, i interval, now int64) {
 
 // find returns the first place for a claim, at a time or later: the index of its interval, how many permits the interval has from there on,
 // and when it is.
-func (list intervals) find(q queue, c *Claim, from int64) (index int, left, at int64, ok bool) {
-	index = list.search(q.reach(c, from))
+func (list intervals) find(p placer, c *Claim, from int64) (index int, left, at int64, ok bool) {
+	index = list.search(p.reach(c, from))
 	for last := min(index+maxLooks, len(list)); index < last; index++ {
-		if left, at, ok = q.find(c, list[index], from); ok {
+		if left, at, ok = p.find(c, list[index], from); ok {
 			return index, left, at, true
 		}
 	}
@@ -116,9 +116,9 @@ func (list intervals) find(q queue, c *Claim, from int64) (index int, left, at i
 
 // cut takes n permits out of an interval in which find has found a place. The interval has left permits from that place on, and the first n of
 // them go. What comes before and after them stays free, as two intervals.
-func (list *intervals) cut(q queue, c *Claim, index int, left, n, now int64) {
+func (list *intervals) cut(p placer, c *Claim, index int, left, n, now int64) {
 	var parts []interval
-	before, after := q.without(c, (*list)[index], left), (*list)[index]
+	before, after := p.without(c, (*list)[index], left), (*list)[index]
 	if after.permits = left - n; after.permits > 0 {
 		parts = append(parts, after)
 	}
@@ -131,19 +131,19 @@ func (list *intervals) cut(q queue, c *Claim, index int, left, n, now int64) {
 // take takes the free place of a claim at a time, and reports whether there is one. The rest of a larger place stays free. If there is none, the
 // claim is charged as a new place at that time. take then divides an interval that spans the time, so that no interval has a call's place in it.
 func (cell *Cell) take(c *Claim, at, now int64) bool {
-	q, ok := cell.State.(queue)
+	p, ok := cell.State.(placer)
 	if !ok || len(cell.Free) == 0 {
 		return false
 	}
-	index, left, first, ok := cell.Free.find(q, c, at)
+	index, left, first, ok := cell.Free.find(p, c, at)
 	if ok && first == at {
-		cell.Free.cut(q, c, index, left, c.Cost, now)
+		cell.Free.cut(p, c, index, left, c.Cost, now)
 		return true
 	}
 	one := *c
 	one.Cost = 1
-	if index, left, _, ok = cell.Free.find(q, &one, at); ok {
-		cell.Free.cut(q, c, index, left, 0, now)
+	if index, left, _, ok = cell.Free.find(p, &one, at); ok {
+		cell.Free.cut(p, c, index, left, 0, now)
 	}
 	return false
 }
@@ -154,8 +154,8 @@ func (cell *Cell) next(c *Claim, now, from int64) (at int64, free, ok bool) {
 	if b, ok := state.(*bucket); ok {
 		state = b.at(c, now) // a peek does not adapt the bucket
 	}
-	if q, ok := state.(queue); ok {
-		if _, _, at, free = cell.Free.find(q, c, from); free && at == from {
+	if p, ok := state.(placer); ok {
+		if _, _, at, free = cell.Free.find(p, c, from); free && at == from {
 			return at, true, true
 		}
 	}
@@ -200,20 +200,20 @@ func (call *Call) freePlace(cells []*Cell, now int64) (at int64, ok bool) {
 // giveBack gives back n permits of a charge. If the charge is a place, and other calls have later places, these permits become a free
 // place. Otherwise the permits go back to the state. If an interval of free places is the latest charge then, it goes back as well.
 func (cell *Cell) giveBack(c *Claim, n, now int64, rollback bool) {
-	q, ok := cell.State.(queue)
-	if ok = ok && c.At > now; ok && !q.isLastCharge(c, n, now) {
-		cell.Free.insert(q, c, q.interval(c, n, now), now)
+	p, ok := cell.State.(placer)
+	if ok = ok && c.At > now; ok && !p.isLastCharge(c, n, now) {
+		cell.Free.insert(p, c, p.interval(c, n, now), now)
 		return
 	}
 	cell.State.GiveBack(c, n, now, rollback)
 	latest := len(cell.Free) - 1
-	if !ok || latest < 0 || !q.isLastInterval(c, cell.Free[latest], now) {
+	if !ok || latest < 0 || !p.isLastInterval(c, cell.Free[latest], now) {
 		return
 	}
 	one := *c
 	one.Cost, one.Limit = 1, cell.Free[latest].limit
-	if left, _, ok := q.find(&one, cell.Free[latest], now+1); ok {
-		q.pop(c, left, now)
+	if left, _, ok := p.find(&one, cell.Free[latest], now+1); ok {
+		p.pop(c, left, now)
 	}
 	cell.Free = cell.Free[:latest]
 }

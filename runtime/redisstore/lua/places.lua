@@ -9,7 +9,7 @@
 --   limit      of a bucket, at which the places were given; otherwise 0
 --
 -- A state keeps MAX_INTERVALS. Any further free place stays charged, and cannot be used. Algorithms that keep places in an order in which
--- they can become free have the functions of engine.queue: is_last_charge, interval, touch, is_last_interval, pop, reach, find and without.
+-- they can become free have the functions of engine.placer: is_last_charge, interval, touch, is_last_interval, pop, reach, find and without.
 local places = {}
 local states = use('states')
 
