@@ -63,8 +63,8 @@ type Claim struct {
 	Burst   int64  // capacity of a bucket, in permits
 	Wait    int64  // how long this rule may delay the call; 0 for Trigger, 0 or NeverFits for Shadow
 	Mode    Mode
-	ID      uint64 // identifies the call to a Concurrency, so that permits are given back even if nobody knows whether the call took them; random
 	Renewed bool   // permits that are released do not end while the process lives: the store renews them until they are given back
+	ID      uint64 // identifies the call to a Concurrency, so that permits are given back even if nobody knows whether the call took them; random
 
 	// Decide sets the fields below, except Delta.
 
