@@ -100,21 +100,21 @@ func HoldSeq2[K, V any](h *Hold, seq iter.Seq2[K, V]) iter.Seq2[K, V] {
 	}
 }
 
-// Body returns the body of an *http.Response that keeps permits until it is closed or Read returns an error. Without a body it
-// gives them back.
+// Body returns the body of an *http.Response that keeps permits until it is closed or its Read returns an error. Without a body, Body gives
+// them back. A body that can be written keeps them until it is closed: at the end of what the other side sends, the program may still write.
 func (h *Hold) Body(body io.ReadCloser) io.ReadCloser {
 	if body == nil {
 		h.release()
 		return nil
 	}
-	kept := heldBody{body, h.Closer(body)}
 	if w, ok := body.(io.Writer); ok { // after a switch of protocols
 		return struct {
-			heldBody
+			io.Reader
+			Closer
 			io.Writer
-		}{kept, w}
+		}{body, h.Closer(body), w}
 	}
-	return kept
+	return heldBody{body, h.Closer(body)}
 }
 
 // heldBody is a body that gives permits back when it is closed, and after an error.

@@ -205,7 +205,15 @@ func TestHoldOfAnUpgrade(t *testing.T) {
 	if !ok {
 		t.Fatal("the body cannot be written")
 	}
+	if text, err := io.ReadAll(b.(io.Reader)); err != nil || len(text) > 0 {
+		t.Errorf("read %q, %v", text, err)
+	}
 	if _, err := io.WriteString(b, "text"); err != nil || written.String() != "text" {
 		t.Errorf("wrote %q, %v", written.String(), err)
 	}
+	r.want(1, "a body that is read to its end, and can be written")
+	if err := b.(io.Closer).Close(); err != nil {
+		t.Error(err)
+	}
+	r.want(0, "a closed body that can be written")
 }
