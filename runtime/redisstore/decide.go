@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -76,8 +75,9 @@ var errPanicked = errors.New("the client panicked")
 // took its permits.
 const maxAsks = 5
 
-// errAgain says that a request must be sent again, because other calls took its permits. After maxAsks tries it is the error of the call.
-var errAgain = fmt.Errorf("gave up after %d tries: other calls took the permits", maxAsks)
+// errAgain says that a request must be sent again, because calls that were joined with it took the permits. It is never the error of a call,
+// because the last tries are not joined.
+var errAgain = errors.New("other calls took the permits")
 
 // do sends a request, several times if necessary. All of that has one timeout.
 func (s *store) do(ctx context.Context, r *request) error {
@@ -94,7 +94,7 @@ func (s *store) do(ctx context.Context, r *request) error {
 		case wrongWindows:
 			n.noteTime(int64(serverTime))
 		}
-		r.solo = asks >= maxAsks-2 // the last two tries go alone: one of them may only learn the right windows
+		r.solo = asks >= maxAsks-2 // the last two tries are not joined: one of them may only learn the right windows
 	}
 }
 

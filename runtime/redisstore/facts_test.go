@@ -100,5 +100,7 @@ func set(v reflect.Value) {
 		for i := range v.NumField() {
 			set(v.Field(i))
 		}
+	default:
+		panic("set a " + v.Kind().String())
 	}
 }

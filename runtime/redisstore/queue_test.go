@@ -229,7 +229,7 @@ func TestBatchesAreBounded(t *testing.T) {
 			for _, r := range b.requests {
 				permits += r.permits()
 			}
-			if last > maxRequests || permits > maxPermits && !alone(b.requests) {
+			if last > maxRequests || permits > maxPermits && !oneWrites(b.requests) {
 				t.Fatalf("a batch has %d requests, which write %d permits", last, permits)
 			}
 			got = append(got, b.requests...)
@@ -256,11 +256,11 @@ func TestCrowdsSendTogether(t *testing.T) {
 		}
 		together(t, s, calls)
 		r := &request{call: calls[0], until: time.Now().Add(time.Minute)}
-		b, own := n.batchFor(t.Context(), r, true)
-		if own != (callers == 1) {
-			t.Errorf("after a batch of %d, the next caller sends its request itself: %t", callers, own)
+		b, alone := n.batchFor(t.Context(), r, true)
+		if alone != (callers == 1) {
+			t.Errorf("after a batch of %d, the next caller sends its request itself: %t", callers, alone)
 		}
-		if own {
+		if alone {
 			n.sendBatch(b)
 		} else {
 			<-b.done
@@ -271,8 +271,8 @@ func TestCrowdsSendTogether(t *testing.T) {
 	}
 }
 
-// alone reports whether one of the requests alone writes permits.
-func alone(requests []*request) bool {
+// oneWrites reports whether only one of the requests writes permits.
+func oneWrites(requests []*request) bool {
 	writing := 0
 	for _, r := range requests {
 		if r.permits() > 0 {
@@ -497,8 +497,8 @@ func TestBackIsInTheSameBatch(t *testing.T) {
 	n.sending = maxSending
 	n.mu.Unlock()
 	r := &request{call: &call}
-	b, own := n.batchFor(t.Context(), r, true)
-	if own || len(b.requests) != 2 || b.requests[0].call != &back || b.requests[1] != r {
+	b, alone := n.batchFor(t.Context(), r, true)
+	if alone || len(b.requests) != 2 || b.requests[0].call != &back || b.requests[1] != r {
 		t.Errorf("the batch has %d requests", len(b.requests))
 	}
 	n.waiting, n.sending = nil, 0

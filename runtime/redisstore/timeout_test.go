@@ -14,6 +14,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
 // slow is a hook that delays decisions.
@@ -106,6 +108,31 @@ func TestTimeoutOfManyAsks(t *testing.T) {
 	n.noteTime(time.Now().Add(-72 * time.Hour).UnixMicro()) // the window of the first try is not the present one
 	if v, err := s.Decide(t.Context(), &call); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("two tries that need more time than the decision has: got %+v, error %v", v, err)
+	}
+}
+
+// The last tries of a call are not joined with others, also if its windows were wrong in the tries before.
+func TestLastTriesAreNotJoined(t *testing.T) {
+	client := connect(t, redistest.Start(t).Addr)
+	client.AddHook(wrongWindows{})
+	s := New(client).(*store)
+	call := of(minute, 9, "a")
+	r := request{call: &call}
+	if _, wrong := errors.AsType[lua.WindowsAt](s.do(t.Context(), &r)); !wrong || !r.solo {
+		t.Errorf("the windows are wrong: %t; the last try may be joined: %t", wrong, !r.solo)
+	}
+}
+
+// wrongWindows replies to each decision that its windows are wrong.
+type wrongWindows struct{ slow }
+
+func (wrongWindows) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if decision, ok := cmd.(servers.Cmd); ok {
+			decision.SetVal(-time.Now().UnixMicro())
+			return nil
+		}
+		return next(ctx, cmd)
 	}
 }
 
