@@ -319,7 +319,7 @@ func (c *call) decide(ctx context.Context) error {
 func (c *call) refusedHere() bool { return c.never || c.isBlocked }
 
 // askStores asks the stores once, unless a setting pauses a subject of the call. If earlier calls of this process wait for permits of a rule, the
-// call only asks what each rule would answer, and is charged nothing.
+// call only asks what each rule would answer. It is charged nothing, but a rule that refuses may begin a block.
 func (c *call) askStores(ctx context.Context) error {
 	var contested *ruling
 	if c.releases {

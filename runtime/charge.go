@@ -280,7 +280,8 @@ func WithCharge(ctx context.Context) (context.Context, *Charge) {
 func ChargeFrom(ctx context.Context) *Charge { return wishesOf(ctx).charge }
 
 // Settle changes the charge to what the call really cost, as [Decision.Settle] does, also if ctx has ended. The cost is that of all rules
-// with cost=, or of those that are named. Each rule is settled once: its first settlement holds, by Settle or by settle=.
+// with cost=, or of those that are named. Each rule is settled once: its first settlement holds, by Settle or by settle=. If an override gives two
+// rules one count, they are settled together, by the first settlement of one of them.
 //
 // If no call was admitted yet, or a name is that of no rule with cost=, the error is a *RuleError. The other errors are those of
 // [Decision.Refund].

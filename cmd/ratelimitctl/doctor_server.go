@@ -142,7 +142,7 @@ func skew(at, sent time.Time, took time.Duration) finding {
 	f := finding{Status: fine, Check: "clock", Found: "less than " + maxSkew.String() + " from this machine's"}
 	if off := ahead.Abs() - took/2; off > maxSkew {
 		f.Found, f.Status = aheadInWords(ahead.Round(time.Millisecond))+" this machine's", warn
-		f.Meaning = "limits, blocks and overrides go by the server's clock, but logs and this tool's times may not fit together"
+		f.Meaning = "limits, overrides, blocks and pauses go by the server's clock, but logs and this tool's times may not fit together"
 		f.Advice = "Synchronize both by NTP"
 	}
 	return f

@@ -20,7 +20,7 @@
 //	place       a future time for which a waiting call is charged
 //	free place  a place that was given up while others were after it
 //	interval    free places side by side: no call has a place between two of them
-//	line        the calls of this process that wait for one count: those with places in their order, then those that hold
+//	line        the calls of this process that wait for one count: those with places in their order, and those that hold
 //	hold        to wait in a line without a place: until a pause ends, others release permits, or earlier calls go on
 //	turn        the time when the first call that holds in a line may ask the store
 //	earliest    the first time at which a rule admits a claim

@@ -15,30 +15,30 @@ import (
 func TestClockAgreesWithTheWallClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &clock{start: time.Now()}
-		ahead, since := int64(1_700_000_000_000_000), int64(0) // the true values
-		c.offset.Store(ahead)
+		offset, since := int64(1_700_000_000_000_000), int64(0) // the true values
+		c.offset.Store(offset)
 		t.Repeat(map[string]func(*rapid.T){
 			"compare": func(t *rapid.T) {
 				before := since + rapid.Int64Range(0, 5_000_000).Draw(t, "later")
 				wall := before + rapid.SampledFrom([]int64{0, 1, 30, 1_000_000}).Draw(t, "stopped")
 				since = wall + rapid.SampledFrom([]int64{0, 1, 30, 1_000_000}).Draw(t, "stopped again")
-				c.compare(before, wall+ahead, since)
-				if off := c.offset.Load() - ahead; off < wall-since || off > wall-before {
+				c.compare(before, wall+offset, since)
+				if off := c.offset.Load() - offset; off < wall-since || off > wall-before {
 					t.Fatalf("the clock is off by %d us; the readings are from %d before to %d after", off, wall-before, since-wall)
 				}
 			},
 			"stopped while right": func(t *rapid.T) {
-				c.offset.Store(ahead)
+				c.offset.Store(offset)
 				since += 1_000_000
-				c.compare(since, since+ahead+rapid.Int64Range(0, 900_000).Draw(t, "wall"), since+900_000)
-				if off := c.offset.Load() - ahead; off != 0 {
+				c.compare(since, since+offset+rapid.Int64Range(0, 900_000).Draw(t, "wall"), since+900_000)
+				if off := c.offset.Load() - offset; off != 0 {
 					t.Fatalf("the clock was right and is off by %d us", off)
 				}
 			},
 			"put right": func(t *rapid.T) {
-				ahead += rapid.Int64Range(-10_000_000, 10_000_000).Draw(t, "by")
-				c.compare(since, since+ahead, since+3)
-				if off := c.offset.Load() - ahead; off < -3 || off > 3 {
+				offset += rapid.Int64Range(-10_000_000, 10_000_000).Draw(t, "by")
+				c.compare(since, since+offset, since+3)
+				if off := c.offset.Load() - offset; off < -3 || off > 3 {
 					t.Fatalf("after the wall clock was put right, the clock is off by %d us", off)
 				}
 			},

@@ -151,8 +151,8 @@ func merge(call *engine.Call, parts []*part, admitted bool, permits int64) engin
 	return v
 }
 
-// copyTo copies the part's answers to the whole call. It converts times to the clock of the verdict, except At, which Adjust needs by the part's own
-// clock. A rule that was asked without its wait refuses the call only if its earliest time is after the wait.
+// copyTo copies the part's answers to the whole call. It converts times to the clock of the verdict, except the At of a claim, which Adjust needs
+// by the part's own clock. A rule that was asked without its wait refuses the call only if its earliest time is after the wait.
 func (p *part) copyTo(call *engine.Call, v *engine.Verdict) {
 	offset := p.verdict.Now - v.Now
 	v.At = max(v.At, p.verdict.At-offset)
