@@ -62,8 +62,11 @@ func (d Decision) Refund(ctx context.Context) error {
 
 // Settle changes the charge to what the call really cost. Pass one cost for each request, in the same order. If the call cost less than it
 // was charged, the difference is given back. If it cost more, the difference is taken now, even beyond the limits. A bucket pays that debt
-// before it admits the next call. A debt lasts at most 24 hours: permits beyond that are not charged, and observers are told. A sliding
-// window keeps at most as many permits as its limit. Rules with Distinct are not settled. A refusal has nothing to settle.
+// before it admits the next call. A debt lasts at most 24 hours: permits beyond that are not charged, and observers are told. Rules with
+// Distinct are not settled. A refusal has nothing to settle.
+//
+// A sliding window that keeps the time of each permit has at most as many permits as its limit. A settlement beyond the limit pushes the oldest
+// permits out, also those of other calls, and a Refund after that gives back as many as it can. Windows of amounts keep all: see Rule.Amounts.
 //
 // A rule is settled once, and not after a Refund; later calls return nil. A Refund after Settle gives back what is charged then. If there
 // are more or fewer costs than requests, or a cost is below 0, the error is a *RuleError. The other errors are those of Refund.

@@ -58,19 +58,18 @@ func (a *amounts) Reserves(c *Claim, now, at int64) bool {
 	return len(a.entries) < mostPlaces && a.Earliest(c, c.Cost, now, at) == at
 }
 
+// Commit keeps at most MaxAmounts permits, the newest ones, as the costs of triggers and settlements have no bound. They may be more than the limit:
+// other programs may have a higher one, and a settlement may be given back.
 func (a *amounts) Commit(c *Claim, n, now, at int64) bool {
-	if recorded := a.commit(c, n, now, at); recorded != at {
+	if recorded := a.commit(c, min(n, MaxAmounts), now, at); recorded != at {
 		c.At, c.Dated = recorded, true
 	}
-	if c.Mode == Trigger {
-		a.trim(c.Limit)
-	}
+	a.trim(MaxAmounts)
 	return true
 }
 
 // commit charges n permits, and returns the time at which they are recorded.
 func (a *amounts) commit(c *Claim, n, now, at int64) int64 {
-	n = min(n, c.Limit) // the cost of a Trigger has no bound
 	a.drop(a.gone(c, now))
 	if len(a.entries) >= mostExact {
 		step := c.Rule.Per/mostExact + 1
@@ -113,13 +112,7 @@ func (a *amounts) trim(left int64) {
 	a.drop(i, 0)
 }
 
-// Charge keeps at most as many permits as the limit, the newest ones, so that all of them have left the window after one period.
-func (a *amounts) Charge(c *Claim, n, now int64) {
-	if recorded := a.commit(c, n, now, now); recorded != now {
-		c.At, c.Dated = recorded, true
-	}
-	a.trim(c.Limit)
-}
+func (a *amounts) Charge(c *Claim, n, now int64) { a.Commit(c, n, now, now) }
 
 // GiveBack also gives back the permits of a place when other calls have later places. So do fixed windows.
 func (a *amounts) GiveBack(c *Claim, n, now int64, _ bool) {
