@@ -150,6 +150,9 @@ func (c *call) awaitOrder(ctx context.Context) error {
 	return nil
 }
 
+// othersHold reports whether other calls hold in the line of the call.
+func (c *call) othersHold() bool { return !c.limiter.placeLines.IsFree(c.line(), c.waiter) }
+
 // contestedRule returns the first rule for whose permits earlier calls of this process wait, or nil.
 func (c *call) contestedRule() *ruling {
 	return c.firstThatReleases(func(r *ruling) bool {

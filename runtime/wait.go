@@ -100,7 +100,7 @@ func (c *call) awaitPlace(ctx context.Context) (goes bool, err error) {
 		if err != nil {
 			return false, joinErrors(err, c.giveBack(ctx))
 		}
-		isDue := !woken || !c.limiter.store.Time().Before(due)
+		isDue, known := !woken || !c.limiter.store.Time().Before(due), c.othersHold()
 		switch paused, err := c.isPaused(ctx); {
 		case err != nil:
 			_ = c.giveBack(ctx) // it fails for the same reason
@@ -110,7 +110,10 @@ func (c *call) awaitPlace(ctx context.Context) (goes bool, err error) {
 			_ = c.giveBack(ctx) // the call goes on waiting, even if its old place stays charged
 			return false, nil
 		case isDue:
-			return true, c.awaitOrder(ctx)
+			err := c.awaitOrder(ctx)
+			if known || err != nil || !c.othersHold() { // otherwise an earlier call has found a pause since this one asked
+				return true, err
+			}
 		}
 	}
 }
