@@ -228,7 +228,8 @@ func TestLimitTooLowForTheBurst(t *testing.T) {
 	}
 }
 
-// The costs of equal rules for one key are added. Different rules of one name and window are an error, and nothing is charged.
+// The costs of equal rules for one key are added, wherever the key comes from. Different rules of one name and window are an error, and nothing is
+// charged.
 func TestRulesOfOneNameInOneCall(t *testing.T) {
 	var costs []int64
 	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
@@ -239,8 +240,9 @@ func TestRulesOfOneNameInOneCall(t *testing.T) {
 		}
 	}))
 	equal := with(func(*ratelimit.Rule) {})
+	elsewhere := with(func(r *ratelimit.Rule) { r.Key, r.Message = "{to}", "Later." })
 	for _, want := range []bool{true, true, false} {
-		if d := allow(t, l, equal, equal); d.Allowed != want || !want && (len(d.Violations) != 1 || d.Violations[0].Remaining != 1) {
+		if d := allow(t, l, equal, elsewhere); d.Allowed != want || !want && (len(d.Violations) != 1 || d.Violations[0].Remaining != 1) {
 			t.Errorf("got %+v, want allowed %v: each call takes 2 permits of 5", d, want)
 		}
 	}

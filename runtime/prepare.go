@@ -61,6 +61,14 @@ func (r Rule) prepareAs(label, window, tag string) (*preparedRule, error) {
 	}, nil
 }
 
+// countsLike reports whether two rules of one count can decide a call together: they differ at most in where their keys come from, and in what they
+// say to callers.
+func (p *preparedRule) countsLike(other *preparedRule) bool {
+	a, b := p.Rule, other.Rule
+	a.Key, a.Message = b.Key, b.Message
+	return a == b
+}
+
 // limitFor returns the limit for a call. Only a rule with Computed uses the given one. The factor of an override does not raise it above the
 // largest limit that the rule can have.
 func (p *preparedRule) limitFor(given int64) int64 {
