@@ -10,13 +10,26 @@ type bound struct {
 
 // reserve adds keys and bytes to the counts. If that would exceed a bound, it adds nothing and returns false.
 func (b *bound) reserve(keys, bytes int64) bool {
-	if keys > 0 && b.keys.Add(keys) > b.maxKeys {
-		b.keys.Add(-keys)
+	if !reserve(&b.keys, keys, b.maxKeys) {
 		return false
 	}
-	if bytes > 0 && b.bytes.Add(bytes) > b.maxBytes {
-		b.add(-keys, -bytes)
-		return false
+	fits := reserve(&b.bytes, bytes, b.maxBytes)
+	if !fits {
+		b.add(-keys, 0)
+	}
+	return fits
+}
+
+// reserve adds n to a count unless that would exceed most. Meanwhile the count does not exceed it either, so that no other call fails.
+func reserve(count *atomic.Int64, n, most int64) bool {
+	for n > 0 {
+		now := count.Load()
+		if now+n > most {
+			return false
+		}
+		if count.CompareAndSwap(now, now+n) {
+			break
+		}
 	}
 	return true
 }

@@ -465,3 +465,34 @@ func TestReserveTogether(t *testing.T) {
 		}
 	}
 }
+
+// A call that does not fit fails no other call meanwhile.
+func TestReserveFailsNobodyElse(t *testing.T) {
+	b := &bound{maxKeys: 2, maxBytes: 2}
+	b.add(1, 1)
+	var others sync.WaitGroup
+	stop := make(chan struct{})
+	for _, n := range [][2]int64{{2, 0}, {0, 2}} {
+		others.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					if b.reserve(n[0], n[1]) {
+						t.Error("reserved more than there is")
+					}
+				}
+			}
+		})
+	}
+	for range 100_000 {
+		if !b.reserve(1, 1) {
+			t.Error("found no room for the last key")
+			break
+		}
+		b.add(-1, -1)
+	}
+	close(stop)
+	others.Wait()
+}
