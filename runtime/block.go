@@ -11,9 +11,10 @@ import (
 )
 
 // Block refuses the keys of the requests under their rules for d, up to 30 days, for all limiters of this prefix on the store. This limiter
-// follows at once, the others within about two seconds. RetryAfter of a refusal is the rest of the block, by the store's clock. No call
-// waits until the block ends. Only the Name, Key and Hash of a rule matter. A rule in shadow or trigger mode still refuses nothing.
-// The store also records the actor of [WithActor], or the user of [WithUserID], who set the block.
+// follows at once, the others within about two seconds. RetryAfter of a refusal is the rest of the block, by the store's clock. No call waits
+// until the block ends. A call that already waits keeps its place: see [Limiter.Pause] for one that holds those, too. Only the Name, Key and
+// Hash of a rule matter. A rule in shadow or trigger mode still refuses nothing. The store also records the actor of [WithActor], or the user of
+// [WithUserID], who set the block.
 //
 // The error is a *RuleError if there is no room for more (see [Overrides]), if there is no request, if a rule has no name, or if d is
 // not above 0 or is longer than 30 days. The other errors are those of [Limiter.Reset].

@@ -13,9 +13,10 @@ import (
 // may wait longer than the pause lasts hold: they wait until it ends, and then for their permits. Other calls are refused, and RetryAfter is
 // the rest of the pause. Pause replaces any other pause. [Limiter.Resume] ends it.
 //
-// Under a rule that is Pausable no call is admitted once Pause has returned. A call that waits for its place gives the place back. Under other
-// rules this limiter follows at once, the others within about two seconds, and only the Name, Key and Hash of the rule matter. A rule in shadow
-// or trigger mode pauses nothing. The errors are those of [Limiter.Block].
+// Under a rule that is Pausable no call is admitted once Pause has returned. A call that waits for its place gives the place back. Such a pause
+// belongs to the count: an override of Per, which makes the rule count from zero, and [Limiter.Reset] end it. Under other rules this limiter
+// follows at once, the others within about two seconds, and only the Name, Key and Hash of the rule matter. A rule in shadow or trigger mode
+// pauses nothing. The errors are those of [Limiter.Block].
 func (l *Limiter) Pause(ctx context.Context, d time.Duration, requests ...Request) error {
 	return l.changePauses(ctx, requests, fleet.Edit{What: "pause", For: d})
 }

@@ -37,9 +37,9 @@ func WithMaxKeys(n int) Option {
 
 // WithMaxBytes bounds how many bytes of memory the counts take. The store estimates the bytes; the counts take at most a quarter more than the
 // estimate. The default is 256 MiB; a value below 1 means 1, which has room for no count. A call that needs more memory fails as with
-// [WithMaxKeys], even if its key is known: a sliding window, for example, grows with its calls. The estimate of a bucket or a window has room
-// for a block, a pause and a raised limit, which take as much again, so these never fail. In a full store, the place that a waiting call gives up
-// stays charged until its time.
+// [WithMaxKeys], even if its key is known: a sliding window, for example, grows with its calls. The estimate of a bucket, or of a fixed or
+// calendar window, has room for a block, a pause and a raised limit, which take as much again, so these never fail. In a full store, the place
+// that a waiting call gives up stays charged until its time.
 func WithMaxBytes(n int64) Option {
 	return func(o *options) { o.maxBytes = max(1, n) }
 }
