@@ -176,7 +176,7 @@ func (c *call) sameCount(r *ruling) int {
 // member, which costs one permit, however many rules count it.
 func (c *call) addCost(same, r *ruling) error {
 	switch {
-	case same.limit != r.limit || !same.rule.countsLike(r.rule):
+	case same.limit != r.limit || !countAlike(same.rule.Rule, r.rule.Rule):
 		return r.rule.wrong("name", "found two different rules of one name, window and key in one call; give them different names")
 	case same.member != r.member:
 		return c.keyError(r.rule, r.rule.Distinct, "found two members for one count; expected one member for each call")

@@ -378,3 +378,31 @@ func TestSecondSettlement(t *testing.T) {
 		t.Errorf("error %v, %d and %d permits are left, want 1 and 10", err, remaining(t, l, bucket), remaining(t, l, window))
 	}
 }
+
+// An override does not give two different rules of a method one count: one of them stays as it is, and Err says so.
+func TestOverrideOfTwoRulesOfAMethod(t *testing.T) {
+	for per, want := range map[time.Duration][2]time.Duration{
+		2 * time.Minute: {2 * time.Minute, time.Hour}, // the first one changes
+		time.Hour:       {time.Second, time.Hour},     // the second one has that window
+		time.Second:     {time.Second, time.Hour},
+	} {
+		l := ratelimit.New(memstore.New())
+		rules := wrap.NewRules("p.T.M", ratelimit.Rule{Limit: 5, Per: time.Second}, ratelimit.Rule{Limit: 9, Per: time.Hour})
+		if err := l.Overrides().SetLocal("p.T.M", ratelimit.Override{Per: per}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, report := ratelimit.WithReport(t.Context())
+		if err := wrap.Take(ctx, l, rules, "", ""); err != nil {
+			t.Errorf("per=%v: got error %v", per, err)
+			continue
+		}
+		for i, q := range report.Quotas() {
+			if p, _ := q.Policy(); p.Window != want[i] || q.Remaining != []int64{4, 8}[i] {
+				t.Errorf("per=%v: got %+v, want a window of %v", per, q, want[i])
+			}
+		}
+		if err := l.Overrides().Err(); err == nil || l.Status().Unusable != 1 {
+			t.Errorf("per=%v: got error %v, %d settings that a rule cannot have; want one", per, err, l.Status().Unusable)
+		}
+	}
+}

@@ -68,7 +68,7 @@ func prepareMethod(method string, rules []Rule) (*methodRules, error) {
 		if err = cmp.Or(err, rule.checkQueue()); err != nil {
 			return nil, err
 		}
-		p.label, p.unnamed = label, key.IsUnnamed(rule.Name, method)
+		p.label, p.unnamed, p.method = label, key.IsUnnamed(rule.Name, method), r
 		r.rules = append(r.rules, p)
 	}
 	return r, nil

@@ -158,9 +158,9 @@ func (l *Limiter) localSetting(name, text string) *fleet.Setting {
 	return &fleet.Setting{Kind: fleet.Override, Rule: name, Key: l.subject(l.rules.named(name), text), AllKeys: text == ""}
 }
 
-// Err returns nil, or what is wrong with the overrides, blocks and pauses: the last attempt to read them from the store failed, or the store
-// has lost them, so that those that this process knows stay in force; some of them could not be parsed; or an override has a value that a rule
-// which was called cannot have, such as Per for a rule with Cron.
+// Err returns nil, or what is wrong with the overrides, blocks and pauses: the last attempt to read them from the store failed, or the store has
+// lost them, so that those that this process knows stay in force; some of them could not be parsed; or an override has a value that a rule which
+// was called cannot have, such as Per for a rule with Cron, or a Per that would give two different rules of a method one count.
 func (o *Overrides) Err() error {
 	status, errs := o.limiter.fleet.Status(), o.limiter.unusable()
 	if status.Err != nil {

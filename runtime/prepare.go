@@ -22,6 +22,7 @@ type preparedRule struct {
 	row     *engine.Row   // what the engine knows about how the rule counts
 	priced  bool          // the rule of a method has cost=
 	base    *preparedRule // the rule without overrides; nil if it has none
+	method  *methodRules  // nil for the rule of a request, and with overrides
 	claim   engine.Claim  // claims one permit, without a subject and a wait; calls copy it
 	factor  float64       // multiplies the limits of calls, as an override says: see limitFor; 0 leaves them
 
@@ -61,10 +62,9 @@ func (r Rule) prepareAs(label, window, tag string) (*preparedRule, error) {
 	}, nil
 }
 
-// countsLike reports whether two rules of one count can decide a call together: they differ at most in where their keys come from, and in what they
+// countAlike reports whether two rules of one count can decide a call together: they differ at most in where their keys come from, and in what they
 // say to callers.
-func (p *preparedRule) countsLike(other *preparedRule) bool {
-	a, b := p.Rule, other.Rule
+func countAlike(a, b Rule) bool {
 	a.Key, a.Message = b.Key, b.Message
 	return a == b
 }

@@ -148,13 +148,37 @@ func (l *Limiter) override(rule *preparedRule, own, all *fleet.Setting) (*prepar
 	}
 	v = v.or(under)
 	changed := v.apply(rule.Rule)
-	window := changed.Window()
-	p, err := changed.prepareAs(rule.label, window, window+strings.TrimPrefix(rule.numbers.Tag, rule.window))
+	p, err := changed.prepareAs(rule.label, changed.Window(), rule.tagOf(&changed))
 	if err != nil {
 		return nil, err
 	}
 	p.base, p.factor = rule, v.Factor
-	return p, l.supports(p, p.Wait.Microseconds())
+	return p, cmp.Or(rule.clash(p, v), l.supports(p, p.Wait.Microseconds()))
+}
+
+// tagOf returns the tag of the rule when an override has changed it.
+func (p *preparedRule) tagOf(changed *Rule) string {
+	return changed.Window() + strings.TrimPrefix(p.numbers.Tag, p.window)
+}
+
+// clash returns an error if an override would give two different rules of a method one count. Such rules cannot decide a call together. If another
+// rule has that count without the override, or comes first in the method, changed cannot have it.
+func (p *preparedRule) clash(changed *preparedRule, v Override) error {
+	tag, first := changed.numbers.Tag, true
+	if tag == p.numbers.Tag || p.method == nil {
+		return nil
+	}
+	for _, other := range p.method.rules {
+		first = first && other != p
+		if other == p || other.Name != p.Name || other.Key != p.Key || other.Scope != p.Scope {
+			continue
+		}
+		rule := v.apply(other.Rule)
+		if (other.numbers.Tag == tag || first && other.tagOf(&rule) == tag) && !countAlike(changed.Rule, rule) {
+			return p.wrong("per", "found %s, which is the window of another rule of this name in the method; give one of them another name", changed.window)
+		}
+	}
+	return nil
 }
 
 // actor is the key of a fleet.Actor in a context.
