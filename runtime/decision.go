@@ -65,8 +65,8 @@ func (d Decision) Refund(ctx context.Context) error {
 // before it admits the next call. A debt lasts at most 24 hours: permits beyond that are not charged, and observers are told. Rules with
 // Distinct are not settled. A refusal has nothing to settle.
 //
-// A sliding window that keeps the time of each permit has at most as many permits as its limit. A settlement beyond the limit pushes the oldest
-// permits out, also those of other calls, and a Refund after that gives back as many as it can. Windows of amounts keep all: see Rule.Amounts.
+// A sliding window that keeps the time of each permit takes at most as many permits as its limit at once, and has at most 100,000. A window of
+// amounts, see Rule.Amounts, has at most 10^9. If a settlement takes more, the oldest permits are forgotten, also those of other calls.
 //
 // A rule is settled once, and not after a Refund; later calls return nil. A Refund after Settle gives back what is charged then. If there
 // are more or fewer costs than requests, or a cost is below 0, the error is a *RuleError. The other errors are those of Refund.

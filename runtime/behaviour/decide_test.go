@@ -320,41 +320,44 @@ func TestCancelledContextIsNoRefusal(t *testing.T) {
 	})
 }
 
-// A window of amounts forgets no permits of other calls: neither when a settlement counts by a lower limit than theirs, nor when it takes permits
-// beyond the limit. So what a refund of the settled call gives back is its own.
+// A sliding window forgets no permits of other calls: neither when a settlement counts by a lower limit than theirs, nor when it takes permits beyond
+// the limit. So what a refund of the settled call gives back is its own.
 func TestSettlementsForgetNoOthers(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
-		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "tokens", Limit: 20_000, Per: time.Hour}, Key: "k"}
-		charge := func(cost int64) ratelimit.Decision {
-			q.Cost = cost
-			return s.admit(t, q)
-		}
-		want := func(left int64, when string) {
-			d, err := s.limiter.Peek(context.Background(), q)
-			if err != nil || d.Quotas[0].Remaining != left {
-				t.Errorf("%s: got %+v, %v; want %d left", when, d.Quotas, err, left)
+		for _, limit := range []int64{100, 10_000, 20_000, 100_000_000} {
+			name, part := fmt.Sprint("r", limit), limit/100
+			q := ratelimit.Request{Rule: ratelimit.Rule{Name: name, Limit: limit, Per: time.Hour}, Key: "k"}
+			charge := func(cost int64) ratelimit.Decision {
+				q.Cost = cost
+				return s.admit(t, q)
 			}
+			want := func(left int64, when string) {
+				d, err := s.limiter.Peek(context.Background(), q)
+				if err != nil || d.Quotas[0].Remaining != left {
+					t.Errorf("of %d, %s: got %+v, %v; want %d left", limit, when, d.Quotas, err, left)
+				}
+			}
+			charge(40 * part)
+			settled := charge(part)
+			charge(5 * part)
+			if err := s.limiter.Overrides().SetLocal(name, ratelimit.Override{Limit: new(10 * part)}); err != nil {
+				t.Fatal(err)
+			}
+			if err := settled.Settle(context.Background(), 2*part); err != nil {
+				t.Error(err)
+			}
+			s.limiter.Overrides().ClearLocal(name, "")
+			want(53*part, "after a settlement under a lower limit")
+			beyond := charge(10 * part)
+			if err := beyond.Settle(context.Background(), 80*part); err != nil {
+				t.Error(err)
+			}
+			want(0, "after a settlement beyond the limit")
+			if err := beyond.Refund(context.Background()); err != nil {
+				t.Error(err)
+			}
+			want(53*part, "after its refund")
 		}
-		charge(8_000)
-		settled := charge(200)
-		charge(1_000)
-		if err := s.limiter.Overrides().SetLocal("tokens", ratelimit.Override{Limit: new(int64(1_000))}); err != nil {
-			t.Fatal(err)
-		}
-		if err := settled.Settle(context.Background(), 220); err != nil {
-			t.Error(err)
-		}
-		s.limiter.Overrides().ClearLocal("tokens", "")
-		want(20_000-9_220, "after a settlement under a lower limit")
-		beyond := charge(2_000)
-		if err := beyond.Settle(context.Background(), 50_000); err != nil {
-			t.Error(err)
-		}
-		want(0, "after a settlement beyond the limit")
-		if err := beyond.Refund(context.Background()); err != nil {
-			t.Error(err)
-		}
-		want(20_000-9_220, "after its refund")
 	})
 }
 

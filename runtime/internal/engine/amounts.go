@@ -58,8 +58,8 @@ func (a *amounts) Reserves(c *Claim, now, at int64) bool {
 	return len(a.entries) < mostPlaces && a.Earliest(c, c.Cost, now, at) == at
 }
 
-// Commit keeps at most MaxAmounts permits, the newest ones, as the costs of triggers and settlements have no bound. They may be more than the limit:
-// other programs may have a higher one, and a settlement may be given back.
+// Commit keeps at most MaxAmounts permits, the newest ones, as the costs of triggers and settlements have no bound. They may be more than the
+// limit: other programs may have a higher one, and a settlement may be given back.
 func (a *amounts) Commit(c *Claim, n, now, at int64) bool {
 	if recorded := a.commit(c, min(n, MaxAmounts), now, at); recorded != at {
 		c.At, c.Dated = recorded, true

@@ -60,14 +60,12 @@ func (s *slidingWindow) commit(c *Claim, n, now, at int64) int64 {
 	return at
 }
 
-// Charge keeps at most as many permits as the limit, the newest ones, so that all of them have left the window after one period. If more than
-// the limit counted before, other programs have a higher limit, and their permits are kept.
+// Charge takes at most as many permits as the limit, and keeps at most MaxTimes, the newest ones. They may be more than the limit: other programs
+// may have a higher one, and what a settlement takes may be given back.
 func (s *slidingWindow) Charge(c *Claim, n, now int64) {
-	charge := Claim{Rule: c.Rule, Limit: c.Limit, Mode: Trigger}
-	if s.times.len()-s.times.search(now-c.Rule.Per+1) > int(c.Limit) {
-		charge.Mode = Enforce
-	}
+	charge := Claim{Rule: c.Rule, Limit: c.Limit}
 	s.Commit(&charge, n, now, now)
+	s.times.drop(s.times.len() - MaxTimes)
 	if charge.Dated {
 		c.At, c.Dated = charge.At, true
 	}

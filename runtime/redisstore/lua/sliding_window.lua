@@ -10,6 +10,7 @@ function sliding_window.prepare(c) c.step = (c.a - c.a % 8) / 8 + 1 end
 
 local MAX_MOVED = 64 -- how many later permits a charge is inserted before; if there are more, it is recorded at the newest one's time
 local MAX_PASSED = 1000 -- how many places may come after permits that are given back; if there are more, the oldest go instead
+local MAX_TIMES = 100000 -- permits in a list, which an override may allow
 local MAX_SEARCHED = 10000 -- how many permits a command may compare; that takes about 0.3 ms
 
 -- Returns the time of a permit. If the list is damaged, all its permits have the time 0, and the next charge deletes it.
@@ -38,8 +39,8 @@ function sliding_window.load(c, now)
   return newest
 end
 
--- Charges n permits. After a charge for now, which may exceed the limit, the list keeps at most as many permits as the limit, the newest
--- ones. So all of them have left the window after one period. A charge for a later time removes only permits that have left the window.
+-- Charges n permits. After a charge for now, the list keeps at most as many permits as the limit, the newest ones: if it is no trigger, the
+-- others have left the window. A charge for a later time, and one that keeps, removes only permits that have left the window.
 function sliding_window.commit(c, n, now, at)
   local newest, limit, length = c.newest or sliding_window.load(c, now), c.limit, nil
   if c.damaged then
@@ -61,7 +62,7 @@ function sliding_window.commit(c, n, now, at)
     local began = stored - stored % c.step
     if newest < began then use('states').expire(c.key, began + c.step + c.a) end
   end
-  if length == limit + 1 and at == now then
+  if length == limit + 1 and at == now and not c.keeps then
     call('LPOP', c.key)
   elseif length > limit then
     local others = complete(sliding_window)
@@ -141,12 +142,12 @@ function sliding_window.insert(c, n, permit, later)
   return call('RPUSH', c.key, unpack(later, max(1, moved - n + 1)))
 end
 
--- Charges n permits, even beyond the limit. If more than the limit counted before, other programs have a higher limit, and their permits are
--- kept.
+-- Charges at most as many permits as the limit, even beyond it, and keeps at most MAX_TIMES, the newest ones. They may be more than the limit:
+-- other programs may have a higher one, and what a settlement takes may be given back.
 function sliding_window.charge(c, n, now)
-  local length = call('LLEN', c.key)
-  c.keeps = length > c.limit and length - search(c, now - c.a + 1, now, length) > c.limit
+  c.keeps = true
   sliding_window.commit(c, n, now, now)
+  sliding_window.drop(c, call('LLEN', c.key) - MAX_TIMES)
 end
 
 -- The free places of a sliding window are permits of its list. An interval has all permits of its times, except of the first: some of those
