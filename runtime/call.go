@@ -216,8 +216,8 @@ func (c *call) makeClaim(r *ruling) {
 	r.fill(0)
 }
 
-// checkCosts returns an error if a rule can never admit what the call costs. In shadow mode such a rule only reports the refusal: its claim asks for
-// one permit, with NeverFits.
+// checkCosts returns an error if a rule can never admit what the call costs. In shadow mode such a rule only reports the refusal: its claim asks
+// for one permit, with NeverFits.
 func (c *call) checkCosts() error {
 	for i := range c.rulings {
 		r := &c.rulings[i]

@@ -10,12 +10,12 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Calls of this process that wait are in lines. A call that sleeps until a time, or that a pause holds, is in the line of one of its rules. A call
-// that waits until others release permits of a count is in the line of releases of that count. A release in this process wakes the first call there.
-// That call also asks now and then for what was released elsewhere.
+// Calls of this process that wait are in lines. A call that sleeps until a time, or that a pause holds, is in the line of one of its rules. A
+// call that waits until others release permits of a count is in the line of releases of that count. A release in this process wakes the first
+// call there. That call also asks now and then for what was released elsewhere.
 
-// pollPause is how often the first call that a pause holds asks whether the pause is over: another process may have ended it. A call whose place has
-// come looks for calls with earlier places as often.
+// pollPause is how often the first call that a pause holds asks whether the pause is over: another process may have ended it. A call whose place
+// has come looks for calls with earlier places as often.
 const pollPause = time.Second
 
 // firstEnforced returns the first rule in enforce mode that fits, or nil.
@@ -67,8 +67,8 @@ func (c *call) lineOfPause() (line fleet.Count) {
 	return cmp.Or(line, own)
 }
 
-// hold lets the call hold in a line. If the call waits for permits of a rule, that is the line of their releases, and otherwise that of its pause.
-// The first call that holds there asks again at the given time, or when it is woken.
+// hold lets the call hold in a line. If the call waits for permits of a rule, that is the line of their releases, and otherwise that of its
+// pause. The first call that holds there asks again at the given time, or when it is woken.
 func (c *call) hold(at time.Time) {
 	c.asksAt = at
 	lines, count := &c.limiter.placeLines, fleet.Count{}
@@ -89,8 +89,8 @@ func (c *call) lineUp() {
 	c.waiter = c.limiter.placeLines.Put(c.waiter, c.line(), c.counts(), c.verdict.At)
 }
 
-// awaitTurn holds the call while earlier calls of its line hold, at most for its patience. The first call that holds sleeps until asksAt or until it
-// is woken. Then the claims are filled again.
+// awaitTurn holds the call while earlier calls of its line hold, at most for its patience. The first call that holds sleeps until asksAt or
+// until it is woken. Then the claims are filled again.
 func (c *call) awaitTurn(ctx context.Context) error {
 	if c.waiter == nil && !c.Peek {
 		r := c.firstEnforced(func(r *ruling) bool { return !c.limiter.placeLines.IsFree(r.count(), nil) })
@@ -167,9 +167,9 @@ func (c *call) firstThatReleases(fits func(*ruling) bool) *ruling {
 	return c.firstEnforced(func(r *ruling) bool { return r.rule.row.Releases && fits(r) })
 }
 
-// await sets the rule whose permits others must release before the call can be admitted, if there is one. contested is the contestedRule. If there
-// is one, earlier calls come first. A call that may wait asks again when it is woken, or when it has waited for the Wait of the contested rule. After
-// that time the contested rule refuses the call.
+// await sets the rule whose permits others must release before the call can be admitted, if there is one. contested is the contestedRule. If
+// there is one, earlier calls come first. A call that may wait asks again when it is woken, or when it has waited for the Wait of the contested
+// rule. After that time the contested rule refuses the call.
 func (c *call) await(contested *ruling) {
 	switch c.awaited = contested; {
 	case c.verdict.Admitted:

@@ -127,8 +127,8 @@ func (l *Limiter) wakeAll(requests []Request) {
 	}
 }
 
-// isPaused reports whether a subject of the call is paused by now. Only the store knows the pauses of rules that are Pausable. If it fails to say,
-// failure policies decide. A call whose place came before ctx ended goes on.
+// isPaused reports whether a subject of the call is paused by now. Only the store knows the pauses of rules that are Pausable. If it fails to
+// say, failure policies decide. A call whose place came before ctx ended goes on.
 func (c *call) isPaused(ctx context.Context) (bool, error) {
 	peek := engine.Call{Prefix: c.Prefix, Peek: true}
 	for i := range c.rulings {

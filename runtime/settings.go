@@ -161,8 +161,8 @@ func (p *preparedRule) tagOf(changed *Rule) string {
 	return changed.Window() + strings.TrimPrefix(p.numbers.Tag, p.window)
 }
 
-// clash returns an error if an override would give two different rules of a method one count. Such rules cannot decide a call together. If another
-// rule has that count without the override, or comes first in the method, changed cannot have it.
+// clash returns an error if an override would give two different rules of a method one count. Such rules cannot decide a call together. If
+// another rule has that count without the override, or comes first in the method, changed cannot have it.
 func (p *preparedRule) clash(changed *preparedRule, v Override) error {
 	tag, first := changed.numbers.Tag, true
 	if tag == p.numbers.Tag || p.method == nil {

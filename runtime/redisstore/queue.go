@@ -23,9 +23,9 @@ const (
 //
 // For example, a round trip takes 1 ms, and a batch is on its way on each of the two connections since 0 ms. Caller A comes at 0.2 ms and opens
 // the next batch. Callers B and C come at 0.5 ms and 0.9 ms and join it. At 1 ms a reply arrives, and the batch goes: one run decides all three.
-// If A and C ask the same, the run has one call for both, which asks for "up to 2 of this", and then the call of B. If only one permit is left, A
-// has it, and C asks again. If the context of B ends, B returns at once. If the batch has not gone by then, it goes without B. Otherwise the charge
-// of B is given back after the reply.
+// If A and C ask the same, the run has one call for both, which asks for "up to 2 of this", and then the call of B. If only one permit is left,
+// A has it, and C asks again. If the context of B ends, B returns at once. If the batch has not gone by then, it goes without B. Otherwise the
+// charge of B is given back after the reply.
 type queue struct {
 	mu       sync.Mutex
 	sending  int      // batches that are being sent, or that a goroutine is about to send
@@ -84,9 +84,9 @@ func (n *node) do(ctx context.Context, r *request) error {
 	return n.finish(ctx, b, r)
 }
 
-// batchFor puts a request into a batch. If alone, the batch is only for this request, and the caller has to send it. That needs four things: a batch
-// may be sent and no request waits; the last batch was no crowd; the caller outlasts the request's time; and the call has no Back. Otherwise a
-// goroutine sends the batch.
+// batchFor puts a request into a batch. If alone, the batch is only for this request, and the caller has to send it. That needs four things: a
+// batch may be sent and no request waits; the last batch was no crowd; the caller outlasts the request's time; and the call has no Back.
+// Otherwise a goroutine sends the batch.
 func (n *node) batchFor(ctx context.Context, r *request, outlasts bool) (b *batch, alone bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -52,8 +52,8 @@ func (s *Store) decide(call *engine.Call) (engine.Verdict, error) {
 // fewKeys is the largest number of claims whose keys and cells need no allocation.
 const fewKeys = 4
 
-// keys returns the keys of a call's claims. It uses the memory of few if that is enough. The hash has a random seed, so nobody can choose subjects
-// that collide. All counts of a subject are in one shard. The prefix is not hashed: few stores have several prefixes.
+// keys returns the keys of a call's claims. It uses the memory of few if that is enough. The hash has a random seed, so nobody can choose
+// subjects that collide. All counts of a subject are in one shard. The prefix is not hashed: few stores have several prefixes.
 func (s *Store) keys(few []key, call *engine.Call) []key {
 	keys := slices.Grow(few[:0], len(call.Claims))[:len(call.Claims)]
 	for i := range keys {
@@ -95,8 +95,8 @@ func (s *Store) unlock(w *work) {
 // callsPerSweep is the number of calls with the same lowest shard after which another shard is swept.
 const callsPerSweep = 64
 
-// unpack finds the entries of a call. It returns the cells of its claims, in the memory of few if that is enough, and by how many entries and bytes
-// the store can grow at most. A key without an entry gets a new record. pack adds an entry for that, unless there is nothing to keep.
+// unpack finds the entries of a call. It returns the cells of its claims, in the memory of few if that is enough, and by how many entries and
+// bytes the store can grow at most. A key without an entry gets a new record. pack adds an entry for that, unless there is nothing to keep.
 func (s *Store) unpack(few []*engine.Cell, call *engine.Call, keys []key, w *work, now int64) (cells []*engine.Cell, entries, bytes int64) {
 	if len(w.unpacked) < len(keys) {
 		w.unpacked = make([]engine.Unpacked, len(keys))

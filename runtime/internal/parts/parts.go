@@ -15,8 +15,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-// Split returns the name of the part that a claim belongs to, and the decider of that part. A Split is itself an engine.Decider: it decides a call
-// part by part, in the order of their names. It passes a call with a single part on unchanged.
+// Split returns the name of the part that a claim belongs to, and the decider of that part. A Split is itself an engine.Decider: it decides a
+// call part by part, in the order of their names. It passes a call with a single part on unchanged.
 type Split func(*engine.Claim) (name string, decider engine.Decider)
 
 // part holds the claims of a call that are decided in one step.
