@@ -296,7 +296,7 @@ func TestDebtOfASettlement(t *testing.T) {
 	}
 }
 
-// A settlement under a window is charged in full: a raised limit shows so. Only a sliding window keeps no more than its limit.
+// A settlement under a window is charged in full: a raised limit shows so. Only a sliding window takes no more than its limit at once.
 func TestSettlementOfAWindow(t *testing.T) {
 	for _, c := range []struct {
 		rule ratelimit.Rule
@@ -305,7 +305,7 @@ func TestSettlementOfAWindow(t *testing.T) {
 		{ratelimit.Rule{Algorithm: ratelimit.FixedWindow, Per: 48 * time.Hour}, 1},
 		{ratelimit.Rule{Algorithm: ratelimit.SlidingCounter, Per: 48 * time.Hour}, 1},
 		{ratelimit.Rule{Cron: "@monthly"}, 1},
-		{ratelimit.Rule{Per: 48 * time.Hour}, 100},
+		{ratelimit.Rule{Per: 48 * time.Hour}, 99}, // the permit of the call, and one that the settlement takes
 	} {
 		c.rule.Name, c.rule.Limit = "w", 1
 		l, events := watched()
