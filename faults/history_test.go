@@ -286,7 +286,7 @@ func (c *client) call() bool {
 	return sent
 }
 
-// decide makes a call and writes it down, unless it was not sent.
+// decide makes a call and writes it down, unless it was certainly not sent.
 func (c *client) decide(ctx context.Context, o Operation, q ratelimit.Request) (d ratelimit.Decision, sent bool) {
 	var b Book
 	decide := c.limiter.Allow
@@ -297,7 +297,7 @@ func (c *client) decide(ctx context.Context, o Operation, q ratelimit.Request) (
 	o.Phase, o.More = c.phase, c.more
 	o.Entry, o.UpTo, o.Taken, o.Remembered = b.entries[0], q.UpTo, d.Taken, wasRemembered(b.entries[0], d)
 	switch {
-	case o.Outcome == Unknown && unsent(o.Err):
+	case o.Outcome == Unknown && ctx.Err() == nil && unsent(o.Err): // a call that gave up may have had a place that it could not give back
 		return d, false
 	case o.Outcome == Unknown && ctx.Err() == nil:
 		c.unknown++

@@ -56,7 +56,7 @@ type Model struct {
 	Law      Law
 	Distinct bool
 	Block    int64 // microseconds
-	Keeps    int64 // how many permits are left after a charge beyond the limit; the oldest ones are forgotten. 0 is all
+	Keeps    int64 // if a charge makes more permits count than this, the model does not tell which of them do; 0 is no bound
 	Bucket   bool  // what is given back late may have refilled already
 	Waits    bool  // some calls wait; what is charged beyond the limit, or given back, moves none of their places
 }
@@ -207,8 +207,8 @@ func (m Model) change(s state, o Operation) state {
 	return s
 }
 
-// keep returns the state after a charge beyond the limit: the newest permits are kept. A charge may be forgotten if it and all that may be as
-// late have more permits than are kept. Permits of one time are not told apart: if one of them is forgotten, a refund of it takes another.
+// keep returns the state after a charge beyond the limit, of which a sliding window takes no more permits than its limit. A charge may be
+// smaller than the model knows if it and all that may be as late have more permits than Keeps.
 func (m Model) keep(s state) state {
 	for i := range s.held {
 		sum := int64(0)
