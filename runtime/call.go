@@ -19,13 +19,13 @@ import (
 // pooled, so that a decision in this process allocates nothing.
 type call struct {
 	perUse
-	engine.Call          // what it asks the stores: a claim for each ruling, but for rules in shadow mode with a limit of 0
+	engine.Call          // what it asks the stores: a claim for each ruling, except rules in shadow mode with a limit of 0
 	rulings     []ruling // one for each count of the rules that apply
 	shares      []share  // one for each rule of the method, or each request
 	event       Event    // what observers are told
 }
 
-// share is what one rule of a method, or one request, has in a ruling. Those with the same count have one ruling, to which their costs are added.
+// share is what one rule of a method, or one request, has in a ruling. Rules with the same count have one ruling: their costs are added.
 type share struct {
 	ruling int // its index; -1 if cost is 0
 	cost   int64
@@ -190,7 +190,7 @@ func (c *call) addCost(same, r *ruling) error {
 }
 
 // makeClaim makes the claim of a ruling. If the subject is blocked, or the limit is 0, makeClaim answers the claim. Such a rule refuses the call
-// without a store. In shadow mode it stays out of Claims, and stores decide the others.
+// without a store. In shadow mode such a claim stays out of Claims, and stores decide the others.
 func (c *call) makeClaim(r *ruling) {
 	rule := r.rule
 	c.waits, c.paused = c.waits || r.wait > 0, c.paused || r.pauseLeft > 0

@@ -66,7 +66,7 @@ func (d Decision) Refund(ctx context.Context) error {
 // Distinct are not settled. A refusal has nothing to settle.
 //
 // A sliding window that keeps the time of each permit takes at most as many permits as its limit at once, and has at most 100,000. A window of
-// amounts, see Rule.Amounts, has at most 10^9. If a settlement takes more, the oldest permits are forgotten, also those of other calls.
+// amounts has at most 10^9: see Rule.Amounts. If a settlement takes more, the oldest permits are forgotten, also those of other calls.
 //
 // A rule is settled once, and not after a Refund; later calls return nil. A Refund after Settle gives back what is charged then. If there
 // are more or fewer costs than requests, or a cost is below 0, the error is a *RuleError. The other errors are those of Refund.

@@ -156,7 +156,7 @@ func (l *Limiter) override(rule *preparedRule, own, all *fleet.Setting) (*prepar
 	return p, cmp.Or(rule.clash(p, v), l.supports(p, p.Wait.Microseconds()))
 }
 
-// tagOf returns the tag of the rule when an override has changed it.
+// tagOf returns the tag that the rule has after an override has changed the rule.
 func (p *preparedRule) tagOf(changed *Rule) string {
 	return changed.Window() + strings.TrimPrefix(p.numbers.Tag, p.window)
 }

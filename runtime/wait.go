@@ -100,7 +100,7 @@ func (c *call) awaitPlace(ctx context.Context) (goes bool, err error) {
 		if err != nil {
 			return false, joinErrors(err, c.giveBack(ctx))
 		}
-		isDue, known := !woken || !c.limiter.store.Time().Before(due), c.othersHold()
+		isDue, heldBefore := !woken || !c.limiter.store.Time().Before(due), c.othersHold()
 		switch paused, err := c.isPaused(ctx); {
 		case err != nil:
 			_ = c.giveBack(ctx) // it fails for the same reason
@@ -111,7 +111,7 @@ func (c *call) awaitPlace(ctx context.Context) (goes bool, err error) {
 			return false, nil
 		case isDue:
 			err := c.awaitOrder(ctx)
-			if known || err != nil || !c.othersHold() { // otherwise an earlier call has found a pause since this one asked
+			if heldBefore || err != nil || !c.othersHold() { // otherwise an earlier call found a pause after this one had asked
 				return true, err
 			}
 		}

@@ -32,8 +32,8 @@ func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// Calls with the same place go in their order. If the first of them has asked late, and finds a pause, the others ask again before they go: no call
-// begins after Pause has returned.
+// Calls with the same place go in their order. If the first call asks late and finds a pause, the others ask again before they go. So no call begins
+// after Pause has returned.
 func TestPauseThatAnEarlierCallFinds(t *testing.T) {
 	const callers = 6
 	server := redistest.Start(t)
