@@ -159,8 +159,8 @@ func (c *call) pauseHere() {
 		r := &c.rulings[i]
 		claim, left := r.claim, r.pauseLeft.Microseconds()
 		claim.Clear()
-		if claim.Earliest = now + left; left > 0 {
-			claim.Paused, claim.Full, claim.Refused = now+left, now+left, left > claim.Wait
+		if left > 0 {
+			claim.Earliest, claim.Paused, claim.Full, claim.Refused = now+left, now+left, now+left, left > claim.Wait
 		}
 		longest = max(longest, left)
 	}

@@ -164,8 +164,8 @@ func (r *refusal) answer(call *engine.Call, now int64) engine.Verdict {
 		c.Clear()
 		c.Refused, c.Room = answer.Refused && answer.Earliest > now, answer.Room
 		c.Blocked = c.Refused && c.Rule.Block > 0 // that refusal began a block, or found one
-		if answer.Earliest > 0 {
-			c.Earliest = max(answer.Earliest, now)
+		if answer.Earliest > now {
+			c.Earliest = answer.Earliest
 		}
 		if answer.Full > 0 {
 			c.Full = max(answer.Full, now)

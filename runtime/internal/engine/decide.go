@@ -30,6 +30,9 @@ func (call *Call) Decide(cells []*Cell, now int64) Verdict {
 		if call.Peek || call.Report || c.Refused || c.Fired > 0 {
 			call.report(c, cell, v)
 		}
+		if c.Earliest <= now {
+			c.Earliest = 0
+		}
 	}
 	return v
 }

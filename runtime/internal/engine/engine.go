@@ -66,7 +66,8 @@ type Claim struct {
 	Renewed bool   // permits that are released do not end while the process lives: the store renews them until they are given back
 	ID      uint64 // identifies the call to a Concurrency, so that permits are given back even if nobody knows whether the call took them; random
 
-	// Decide sets the fields below, except Delta.
+	// Decide sets the fields below, except Delta. Every store answers all of them: if two stores decide one call at one time, by one state, their
+	// answers are equal, field by field.
 
 	Charged int64 // permits that were taken; 0 if the rule was not charged
 	At      int64 // the time for which they were taken
@@ -78,7 +79,7 @@ type Claim struct {
 	Refused  bool  // the rule refuses the call, or would refuse it if it were not a Shadow
 	Blocked  bool  // an earlier refusal blocks the subject
 	Paused   int64 // when the pause of the subject ends; 0 if there is none
-	Earliest int64 // when the rule admits the claim, if nothing else is admitted before; the time of the decision, or 0, if it admits the claim now
+	Earliest int64 // when the rule admits the claim, if nothing else is admitted before; 0 if it admits the claim now
 	Fired    int64 // permits used in the window, if this call reaches a Trigger's limit; else 0
 
 	// Room and Full are set if the call is a Peek or asks for a report, and if Fired is set. If the rule refuses the claim, they are also set for a

@@ -230,11 +230,13 @@ const (
 	entryOther    = 7
 	entryBlocked  = 8
 	entryPaused   = 9
+	entryDelay    = 10
 )
 
 // numbersOf is how many numbers an entry of each kind has.
 var numbersOf = [...]int{
-	entryRefusal: 2, entryPrice: 2, entryQuota: 4, entryDamage: 0, entryRecorded: 1, entryAdmitted: 3, entryOther: 3, entryBlocked: 0, entryPaused: 1,
+	entryRefusal: 2, entryPrice: 2, entryQuota: 3, entryDamage: 0, entryRecorded: 1, entryAdmitted: 3, entryOther: 3, entryBlocked: 0, entryPaused: 1,
+	entryDelay: 1,
 }
 
 // readEntries reads a reply that is a list of entries.
@@ -269,7 +271,7 @@ func entrySize(entries string, call *engine.Call) (size int, ok bool) {
 
 // readEntry reads an entry of a claim or of the call, and sets its results.
 func readEntry(entry string, call *engine.Call, v *engine.Verdict) {
-	var n [4]int64
+	var n [3]int64
 	for i := range numbersOf[entry[1]] {
 		n[i] = number(entry[2+8*i:])
 	}
@@ -279,7 +281,10 @@ func readEntry(entry string, call *engine.Call, v *engine.Verdict) {
 	}
 	switch c := &call.Claims[entry[0]-1]; entry[1] {
 	case entryRefusal:
-		v.Now, c.Refused, c.Earliest = n[0], true, n[1]
+		v.Now, c.Refused = n[0], true
+		if n[1] > n[0] { // otherwise it never admits the claim
+			c.Earliest = n[1]
+		}
 	case entryPrice:
 		c.Extra, c.Stored = n[0], n[1]
 	case entryRecorded:
@@ -291,7 +296,9 @@ func readEntry(entry string, call *engine.Call, v *engine.Verdict) {
 	case entryDamage:
 		v.Damaged = true
 	case entryQuota:
-		c.Earliest, c.Room, c.Full, c.Fired = n[0], n[1], n[2], n[3]
+		c.Room, c.Full, c.Fired = n[0], n[1], n[2]
+	case entryDelay:
+		c.Earliest = n[0]
 	}
 }
 

@@ -5,7 +5,7 @@
 --     1      the rule refuses the claim: now; the earliest time
 --     2      in a decision, how much longer than usual the charge of a warm-up lasts, and the stored time that it used up; in an
 --            adjustment, by how much the debt would last too long, and 0
---     3      the earliest time; the room; when all permits are back; the permits used if a trigger fires, or else 0
+--     3      the room; when all permits are back; the permits used if a trigger fires, or else 0
 --     4      a state of the claim is damaged, and counts as none
 --     5      the time at which the charge is recorded, if it is not the time of the call; 0 for a known member, which costs nothing
 --     6      the call is admitted or adjusted: now; when it is admitted, or when its lease ends; the permits that it took from each rule if
@@ -13,6 +13,7 @@
 --     7      the call is not admitted: now; when to ask again, or 0; 0. This entry may be missing if a rule refuses the call
 --     8      an earlier refusal blocks the subject of the claim
 --     9      when the pause of the subject of the claim ends
+--     10     the rule delays the claim: the earliest time
 local reply = {}
 
 -- Returns the reply to a call. The parameter at is when the call is admitted, or when to ask again. It is 0 if the call is refused.
@@ -20,10 +21,14 @@ function reply.of(claims, now, at, admitted, taken)
   local entries = notes or ''
   for i = 1, #claims do
     local c = claims[i]
-    if c.refused then entries = pack('<BBdd', i, 1, now, c.earliest) .. entries end
+    if c.refused then
+      entries = pack('<BBdd', i, 1, now, c.earliest) .. entries
+    elseif at ~= now and c.earliest > now then
+      entries = pack('<BBd', i, 10, c.earliest) .. entries
+    end
     if claims.report or c.fired or c.refused and (c.cost > 1 or c.is.counts_running) then
       local room, full = c.is.room(c, now), c.is.full(c, now)
-      entries = pack('<BBdddd', i, 3, c.earliest, c.block_key and c.refused and 0 or room, full, c.fired or 0) .. entries
+      entries = pack('<BBddd', i, 3, c.block_key and c.refused and 0 or room, full, c.fired or 0) .. entries
     end
     if c.blocked_until then entries = string.char(i, 8) .. entries end
     if c.paused_until then entries = pack('<BBd', i, 9, c.paused_until) .. entries end

@@ -133,7 +133,7 @@ func (s *store) contended(call *engine.Call) engine.Verdict {
 	for i := range call.Claims {
 		c := &call.Claims[i]
 		c.Clear()
-		c.Earliest, c.Full = v.Now, v.Now
+		c.Full = v.Now
 		if c.Mode == engine.Enforce {
 			c.Refused, c.Earliest, v.Admitted = true, v.Now+millisecond, false
 		}
