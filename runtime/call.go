@@ -51,6 +51,7 @@ type perUse struct {
 	never       bool          // a rule of limit 0 refuses the call
 	isBlocked   bool          // one of its subjects is blocked
 
+	came       int64         // its number among the calls of this process that may wait
 	waiter     *fleet.Waiter // the call in its line, or nil
 	awaited    *ruling       // the rule whose permits others must release first, or nil
 	waitsSince time.Time     // when it began to wait

@@ -78,7 +78,7 @@ func (c *call) hold(at time.Time) {
 		lines, count = c.limiter.lineOfRelease(c.awaited.rule.numbers, c.awaited.subject)
 	}
 	old := c.waiter
-	c.waiter = lines.Put(old, count, c.counts(), fleet.Holding)
+	c.waiter = lines.Put(old, c.came, count, c.counts(), fleet.Holding)
 	if c.awaited != nil && c.waiter != old && lines.IsFree(count, c.waiter) { // permits may have been released before the call entered
 		c.asksAt = c.limiter.store.Time().Add(shortestSleep)
 	}
@@ -86,7 +86,7 @@ func (c *call) hold(at time.Time) {
 
 // lineUp puts the call into its line, with the time of its place. The call sleeps until then.
 func (c *call) lineUp() {
-	c.waiter = c.limiter.placeLines.Put(c.waiter, c.line(), c.counts(), c.verdict.At)
+	c.waiter = c.limiter.placeLines.Put(c.waiter, c.came, c.line(), c.counts(), c.verdict.At)
 }
 
 // awaitTurn holds the call while earlier calls of its line hold, at most for its patience. The first call that holds sleeps until asksAt or
@@ -97,7 +97,7 @@ func (c *call) awaitTurn(ctx context.Context) error {
 		if r == nil { // no other call holds in a line of this one
 			return nil
 		}
-		c.waiter, c.waitsSince = c.limiter.placeLines.Put(nil, r.count(), c.counts(), fleet.Holding), c.limiter.store.Time()
+		c.waiter, c.waitsSince = c.limiter.placeLines.Put(nil, c.came, r.count(), c.counts(), fleet.Holding), c.limiter.store.Time()
 	}
 	for {
 		holds, first := c.waiter.Holds()

@@ -13,6 +13,7 @@ import (
 // permits.
 func (c *call) decideWithWaits(ctx context.Context) error {
 	defer func() { c.waiter.Leave() }() // the waiter may change until then, or be nil
+	c.came = c.limiter.fleet.Lines.Arrive()
 	for {
 		if err := c.awaitTurn(ctx); err != nil {
 			return err

@@ -1,19 +1,25 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // Lines are calls of this process that wait, a line for each count. The calls of a line are in the order of their places. Calls that hold have no
 // place: they wait for others to end, or for the end of a pause. They come after calls with places, in the order in which they came. Only the first
 // call that holds asks the store. A call that gives its place back and holds keeps its position in the line. The zero Lines have no calls.
 type Lines struct {
-	mu  sync.Mutex
-	all map[Count][]*Waiter
+	arrivals atomic.Int64
+	mu       sync.Mutex
+	all      map[Count][]*Waiter
 }
+
+// Arrive returns the number of a call that may wait. A later call has a greater number.
+func (l *Lines) Arrive() (number int64) { return l.arrivals.Add(1) }
 
 // Count identifies what one rule counts for one subject.
 type Count struct{ Name, Tag, Subject string }
@@ -23,6 +29,7 @@ type Waiter struct {
 	lines *Lines
 	count Count
 	rules []Count // what wakes it
+	came  int64   // its number: see Arrive
 	at    int64   // its first place
 	place int64   // its place now
 	holds bool
@@ -35,12 +42,13 @@ type Waiter struct {
 // Holding is the place of a call that holds.
 const Holding = math.MaxInt64
 
-// Put puts a call into the line of a count, at a place. w is where the call has been so far, or nil. rules are the counts of all its rules.
-func (l *Lines) Put(w *Waiter, count Count, rules []Count, place int64) *Waiter {
+// Put puts a call into the line of a count, at a place. w is where the call has been so far, or nil. came is the number with which the call
+// arrived. rules are the counts of all its rules.
+func (l *Lines) Put(w *Waiter, came int64, count Count, rules []Count, place int64) *Waiter {
 	old := w
 	l.mu.Lock()
 	if w == nil || w.lines != l || w.count != count {
-		w = l.add(&Waiter{lines: l, count: count, rules: rules, at: place})
+		w = l.add(&Waiter{lines: l, count: count, rules: rules, came: came, at: place})
 	}
 	if w.place = place; place == Holding {
 		w.hold()
@@ -61,7 +69,7 @@ func (l *Lines) add(w *Waiter) *Waiter {
 	}
 	line := l.all[w.count]
 	i := len(line)
-	for i > 0 && line[i-1].at > w.at {
+	for i > 0 && cmp.Or(cmp.Compare(line[i-1].at, w.at), cmp.Compare(line[i-1].came, w.came)) > 0 {
 		i--
 	}
 	l.all[w.count] = slices.Insert(line, i, w)
