@@ -15,6 +15,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/plain"
 )
 
 // A subject is a limiter under test and a way to let time pass for it.
@@ -23,6 +24,7 @@ type subject struct {
 	store   ratelimit.Store           // of the limiter
 	another func() *ratelimit.Limiter // one more program on the same store
 	pass    func(time.Duration)       // lets at least that much time pass
+	window  ratelimit.Algorithm       // of rules for which any window serves: a sliding one, or a fixed one if the store has no other
 	// near lets most of a delay pass: all but a microsecond if the test moves the clock, and otherwise as much as a sleep allows.
 	near func(time.Duration)
 }
@@ -34,10 +36,26 @@ func (bare) Fleet(string) *fleet.Fleet { return fleet.NewLocal(time.Now, nil) }
 
 func (bare) Ping(context.Context, string, []*engine.Rule) error { return nil }
 
-// onEveryStore runs a scenario once for each store.
+// onEveryStore runs a scenario once for each store that knows every rule.
 func onEveryStore(t *testing.T, scenario func(*testing.T, *subject)) {
 	t.Run("memory", func(t *testing.T) { scenario(t, inMemory(newClock())) })
-	t.Run("redis", func(t *testing.T) { scenario(t, onServer(t, redistest.Start(t))) })
+	onRedis(t, scenario)
+}
+
+// onRedis runs a scenario on Redis, by functions and by EVALSHA.
+func onRedis(t *testing.T, scenario func(*testing.T, *subject)) {
+	for name, options := range scriptedBy {
+		t.Run(name, func(t *testing.T) { scenario(t, onServer(t, redistest.Start(t), options...)) })
+	}
+}
+
+// scriptedBy are the ways in which a server runs the script.
+var scriptedBy = map[string][]redisstore.Option{"functions": nil, "evalsha": {redisstore.WithoutFunctions()}}
+
+// onPlainToo runs a scenario once for each store. Its rules are fixed or calendar windows for which no call waits.
+func onPlainToo(t *testing.T, scenario func(*testing.T, *subject)) {
+	onEveryStore(t, scenario)
+	t.Run("plain", func(t *testing.T) { scenario(t, onPlain(t, redistest.Start(t))) })
 }
 
 func inMemory(c *clock) *subject {
@@ -48,9 +66,22 @@ func inMemory(c *clock) *subject {
 	}}
 }
 
-func onServer(t testing.TB, server *redistest.Server) *subject {
-	store := scripted(connect(t, server.Addr))
-	another := func() *ratelimit.Limiter { return ratelimit.New(scripted(connect(t, server.Addr))) }
+// onServer returns a subject on Redis that runs scripts.
+func onServer(t testing.TB, server *redistest.Server, options ...redisstore.Option) *subject {
+	return onStores(func() ratelimit.Store { return scripted(connect(t, server.Addr), options...) })
+}
+
+// onPlain returns a subject on Redis that runs no scripts.
+func onPlain(t testing.TB, server *redistest.Server) *subject {
+	s := onStores(func() ratelimit.Store { return plain.New(connect(t, server.Addr), plain.WithTimeout(patience)) })
+	s.window = ratelimit.FixedWindow
+	return s
+}
+
+// onStores returns a subject on a server. Each program has a store of its own.
+func onStores(connect func() ratelimit.Store) *subject {
+	store := connect()
+	another := func() *ratelimit.Limiter { return ratelimit.New(connect()) }
 	return &subject{limiter: ratelimit.New(store), store: store, another: another, pass: time.Sleep, near: func(d time.Duration) {
 		time.Sleep(d - 200*time.Microsecond)
 	}}
@@ -112,6 +143,9 @@ func (c *clock) pass(d time.Duration) {
 	defer c.mu.Unlock()
 	c.t = c.t.Add(d)
 }
+
+// knows reports whether the store can decide a rule. TestRulesItCannotDoAreRefused of package plain shows which ones plain cannot.
+func (s *subject) knows(rule ratelimit.Rule) bool { return s.limiter.Check(rule) == nil }
 
 // allow fails the test on an error.
 func (s *subject) allow(t *testing.T, requests ...ratelimit.Request) ratelimit.Decision {
