@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
@@ -42,8 +41,8 @@ func TestRefusalOfTheFleetAfterThisInstance(t *testing.T) {
 
 // A call under rules of both scopes sleeps until both admit it, and is refused if that is too late.
 func TestWaitForBothScopes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l, start := ratelimit.New(memstore.New()), time.Now()
+	inVirtualTime(t, func(t *testing.T, s *subject) {
+		l, start := s.limiter, time.Now()
 		fleet, here := onBoth("r", 1, time.Second)
 		here.Rule.Per = 3 * time.Second
 		for _, want := range []time.Duration{0, 3 * time.Second, 6 * time.Second} {
@@ -65,8 +64,7 @@ func TestWaitForBothScopes(t *testing.T) {
 
 // Goroutines of two limiters on one store keep to the limits of both and of each.
 func TestBothScopesUnderLoad(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := memstore.New(memstore.WithClock(time.Now))
+	inVirtualTime(t, func(t *testing.T, s *subject) {
 		rule := ratelimit.Rule{Name: "fleet", Limit: 30, Per: 100 * time.Millisecond, Algorithm: ratelimit.LeakyBucket}
 		fleet := ratelimit.Request{Rule: rule, Key: "k"}
 		rule.Name, rule.Limit, rule.Scope = "here", 20, ratelimit.ScopeInstance
@@ -74,8 +72,7 @@ func TestBothScopesUnderLoad(t *testing.T) {
 		var all sync.WaitGroup
 		var mu sync.Mutex
 		admitted := make([][]int64, 2)
-		for i := range admitted {
-			l := ratelimit.New(store)
+		for i, l := range []*ratelimit.Limiter{s.limiter, s.another()} {
 			for range 30 {
 				all.Go(func() {
 					d, err := l.Wait(t.Context(), fleet, here)
@@ -98,11 +95,8 @@ func TestBothScopesUnderLoad(t *testing.T) {
 // A block begins when the call is finally refused, not while the call still has time to ask again.
 func TestBlockUnderBothScopes(t *testing.T) {
 	const block = time.Hour
-	for _, blocking := range []string{"fleet", "here", "both"} {
-		for name, store := range map[string]ratelimit.Store{
-			"memory": memstore.New(), "redis": scripted(connect(t, redistest.Start(t).Addr)),
-		} {
-			l := ratelimit.New(store)
+	inVirtualTime(t, func(t *testing.T, s *subject) {
+		for _, blocking := range []string{"fleet", "here", "both"} {
 			fleet, here := onBoth(blocking, 1, 50*time.Millisecond)
 			if blocking != "here" {
 				fleet.Rule.Block = block
@@ -112,24 +106,22 @@ func TestBlockUnderBothScopes(t *testing.T) {
 			}
 			for range 3 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				_, err := l.Wait(ctx, fleet, here)
+				_, err := s.limiter.Wait(ctx, fleet, here)
 				if cancel(); err != nil {
-					t.Fatalf("%s, a block of %s: a call that has time is answered by %v", name, blocking, err)
+					t.Fatalf("a block of %s: a call that has time is answered by %v", blocking, err)
 				}
 			}
 			fleet.Rule.Per, here.Rule.Per = time.Minute, time.Minute
-			if d, err := l.Allow(t.Context(), fleet, here); err != nil || !d.Allowed {
-				t.Fatalf("%s: %+v, error %v", name, d, err)
-			}
+			s.admit(t, fleet, here)
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-			_, err := l.Wait(ctx, fleet, here)
+			_, err := s.limiter.Wait(ctx, fleet, here)
 			cancel()
 			if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); !ok || refusal.RetryAfter != block {
-				t.Errorf("%s, a block of %s: a call that has too little time is answered by %v", name, blocking, err)
+				t.Errorf("a block of %s: a call that has too little time is answered by %v", blocking, err)
 			}
-			if d, err := l.Peek(t.Context(), fleet, here); err != nil || d.Allowed || d.RetryAfter <= time.Minute {
-				t.Errorf("%s, a block of %s: then %+v, error %v", name, blocking, d, err)
+			if d := s.peek(t, fleet, here); d.Allowed || d.RetryAfter <= time.Minute {
+				t.Errorf("a block of %s: then %+v", blocking, d)
 			}
 		}
-	}
+	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
-	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
 const hour = int64(time.Hour / time.Microsecond)
@@ -53,37 +52,36 @@ func place(t *testing.T, store ratelimit.Store, rule *engine.Rule) engine.Verdic
 
 // A waiting call gets a place behind those that already wait: five calls of four permits each take five hours at four an hour.
 func TestFault_WaitForgetsEarlierDebt(t *testing.T) {
-	for name, store := range map[string]ratelimit.Store{
-		"memory": memstore.New(memstore.WithClock(newClock().now)),
-		"redis":  scripted(connect(t, redistest.Start(t).Addr)),
-	} {
+	onEveryStore(t, func(t *testing.T, s *subject) {
 		for kind, rule := range kinds() {
-			first := place(t, store, rule)
+			first := place(t, s.store, rule)
 			for n := range 5 {
-				v := place(t, store, rule)
+				v := place(t, s.store, rule)
 				hours := n + 1
 				switch rule.Kind {
 				case engine.Prepaid, engine.Calendar: // the first call does not wait, or the first window is shorter
 					hours = n
 				}
 				if after := micros(v.At - first.At); after < time.Duration(hours)*time.Hour {
-					t.Errorf("%s, %s: number %d passes %v after the first", name, kind, n+1, after)
+					t.Errorf("%s: number %d passes %v after the first", kind, n+1, after)
 				}
 			}
 		}
-	}
+	})
 }
 
 // However far away its place is, a waiting call asks the server once. The request names as many calendar windows as are likely to matter.
 func TestCallThatWaitsAsksOnce(t *testing.T) {
-	client := connect(t, redistest.Start(t).Addr)
-	load(t, client)
-	for kind, rule := range kinds() {
-		store := scripted(client)
-		for n := range 8 {
-			before := scripts(t, client)
-			if place(t, store, rule); scripts(t, client) != before+1 {
-				t.Errorf("%s: call number %d asked %d times", kind, n+1, scripts(t, client)-before)
+	for by, options := range scriptedBy {
+		client := connect(t, redistest.Start(t).Addr)
+		load(t, client)
+		for kind, rule := range kinds() {
+			store := scripted(client, options...)
+			for n := range 8 {
+				before := scripts(t, client)
+				if place(t, store, rule); scripts(t, client) != before+1 {
+					t.Errorf("%s, %s: call number %d asked %d times", by, kind, n+1, scripts(t, client)-before)
+				}
 			}
 		}
 	}
@@ -174,20 +172,21 @@ func TestFault_CalendarsInUTC(t *testing.T) {
 // Calls that compete for places in future windows each get a place of their own.
 func TestWaitersCompeteForCalendarWindows(t *testing.T) {
 	const callers = 40
-	store, rule := scripted(connect(t, redistest.Start(t).Addr)), kinds()["calendar"]
-	taken := make(chan int64, callers)
-	for range callers {
-		go func() {
-			v := place(t, store, rule)
-			start, _ := rule.Schedule.Window(v.At)
-			taken <- start
-		}()
-	}
-	windows := make(map[int64]bool)
-	for range callers {
-		windows[<-taken] = true
-	}
-	if len(windows) != callers {
-		t.Errorf("%d callers got %d windows of one call", callers, len(windows))
-	}
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		rule, taken := kinds()["calendar"], make(chan int64, callers)
+		for range callers {
+			go func() {
+				v := place(t, s.store, rule)
+				start, _ := rule.Schedule.Window(v.At)
+				taken <- start
+			}()
+		}
+		windows := make(map[int64]bool)
+		for range callers {
+			windows[<-taken] = true
+		}
+		if len(windows) != callers {
+			t.Errorf("%d callers got %d windows of one call", callers, len(windows))
+		}
+	})
 }

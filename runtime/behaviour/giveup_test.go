@@ -6,24 +6,16 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
 // A third of the waiting calls give up at random while others keep coming. The next callers get their places. Never more than the limit is used,
-// and in virtual time at least 95 % of it.
+// and at least 95 % of it.
 func TestPlacesThatAreGivenUpAreUsed(t *testing.T) {
 	t.Parallel()
-	t.Run("memory", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			giveUp(t, ratelimit.New(memstore.New(memstore.WithClock(time.Now))), 8*time.Second, 0.95)
-		})
-	})
-	t.Run("redis", func(t *testing.T) { giveUp(t, onServer(t, redistest.Start(t)).limiter, 3*time.Second, 0) })
+	inVirtualTime(t, func(t *testing.T, s *subject) { giveUp(t, s.limiter, 8*time.Second, 0.95) })
 }
 
 // giveUp makes twice as many calls as the queued rules admit, and checks the places of the calls that did not give up.

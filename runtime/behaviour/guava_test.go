@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
 // A guavaStep idles, or takes permits. Each call waits until the debt of the call before is paid.
@@ -64,8 +62,8 @@ var guava = map[string]struct {
 func TestGuavasWaits(t *testing.T) {
 	for name, test := range guava {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := ratelimit.New(memstore.New())
+			inVirtualTime(t, func(t *testing.T, s *subject) {
+				l := s.limiter
 				rule := ratelimit.Rule{Name: "r", Algorithm: ratelimit.TokenBucket, Limit: test.rate, Per: time.Second, Warmup: test.warmup}
 				if test.warmup == 0 { // the burst stays the same, so the missing permits are those that Guava has not stored
 					rule.Prepay, rule.Burst = true, test.rate
@@ -99,8 +97,8 @@ func guavaAcquire(t *testing.T, l *ratelimit.Limiter, rule ratelimit.Rule, cost 
 
 // TestGuavasTryAcquire repeats Guava's tests of tryAcquire with a timeout, without one, and at the smallest rate.
 func TestGuavasTryAcquire(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := ratelimit.New(memstore.New())
+	inVirtualTime(t, func(t *testing.T, s *subject) {
+		l := ratelimit.New(bare{s.store}) // it waits for weeks, and a beat would go on meanwhile
 		try := func(rule ratelimit.Rule, wait time.Duration, want bool) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(context.Background(), wait+time.Microsecond)

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
 // left are rules of 50 a second whose waiting calls all give up.
@@ -25,20 +22,9 @@ var left = []ratelimit.Rule{
 // 150 calls wait at a limit of 50 a second, and all give up. They leave nothing: once the limit has passed, the next call passes at once, and
 // so do 200 calls in the four seconds after, each at its time.
 func TestWaitersThatAllGiveUpLeaveNothing(t *testing.T) {
-	t.Run("memory", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			for _, rule := range left {
-				requireNothingLeft(t, ratelimit.New(memstore.New(memstore.WithClock(time.Now))), rule)
-			}
-		})
-	})
-	t.Run("redis", func(t *testing.T) {
-		l := onServer(t, redistest.Start(t)).limiter
+	inVirtualTime(t, func(t *testing.T, s *subject) {
 		for _, rule := range left {
-			t.Run(rule.Name, func(t *testing.T) {
-				t.Parallel()
-				requireNothingLeft(t, l, rule)
-			})
+			requireNothingLeft(t, s.limiter, rule)
 		}
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
-	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
@@ -81,9 +80,9 @@ func (b brittle) Decide(ctx context.Context, call *engine.Call) (engine.Verdict,
 
 // A panic of a call that waits, which its caller recovers, takes the call out of its line: the one behind it is admitted next, and at once.
 func TestPanicOfAWaiter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, s *subject) {
 		on := new(atomic.Bool)
-		s := &subject{limiter: ratelimit.New(brittle{memstore.New(), on})}
+		s.limiter = ratelimit.New(brittle{s.store, on})
 		rule := atATime(1)
 		rule.Wait = time.Hour
 		rules := wrap.NewRules("p.T.M", rule)

@@ -23,11 +23,10 @@ func fleets(t *testing.T, programs int, scenario func(t *testing.T, limiters []*
 		}
 		scenario(t, limiters)
 	})
-	t.Run("redis", func(t *testing.T) {
-		server := redistest.Start(t)
+	onRedis(t, func(t *testing.T, s *subject) {
 		limiters := make([]*ratelimit.Limiter, programs)
 		for i := range limiters {
-			limiters[i] = ratelimit.New(scripted(connect(t, server.Addr)))
+			limiters[i] = s.another()
 		}
 		scenario(t, limiters)
 	})

@@ -191,7 +191,11 @@ func TestWaitingGoroutinesNeverExceedTheLimit(t *testing.T) {
 	t.Parallel()
 	const goroutines, calls = 64, 3
 	server := redistest.Start(t)
-	for name, l := range map[string]*ratelimit.Limiter{"memory": ratelimit.New(inRealTime()), "redis": onServer(t, server).limiter} {
+	limiters := map[string]*ratelimit.Limiter{"memory": ratelimit.New(inRealTime())}
+	for by, options := range scriptedBy {
+		limiters[by] = onServer(t, server, options...).limiter
+	}
+	for name, l := range limiters {
 		t.Run(name, func(t *testing.T) {
 			for _, rule := range queued {
 				if rule.Algorithm == ratelimit.FixedWindow {
@@ -207,7 +211,7 @@ func TestWaitingGoroutinesNeverExceedTheLimit(t *testing.T) {
 						if i%3 == 0 {
 							time.AfterFunc(time.Duration(i)*2*time.Millisecond, cancel)
 						}
-						d, err := l.Wait(ctx, ratelimit.Request{Rule: rule, Key: "many"})
+						d, err := l.Wait(ctx, ratelimit.Request{Rule: rule, Key: name})
 						if err != nil && ctx.Err() == nil || err == nil && !d.Allowed {
 							t.Errorf("got %+v, error %v", d, err)
 						}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
@@ -244,8 +244,7 @@ func run(t *testing.T, s *subject, rules *wrap.Rules, running, most *atomic.Int6
 // Calls that wait in one process are admitted in the order in which they came, as soon as permits come back there, and who comes meanwhile does not
 // overtake them. The clock of the bubble shows that nobody waits for the next ask.
 func TestWaitersWakeInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &subject{limiter: ratelimit.New(memstore.New())}
+	inVirtualTime(t, func(t *testing.T, s *subject) {
 		rule := atATime(1)
 		rule.Wait = time.Hour
 		rules := wrap.NewRules("p.T.M", rule)
@@ -295,11 +294,81 @@ func TestWaitersWakeInOrder(t *testing.T) {
 	})
 }
 
+// A call that does not wait is refused while others wait, also in the moment in which a permit comes back.
+func TestNobodyOvertakesWaiters(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, s *subject) {
+		q := ratelimit.Request{Rule: atATime(1), Key: "k"}
+		first, admitted := s.admit(t, q), make(chan ratelimit.Decision)
+		for range 2 {
+			go func() {
+				d, err := s.limiter.Wait(t.Context(), q)
+				if err != nil {
+					t.Error(err)
+				}
+				admitted <- d
+			}()
+		}
+		synctest.Wait()
+		for _, running := range []func() ratelimit.Decision{func() ratelimit.Decision { return first }, func() ratelimit.Decision { return <-admitted }} {
+			if err := running().Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if d := s.refuse(t, q); d.Violations[0].RetryAfter != 0 {
+				t.Errorf("got %+v", d)
+			}
+		}
+		if err := (<-admitted).Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.admit(t, q)
+	})
+}
+
+// Of the calls that wait for others to end, only the first one asks.
+func TestOnlyTheFirstWaiterAsks(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, s *subject) {
+		store := &counting{Store: s.store}
+		s.limiter = ratelimit.New(store)
+		q := ratelimit.Request{Rule: atATime(1), Key: "k"}
+		running := s.admit(t, q)
+		ctx, leave := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				if _, err := s.limiter.Wait(ctx, q); !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		before := store.decisions.Load()
+		time.Sleep(900 * time.Millisecond)
+		if asked := store.decisions.Load() - before; asked > 18 { // every 50 ms
+			t.Errorf("100 waiters asked %d times in 900 ms", asked)
+		}
+		leave()
+		all.Wait()
+		if err := running.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// counting is a store that counts its decisions.
+type counting struct {
+	ratelimit.Store
+	decisions atomic.Int64
+}
+
+func (c *counting) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	c.decisions.Add(1)
+	return c.Store.Decide(ctx, call)
+}
+
 // A call that waits notices within 50 ms what comes back elsewhere, and is refused when its wait ends.
 func TestWaiterNoticesOtherProcesses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := memstore.New()
-		s, other := &subject{limiter: ratelimit.New(store)}, &subject{limiter: ratelimit.New(bare{store})}
+	inVirtualTime(t, func(t *testing.T, s *subject) {
+		other := &subject{limiter: ratelimit.New(bare{s.store})}
 		rule := atATime(1)
 		rule.Wait = time.Second
 		rules := wrap.NewRules("p.T.M", rule)
@@ -322,8 +391,7 @@ func TestWaiterNoticesOtherProcesses(t *testing.T) {
 
 // A pause holds a call that stood behind another one. It is not refused when that one gives up.
 func TestPauseBehindAnotherCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &subject{limiter: ratelimit.New(memstore.New())}
+	inVirtualTime(t, func(t *testing.T, s *subject) {
 		rule := atATime(1)
 		rule.Wait = time.Minute
 		rules := wrap.NewRules("p.T.M", rule)

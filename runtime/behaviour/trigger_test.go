@@ -4,19 +4,17 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // A waiting call that is cancelled is not made, so no trigger is called.
 func TestTriggerOfACancelledWaiter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, s *subject) {
 		told := 0
-		l := ratelimit.New(memstore.New(), ratelimit.WithTrigger(func(context.Context, ratelimit.Trigger) { told++ }))
+		l := ratelimit.New(s.store, ratelimit.WithTrigger(func(context.Context, ratelimit.Trigger) { told++ }))
 		rules := wrap.NewRules("m",
 			ratelimit.Rule{Name: "t", Limit: 2, Per: time.Minute, Mode: ratelimit.ModeTrigger},
 			ratelimit.Rule{Name: "w", Limit: 1, Per: time.Second, Wait: 5 * time.Second})

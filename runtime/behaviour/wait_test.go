@@ -181,8 +181,7 @@ func TestPlaceBehindTheDeadlineIsRefusedAtOnce(t *testing.T) {
 
 // Waiting calls need at most as many permits as the queue allows.
 func TestQueueBoundsTheDelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := ratelimit.New(memstore.New())
+	inVirtualTime(t, func(t *testing.T, s *subject) {
 		rules := wrap.NewRules("m", ratelimit.Rule{
 			Name: "r", Limit: 1, Per: time.Second, Algorithm: ratelimit.LeakyBucket, Wait: time.Hour, Queue: 3,
 		})
@@ -192,7 +191,7 @@ func TestQueueBoundsTheDelay(t *testing.T) {
 		start := time.Now()
 		for i := range delays {
 			all.Go(func() {
-				err := wrap.Take(context.Background(), l, rules, "k")
+				err := wrap.Take(context.Background(), s.limiter, rules, "k")
 				if delays[i] = time.Since(start); err != nil {
 					delays[i] = refused
 				}
@@ -264,7 +263,14 @@ func TestLongestDebt(t *testing.T) {
 	})
 }
 
-// over is a context that has ended whenever it is asked.
+// A place exactly at the deadline of a context is not too late.
+func TestPlaceAtTheDeadline(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, s *subject) {
+		waitUntilTheDeadline(t, s, func(ctx context.Context) context.Context { return ctx })
+	})
+}
+
+// over is a context that has ended whenever it is asked. Only a store in memory can be called with it: others also ask it before the call sleeps.
 type over struct{ context.Context }
 
 func (c over) Done() <-chan struct{} {
@@ -272,34 +278,36 @@ func (c over) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// A place exactly at the deadline of a context is not too late, whichever of the two events the call notices first.
-func TestPlaceAtTheDeadline(t *testing.T) {
+// A place at the deadline is not too late, even if the call first notices that the context has ended.
+func TestPlaceAtADeadlineThatIsNoticedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := ratelimit.New(memstore.New())
-		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Millisecond, Algorithm: ratelimit.LeakyBucket}, Key: "k"}
-		for range 100 {
-			if d, err := l.Allow(context.Background(), q); err != nil || !d.Allowed {
-				t.Fatalf("got %+v, error %v", d, err)
-			}
-			ctx, cancel := context.WithTimeout(context.Background(), q.Rule.Per)
-			if d, err := l.Wait(over{ctx}, q); err != nil || !d.Allowed {
-				t.Fatalf("got %+v, error %v", d, err)
-			}
-			cancel()
-			time.Sleep(time.Second)
-		}
+		s := &subject{limiter: ratelimit.New(memstore.New())}
+		waitUntilTheDeadline(t, s, func(ctx context.Context) context.Context { return over{ctx} })
 	})
+}
+
+func waitUntilTheDeadline(t *testing.T, s *subject, noticed func(context.Context) context.Context) {
+	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Millisecond, Algorithm: ratelimit.LeakyBucket}, Key: "k"}
+	for range 100 {
+		s.admit(t, q)
+		ctx, cancel := context.WithTimeout(context.Background(), q.Rule.Per)
+		if d, err := s.limiter.Wait(noticed(ctx), q); err != nil || !d.Allowed {
+			t.Fatalf("got %+v, error %v", d, err)
+		}
+		cancel()
+		time.Sleep(time.Second)
+	}
 }
 
 // More calls wait for a fixed window than it opens windows ahead. All of them are admitted, never two in one window.
 func TestMoreWaitersThanWindowsAhead(t *testing.T) {
 	const waiters, per = 100, 10 * time.Millisecond
-	for name, l := range map[string]*ratelimit.Limiter{"memory": ratelimit.New(memstore.New()), "redis": onServer(t, redistest.Start(t)).limiter} {
+	inVirtualTime(t, func(t *testing.T, s *subject) {
 		rule := ratelimit.Rule{Name: "r", Limit: 1, Per: per, Algorithm: ratelimit.FixedWindow}
 		places, all := make([]int64, waiters), sync.WaitGroup{}
 		for i := range places {
 			all.Go(func() {
-				d, err := l.Wait(t.Context(), ratelimit.Request{Rule: rule, Key: "k"})
+				d, err := s.limiter.Wait(t.Context(), ratelimit.Request{Rule: rule, Key: "k"})
 				if err != nil {
 					t.Error(err)
 				}
@@ -310,8 +318,8 @@ func TestMoreWaitersThanWindowsAhead(t *testing.T) {
 		slices.Sort(places)
 		for i, at := range places[1:] {
 			if at-places[i] < per.Microseconds() {
-				t.Errorf("%s: two calls are admitted within %d us", name, at-places[i])
+				t.Errorf("two calls are admitted within %d us", at-places[i])
 			}
 		}
-	}
+	})
 }
