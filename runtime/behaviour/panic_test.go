@@ -2,6 +2,7 @@ package behaviour_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -90,24 +91,21 @@ func TestPanicOfAWaiter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan int, 2)
-		go func() {
-			panics(t, func() { _, _ = s.begin(t, t.Context(), rules) })
-			ended <- 1
-		}()
+		var ended sync.WaitGroup
+		ended.Go(func() { panics(t, func() { _, _ = s.begin(t, t.Context(), rules) }) })
 		synctest.Wait()
-		go func() {
+		ended.Go(func() {
 			if _, err := s.begin(t, t.Context(), rules); err != nil {
 				t.Error(err)
 			}
-			ended <- 2
-		}()
+		})
 		synctest.Wait()
 		on.Store(true)
 		began := time.Now()
 		taken.Release(t.Context())
-		if first, second := <-ended, <-ended; first != 1 || second != 2 || time.Since(began) > 0 {
-			t.Errorf("call %d ended before call %d, after %v", first, second, time.Since(began))
+		ended.Wait()
+		if waited := time.Since(began); waited > 0 {
+			t.Errorf("the call behind it waited for %v after the release", waited)
 		}
 	})
 }

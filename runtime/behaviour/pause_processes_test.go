@@ -144,9 +144,8 @@ func startHolder(t *testing.T, server *redistest.Server) *holder {
 
 // pauseProcesses lets three processes wait for a far side, pauses it for two seconds when all their calls have places, as a call of a wrapper does
 // after a 429, and does something during the pause. It returns the calls of the processes, when the pause was stored, and when it ended.
-func pauseProcesses(t *testing.T, during func(limiter *ratelimit.Limiter, holders []*holder)) (holders []*holder, stored, resumed int64) {
+func pauseProcesses(t *testing.T, server *redistest.Server, during func(limiter *ratelimit.Limiter, holders []*holder)) (holders []*holder, stored, resumed int64) {
 	t.Helper()
-	server := redistest.Start(t)
 	limiter := ratelimit.New(scripted(connect(t, server.Addr)))
 	taken, err := wrap.Begin(t.Context(), limiter, wrap.NewRules("p.T.M", far), wrap.Charge{Key: "account", Cost: 1})
 	if err != nil {
@@ -218,47 +217,53 @@ func requireAdmitted(t *testing.T, h *holder, stored int64, ends bool) {
 // rate, in each process in their order. A context that ends takes its call out.
 func TestPauseHoldsProcesses(t *testing.T) {
 	t.Parallel()
-	holders, stored, resumed := pauseProcesses(t, func(_ *ratelimit.Limiter, holders []*holder) {
-		for _, h := range holders {
-			if _, err := h.in.Write([]byte("end\n")); err != nil {
-				t.Error(err)
+	onEveryServer(t, func(t *testing.T, server *redistest.Server) {
+		holders, stored, resumed := pauseProcesses(t, server, func(_ *ratelimit.Limiter, holders []*holder) {
+			for _, h := range holders {
+				if _, err := h.in.Write([]byte("end\n")); err != nil {
+					t.Error(err)
+				}
 			}
+		})
+		requireLimit(t, far, requireHeld(t, holders, stored, resumed))
+		for _, h := range holders {
+			requireAdmitted(t, h, stored, true)
 		}
 	})
-	requireLimit(t, far, requireHeld(t, holders, stored, resumed))
-	for _, h := range holders {
-		requireAdmitted(t, h, stored, true)
-	}
 }
 
 // A process that is killed while a pause holds its calls holds nobody up.
 func TestPauseOfAKilledProcess(t *testing.T) {
 	t.Parallel()
-	holders, stored, resumed := pauseProcesses(t, func(_ *ratelimit.Limiter, holders []*holder) {
-		if err := holders[0].Process.Kill(); err != nil {
-			t.Error(err)
+	onEveryServer(t, func(t *testing.T, server *redistest.Server) {
+		holders, stored, resumed := pauseProcesses(t, server, func(_ *ratelimit.Limiter, holders []*holder) {
+			if err := holders[0].Process.Kill(); err != nil {
+				t.Error(err)
+			}
+		})
+		requireLimit(t, far, requireHeld(t, holders, stored, resumed))
+		for _, h := range holders[1:] {
+			requireAdmitted(t, h, stored, false)
 		}
 	})
-	requireLimit(t, far, requireHeld(t, holders, stored, resumed))
-	for _, h := range holders[1:] {
-		requireAdmitted(t, h, stored, false)
-	}
 }
 
 // A limit that changes while a pause holds calls is in force when they go on.
 func TestLimitChangesDuringAPause(t *testing.T) {
 	t.Parallel()
-	more := far
-	more.Limit = 500
-	holders, stored, resumed := pauseProcesses(t, func(limiter *ratelimit.Limiter, _ []*holder) {
-		if err := limiter.Overrides().Set(t.Context(), far.Name, ratelimit.Override{Limit: &more.Limit}); err != nil {
-			t.Error(err)
+	onEveryServer(t, func(t *testing.T, server *redistest.Server) {
+		more := far
+		more.Limit = 500
+		holders, stored, resumed := pauseProcesses(t, server, func(limiter *ratelimit.Limiter, _ []*holder) {
+			if err := limiter.Overrides().Set(t.Context(), far.Name, ratelimit.Override{Limit: &more.Limit}); err != nil {
+				t.Error(err)
+			}
+		})
+		requireLimit(t, more, requireHeld(t, holders, stored, resumed))
+		for _, h := range holders {
+			requireAdmitted(t, h, stored, false)
 		}
 	})
-	requireLimit(t, more, requireHeld(t, holders, stored, resumed))
-	for _, h := range holders {
-		requireAdmitted(t, h, stored, false)
-	}
 }
 
 // A pause outlives the death of the master that stored it: the replica that takes its place admits no call either.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"slices"
@@ -22,6 +23,9 @@ import (
 const waiterOf = "RATELIMIT_TEST_WAITER_OF"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(waiterOf)+os.Getenv(runnerOf)+os.Getenv(heldBy) != "" {
+		slog.SetDefault(slog.New(slog.DiscardHandler)) // such a program prints nothing but results
+	}
 	var addr, name string
 	var per time.Duration
 	if n, _ := fmt.Sscan(os.Getenv(waiterOf), &addr, &name, &per); n == 3 {
@@ -93,27 +97,28 @@ func program(t *testing.T, server *redistest.Server, rule ratelimit.Rule) *exec.
 // Waiting calls of several programs are admitted in the order in which they came, and never more than the limit.
 func TestWaitersOfSeveralProgramsQueue(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
-	for _, rule := range queued {
-		programs := make([]*exec.Cmd, processes)
-		outputs := make([]strings.Builder, processes)
-		for i := range programs {
-			programs[i] = program(t, server, rule)
-			programs[i].Stdout, programs[i].Stderr = &outputs[i], &outputs[i]
-			if err := programs[i].Start(); err != nil {
-				t.Fatal(err)
+	onEveryServer(t, func(t *testing.T, server *redistest.Server) {
+		for _, rule := range queued {
+			programs := make([]*exec.Cmd, processes)
+			outputs := make([]strings.Builder, processes)
+			for i := range programs {
+				programs[i] = program(t, server, rule)
+				programs[i].Stdout, programs[i].Stderr = &outputs[i], &outputs[i]
+				if err := programs[i].Start(); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		var log []admission
-		for i, program := range programs {
-			if err := program.Wait(); err != nil {
-				t.Fatalf("%v\n%s", err, outputs[i].String())
+			var log []admission
+			for i, program := range programs {
+				if err := program.Wait(); err != nil {
+					t.Fatalf("%v\n%s", err, outputs[i].String())
+				}
+				log = append(log, readAdmissions(t, outputs[i].String())...)
 			}
-			log = append(log, readAdmissions(t, outputs[i].String())...)
+			requireQueue(t, rule, log)
 		}
-		requireQueue(t, rule, log)
-	}
-	requireExpiries(t, server)
+		requireExpiries(t, server)
+	})
 }
 
 func readAdmissions(t *testing.T, output string) (log []admission) {

@@ -106,33 +106,35 @@ func runUntilKilled(t *testing.T, addr, path string, life time.Duration) (calls 
 // longer than Per. The permits of killed programs come back.
 func TestLedgerOfRunningCalls(t *testing.T) {
 	t.Parallel()
-	server, dir := redistest.Start(t), t.TempDir()
-	var mu sync.Mutex
-	var calls []ran
-	var programs sync.WaitGroup
-	began := time.Now()
-	for i := range 3 {
-		programs.Go(func() {
-			kills := []time.Duration{rand.N(shared.Per), shared.Per + rand.N(shared.Per/2), shared.Per * 7 / 2}
-			for _, at := range kills[i:] { // between the last two kills, the permits of dead programs come back
-				own := runUntilKilled(t, server.Addr, filepath.Join(dir, fmt.Sprint(i, at)), at-time.Since(began))
-				mu.Lock()
-				calls = append(calls, own...)
-				mu.Unlock()
-			}
-		})
-	}
-	programs.Wait()
-	s := onServer(t, server)
-	redistest.Eventually(t, "the permits of the killed programs are back", func() bool { return s.running(t, shared) == 0 })
-	longest := slices.MaxFunc(calls, func(a, b ran) int { return cmp.Compare(a.to-a.from, b.to-b.from) })
-	t.Logf("%d calls ran, at most %d at the same time, the longest for %d µs", len(calls), mostAtATime(calls), longest.to-longest.from)
-	if most := mostAtATime(calls); most > shared.Limit || most < 2 {
-		t.Errorf("%d of %d calls ran at the same time; the limit is %d", most, len(calls), shared.Limit)
-	}
-	if longest.to-longest.from <= shared.Per.Microseconds() {
-		t.Error("no call ran for longer than Per")
-	}
+	onEveryServer(t, func(t *testing.T, server *redistest.Server) {
+		dir := t.TempDir()
+		var mu sync.Mutex
+		var calls []ran
+		var programs sync.WaitGroup
+		began := time.Now()
+		for i := range 3 {
+			programs.Go(func() {
+				kills := []time.Duration{rand.N(shared.Per), shared.Per + rand.N(shared.Per/2), shared.Per * 7 / 2}
+				for _, at := range kills[i:] { // between the last two kills, the permits of dead programs come back
+					own := runUntilKilled(t, server.Addr, filepath.Join(dir, fmt.Sprint(i, at)), at-time.Since(began))
+					mu.Lock()
+					calls = append(calls, own...)
+					mu.Unlock()
+				}
+			})
+		}
+		programs.Wait()
+		s := onServer(t, server)
+		redistest.Eventually(t, "the permits of the killed programs are back", func() bool { return s.running(t, shared) == 0 })
+		longest := slices.MaxFunc(calls, func(a, b ran) int { return cmp.Compare(a.to-a.from, b.to-b.from) })
+		t.Logf("%d calls ran, at most %d at the same time, the longest for %d µs", len(calls), mostAtATime(calls), longest.to-longest.from)
+		if most := mostAtATime(calls); most > shared.Limit || most < 2 {
+			t.Errorf("%d of %d calls ran at the same time; the limit is %d", most, len(calls), shared.Limit)
+		}
+		if longest.to-longest.from <= shared.Per.Microseconds() {
+			t.Error("no call ran for longer than Per")
+		}
+	})
 }
 
 // mostAtATime returns how many calls ran at the same time.

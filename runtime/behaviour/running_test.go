@@ -107,35 +107,36 @@ func TestLoweredLimitOfRunningCalls(t *testing.T) {
 // The permit of a method that runs longer than the period is renewed, also after the store has lost it, and comes back when the method is over.
 func TestRunningCallKeepsItsPermit(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
-	s, client := onServer(t, server), connect(t, server.Addr)
-	rule := atATime(1)
-	rules := wrap.NewRules("p.T.M", rule)
-	taken, err := s.begin(t, t.Context(), rules)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for end := time.Now().Add(2 * rule.Per); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if n := s.running(t, rule); n != 1 {
-			t.Fatalf("%d calls run; want 1", n)
+	onEveryServer(t, func(t *testing.T, server *redistest.Server) {
+		s, client := onServer(t, server), connect(t, server.Addr)
+		rule := atATime(1)
+		rules := wrap.NewRules("p.T.M", rule)
+		taken, err := s.begin(t, t.Context(), rules)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	client.FlushAll(t.Context())
-	redistest.Eventually(t, "the lost permit is written again", func() bool { return s.running(t, rule) == 1 })
-	client.FlushAll(t.Context())
-	other, err := s.begin(t, t.Context(), rules)
-	if err != nil {
-		t.Fatal(err)
-	}
-	redistest.Eventually(t, "the lost permit is written beyond the limit", func() bool {
-		d := s.refuse(t, ratelimit.Request{Rule: rule, Key: "k"})
-		return d.Violations[0].Running == 2
+		for end := time.Now().Add(2 * rule.Per); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+			if n := s.running(t, rule); n != 1 {
+				t.Fatalf("%d calls run; want 1", n)
+			}
+		}
+		client.FlushAll(t.Context())
+		redistest.Eventually(t, "the lost permit is written again", func() bool { return s.running(t, rule) == 1 })
+		client.FlushAll(t.Context())
+		other, err := s.begin(t, t.Context(), rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		redistest.Eventually(t, "the lost permit is written beyond the limit", func() bool {
+			d := s.refuse(t, ratelimit.Request{Rule: rule, Key: "k"})
+			return d.Violations[0].Running == 2
+		})
+		taken.Release(t.Context())
+		other.Release(t.Context())
+		if n := s.running(t, rule); n != 0 {
+			t.Errorf("%d calls run after the release", n)
+		}
 	})
-	taken.Release(t.Context())
-	other.Release(t.Context())
-	if n := s.running(t, rule); n != 0 {
-		t.Errorf("%d calls run after the release", n)
-	}
 }
 
 // The permit of a method that was not begun, so that nothing releases it, ends after the period.
@@ -178,6 +179,13 @@ func TestNeverMoreThanTheLimitRun(t *testing.T) {
 		"redis": func(t *testing.T) []*subject {
 			server := redistest.Start(t)
 			return []*subject{onServer(t, server), onServer(t, server), onServer(t, server)}
+		},
+		"evalsha": func(t *testing.T) (all []*subject) {
+			server := redistest.Start(t)
+			for range 3 {
+				all = append(all, onServer(t, server, scriptedBy["evalsha"]...))
+			}
+			return all
 		},
 		"cluster": func(t *testing.T) (all []*subject) {
 			servers := redistest.StartCluster(t, 3)

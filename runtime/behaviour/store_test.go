@@ -49,6 +49,21 @@ func onRedis(t *testing.T, scenario func(*testing.T, *subject)) {
 	}
 }
 
+// onEveryServer runs a scenario of several programs on a server where they call functions, and on one that lets them run the script by EVALSHA
+// only.
+func onEveryServer(t *testing.T, scenario func(*testing.T, *redistest.Server)) {
+	for by := range scriptedBy {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			if by == "evalsha" {
+				server.Do("ACL SETUSER default -fcall")
+			}
+			scenario(t, server)
+		})
+	}
+}
+
 // scriptedBy are the ways in which a server runs the script.
 var scriptedBy = map[string][]redisstore.Option{"functions": nil, "evalsha": {redisstore.WithoutFunctions()}}
 

@@ -78,31 +78,32 @@ func TestCancelledWaiterLeavesNothing(t *testing.T) {
 
 // A cancelled call returns the context's error, even if the server is too slow to give the place back meanwhile.
 func TestCancelledWaiterOfASilentServer(t *testing.T) {
-	server := redistest.Start(t)
-	client := connect(t, server.Addr)
-	s := &subject{limiter: ratelimit.New(scripted(client, redisstore.WithTimeout(2*time.Second)))}
-	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}, Key: "k"}
-	s.admit(t, q)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	failed := make(chan error)
-	go func() {
-		_, err := s.limiter.Wait(ctx, q)
-		failed <- err
-	}()
-	soon := func(d ratelimit.Decision) bool { return d.RetryAfter < time.Hour }
-	redistest.Eventually(t, "the waiter has its place", func() bool { return !soon(s.refuse(t, q)) })
-	if err := client.Ping(t.Context()).Err(); err != nil { // by now the server has also sent the waiter's reply
-		t.Fatal(err)
-	}
-	server.Pause()
-	cancel()
-	err := <-failed
-	server.Resume()
-	if !errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got error %v", err)
-	}
-	redistest.Eventually(t, "the place is given back", func() bool { return soon(s.refuse(t, q)) })
+	onEveryServer(t, func(t *testing.T, server *redistest.Server) {
+		client := connect(t, server.Addr)
+		s := &subject{limiter: ratelimit.New(scripted(client, redisstore.WithTimeout(2*time.Second)))}
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}, Key: "k"}
+		s.admit(t, q)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		failed := make(chan error)
+		go func() {
+			_, err := s.limiter.Wait(ctx, q)
+			failed <- err
+		}()
+		soon := func(d ratelimit.Decision) bool { return d.RetryAfter < time.Hour }
+		redistest.Eventually(t, "the waiter has its place", func() bool { return !soon(s.refuse(t, q)) })
+		if err := client.Ping(t.Context()).Err(); err != nil { // by now the server has also sent the waiter's reply
+			t.Fatal(err)
+		}
+		server.Pause()
+		cancel()
+		err := <-failed
+		server.Resume()
+		if !errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got error %v", err)
+		}
+		redistest.Eventually(t, "the place is given back", func() bool { return soon(s.refuse(t, q)) })
+	})
 }
 
 // A call that waits for its own budget also reserves a place in a budget that it shares with others, if that budget keeps places. The others pass
