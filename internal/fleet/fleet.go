@@ -50,8 +50,8 @@ type Server interface {
 	// Try calls do, and sends its commands as one transaction, if there are any. It reports false, and changes nothing, if another client changed
 	// the key since Try began.
 	Try(ctx context.Context, key string, do func(Do) ([]Command, error)) (bool, error)
-	// Time returns the clock of the server that has the key.
-	Time(ctx context.Context, key string) (time.Time, error)
+	// Time returns the server's clock.
+	Time(ctx context.Context) (time.Time, error)
 	// Renew renews the permits of calls that run in this process. If all is true, the server may have lost them; otherwise only those whose time
 	// has come.
 	Renew(ctx context.Context, all bool)
@@ -134,7 +134,7 @@ func (f *Fleet) release() {
 type keys struct{ settings, versions, version, epoch, changes, rules, sets, processes, reports, history string }
 
 func keysOf(prefix string) keys {
-	slot := slotOf(prefix)
+	slot := SlotOf(prefix)
 	settings, seen := prefix+".fleet"+slot, prefix+".seen"+slot
 	return keys{
 		settings + "settings", settings + "versions", settings + "version", settings + "epoch", settings + "changes",
@@ -142,8 +142,8 @@ func keysOf(prefix string) keys {
 	}
 }
 
-// slotOf returns the part of the keys that gives all of them one slot.
-func slotOf(prefix string) string { return ":{" + cmp.Or(prefix, "-") + "}:" }
+// SlotOf returns the part of the keys that gives all of them one slot.
+func SlotOf(prefix string) string { return ":{" + cmp.Or(prefix, "-") + "}:" }
 
 // ofSettings are the keys whose expiry is that of the settings.
 func (k *keys) ofSettings() []string { return []string{k.settings, k.versions, k.version, k.epoch} }
@@ -198,7 +198,7 @@ func (f *Fleet) clock(ctx context.Context) (time.Time, error) {
 // readClock reads the server's clock.
 func (f *Fleet) readClock(ctx context.Context) error {
 	sent := time.Since(began)
-	at, err := f.server.Time(ctx, f.keys.version)
+	at, err := f.server.Time(ctx)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func PrefixOf(key string) (prefix string, ok bool) {
 	if !ok {
 		prefix, ok = strings.CutSuffix(head, ".seen")
 	}
-	return prefix, ok && strings.HasPrefix(key, head+slotOf(prefix))
+	return prefix, ok && strings.HasPrefix(key, head+SlotOf(prefix))
 }
 
 // Exists reports whether the store knows anything of this fleet: its rules, processes, settings or changes.

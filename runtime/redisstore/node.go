@@ -27,14 +27,12 @@ type node struct {
 
 // Recovery: while a server cannot be reached, nobody should wait for it, and when it is back, calls should notice at once. So after three
 // failures one call in 20 ms tries to reach the server, and the others fail without trying. Such a try knocks first: it connects apart from
-// the client's pool, which after many failures connects only once a second. A decision is sent only if that works.
+// the client's pool, which after many failures connects only once a second. A decision is sent only if that works. The commands of the
+// background knock, too, so that the pool does not fail.
 //
 // For example, a server stops at 0 ms, and the calls on their way fail. Nobody knows whether they were charged; caller A is the third of them.
 // Caller B comes at 5 ms and fails at once, certainly without a charge. At 20 ms caller C knocks. If the server answers, C's call is sent, and
 // so are all calls after it. If not, C fails without a charge as well, and the next call knocks at 40 ms.
-
-// pause is the time until one call tries again to reach a server that fails. It is short because the try only knocks.
-const pause = 20 * time.Millisecond
 
 // node returns the server of a subject.
 func (s *store) node(ctx context.Context, subject string) (*node, error) {
@@ -60,7 +58,7 @@ func (s *store) addNode(id any, client redis.UniversalClient) *node {
 	if n, ok := s.nodes.Load(id); ok {
 		return n.(*node)
 	}
-	n := &node{store: s, client: client, breaker: breaker.New(pause)}
+	n := &node{store: s, client: client, breaker: s.Breaker(id, client)}
 	n.functions.Store(s.functions)
 	if whole, ok := s.nodes.Load(client); ok { // n is a range of slots of this node
 		n.inTime = whole.(*node).inTime
@@ -68,7 +66,11 @@ func (s *store) addNode(id any, client redis.UniversalClient) *node {
 		n.inTime = s.newCopy(c)
 	}
 	if id == any(client) {
-		go s.Guard(func() { s.lookAtMemory(context.Background(), n.quick()) })
+		go s.Guard(func() {
+			if n.breaker.Knock(context.Background()) == nil {
+				s.lookAtMemory(context.Background(), n.quick())
+			}
+		})
 	}
 	s.nodes.Store(id, n)
 	return n

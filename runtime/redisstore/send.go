@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"slices"
@@ -32,64 +31,40 @@ func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 	}
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
-	var lost *run
-	sent, err := false, ctx.Err()
-	if err != nil {
-		err = n.unsent(ctx, err)
-	} else {
-		err = n.breaker.Try(func() error {
-			if n.own != nil && n.breaker.Fails() {
-				if err := n.knock(ctx); !breaker.Reached(err) {
-					lost = runs[0]
-					return breaker.Unsent{Err: err}
-				}
-			}
+	sent, lost, err := false, -1, ctx.Err()
+	if err == nil {
+		lost = 0
+		err = n.breaker.Try(ctx, func() error {
 			sent = true
 			n.sendAll(ctx, runs)
-			if i := slices.IndexFunc(runs, func(r *run) bool { return !breaker.Reached(r.err) }); i >= 0 {
-				lost = runs[i]
-				return lost.err
+			if lost = slices.IndexFunc(runs, func(r *run) bool { return !breaker.Reached(r.err) }); lost >= 0 {
+				return runs[lost].err
 			}
 			return nil
 		})
 	}
 	for _, r := range runs {
 		if !sent {
-			r.err = err
+			r.err = n.unsent(ctx, err)
 		}
 		if r.err != nil {
 			r.err = probe.Reason(n.store.Client, r.err)
 		}
 	}
-	if lost != nil {
-		n.noteLoss(lost.Keys[0].(string))
+	if lost >= 0 {
+		n.noteLoss(runs[lost].Keys[0].(string))
 	}
 }
 
-// knock connects to a server that was not reached before. It does so as a subscriber, without the client's pool: after many connections that
-// failed, a pool fails all calls, and tries to connect only once a second.
-func (n *node) knock(ctx context.Context) error {
-	subscriber := n.own.Subscribe(ctx)
-	defer subscriber.Close()
-	return n.unsent(ctx, subscriber.Ping(ctx))
-}
-
-// unsent replaces a context.DeadlineExceeded, which says nothing, by the reason why a run was not sent. If ctx has not ended, the reason is that
-// the client waited too long for a connection. The result does not wrap err, so that nobody takes it for an error of the caller's context.
+// unsent is [servers.Servers.Unsent] for the error of a run. If the last connection failed, it says why.
 func (n *node) unsent(ctx context.Context, err error) error {
-	switch {
-	case !errors.Is(err, context.DeadlineExceeded):
-		return err
-	case ctx.Err() == nil:
-		return breaker.Unsent{Err: errors.New("the client has no connection: " + err.Error())}
-	}
 	why := os.ErrDeadlineExceeded
 	if n.refused != nil {
 		if refused := n.refused.Load(); refused != nil {
 			why = *refused
 		}
 	}
-	return breaker.Unsent{Err: fmt.Errorf("not sent within %v: %w", n.store.Timeout, why)}
+	return n.store.Unsent(ctx, err, why)
 }
 
 // sendAll sends the runs. It sends a run again only if the server says that it has not begun to execute it.
@@ -198,7 +173,7 @@ func (n *node) loadFunction() {
 		defer n.loading.Store(false)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		err := n.quick().FunctionLoad(ctx, lua.Library).Err()
+		err := n.breaker.Ask(ctx, func() error { return n.quick().FunctionLoad(ctx, lua.Library).Err() })
 		if err != nil && neverLoads(err.Error()) {
 			n.dropFunctions(err)
 		}
@@ -244,9 +219,7 @@ type inTime struct {
 
 // newCopy returns a copy of a server's client with the store's timeout, and makes the client pass commands on to it.
 func (s *store) newCopy(client *redis.Client) inTime {
-	own := client.WithTimeout(s.Timeout)
-	own.Options().ContextTimeoutEnabled = true // the copy has its own options
-	h := inTime{own, new(atomic.Pointer[error])}
+	h := inTime{s.Quick(client), new(atomic.Pointer[error])}
 	client.AddHook(h)
 	return h
 }
@@ -274,7 +247,7 @@ func (h inTime) DialHook(next redis.DialHook) redis.DialHook {
 func (h inTime) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if h.owns(cmd) {
-			return h.own.Process(ctx, cmd)
+			return h.send(func(own *redis.Client) error { return own.Process(ctx, cmd) })
 		}
 		return next(ctx, cmd)
 	}
@@ -286,7 +259,25 @@ func (h inTime) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 		if len(cmds) == 0 || !h.owns(cmds[0]) {
 			return next(ctx, cmds)
 		}
-		_, err := h.own.Pipelined(ctx, func(p redis.Pipeliner) error { return p.BatchProcess(ctx, cmds...) })
+		return h.send(func(own *redis.Client) error {
+			_, err := own.Pipelined(ctx, func(p redis.Pipeliner) error { return p.BatchProcess(ctx, cmds...) })
+			return err
+		})
+	}
+}
+
+// send passes the copy to do. After as many connections that failed as it has places, the client's pool fails all calls, and tries to connect only
+// once a second. If the last connection succeeded, the server is back; then send does it again with a client that has one connection of its own.
+func (h inTime) send(do func(own *redis.Client) error) error {
+	err := do(h.own)
+	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != "dial" || h.refused.Load() != nil {
 		return err
 	}
+	options := *h.own.Options()
+	options.PoolSize, options.PipelinePoolSize, options.MinIdleConns, options.MaxActiveConns = 1, -1, 0, 0
+	options.DialerRetries, options.MaxRetries = 1, -1
+	options.Protocol, options.PushNotificationProcessor = 2, nil // without what only a client that lives long needs
+	apart := redis.NewClient(&options)
+	defer apart.Close()
+	return do(apart)
 }

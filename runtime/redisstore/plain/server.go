@@ -23,15 +23,12 @@ func (s *store) guard(ctx context.Context, subject string, try func(context.Cont
 	if err != nil {
 		return err
 	}
-	b, ok := s.breakers.Load(server)
-	if !ok {
-		b, _ = s.breakers.LoadOrStore(server, breaker.New(breaker.Pause))
-	}
+	b := s.Breaker(server, server)
 	cluster, isCluster := s.Client.(*redis.ClusterClient)
 	if isCluster {
 		server = cluster // its client follows slots that move
 	}
-	err = b.(*breaker.Breaker).Try(func() error { return try(ctx, server) })
+	err = b.Try(ctx, func() error { return try(ctx, server) })
 	if isCluster && !breaker.Reached(err) {
 		cluster.ReloadState(ctx) // another master may have taken over
 	}

@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,8 +28,7 @@ import (
 
 type store struct {
 	*servers.Servers
-	breakers sync.Map     // of *breaker.Breaker by the client for a server
-	offset   atomic.Int64 // how far the server's clock was last seen ahead of ours, in microseconds
+	offset atomic.Int64 // how far the server's clock was last seen ahead of ours, in microseconds
 }
 
 // Option changes how a store works.

@@ -2,6 +2,7 @@
 package breaker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -14,19 +15,21 @@ import (
 const (
 	maxFailures = 3 // failures in a row, after which calls do not try the server
 
-	// Pause is the usual time until one call tries again.
-	Pause = 100 * time.Millisecond
+	// Pause is the usual time until one call tries again. It is short because the try only knocks.
+	Pause = 20 * time.Millisecond
 )
 
 // Breaker makes calls fail at once after several failures in a row. A reply of the server is not a failure, whatever it says.
 type Breaker struct {
 	circuit *gobreaker.CircuitBreaker[struct{}]
-	last    atomic.Pointer[error] // of the last try; nil if that reached the server
+	last    atomic.Pointer[error]       // of the last try; nil if that reached the server
+	knock   func(context.Context) error // or nil
 }
 
-// New returns a breaker that lets calls try the server. After a pause it lets one call try a server that fails.
-func New(pause time.Duration) *Breaker {
-	return &Breaker{circuit: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+// New returns a breaker that lets calls try the server. After a pause it lets one call try a server that fails. knock connects to the server apart
+// from the client's pool. It is nil if the client cannot do that.
+func New(pause time.Duration, knock func(context.Context) error) *Breaker {
+	return &Breaker{knock: knock, circuit: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Timeout:      pause,
 		ReadyToTrip:  func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= maxFailures },
 		IsSuccessful: Reached,
@@ -39,21 +42,12 @@ func Reached(err error) bool {
 	return err == nil || replied
 }
 
-// Try calls ask, unless the server could not be reached a moment ago. In that case it returns an [Unsent].
-func (b *Breaker) Try(ask func() error) error {
+// Try is [Breaker.Ask], unless the server could not be reached a moment ago. In that case it returns an [Unsent].
+func (b *Breaker) Try(ctx context.Context, ask func() error) error {
 	tried := false
 	_, err := b.circuit.Execute(func() (struct{}, error) {
 		tried = true
-		err := errPanicked
-		defer func() {
-			if !Reached(err) {
-				b.last.Store(&err)
-			} else if b.last.Load() != nil {
-				b.last.Store(nil)
-			}
-		}()
-		err = ask()
-		return struct{}{}, err
+		return struct{}{}, b.Ask(ctx, ask)
 	})
 	if tried {
 		return err
@@ -64,8 +58,35 @@ func (b *Breaker) Try(ask func() error) error {
 	return Unsent{fmt.Errorf("not tried again so soon after: %w", err)}
 }
 
-// Fails reports whether the last try did not reach the server.
-func (b *Breaker) Fails() bool { return b.last.Load() != nil }
+// Ask calls ask if [Breaker.Knock] permits it. Unlike Try it needs no pause, and does not make calls fail at once. So it is for commands that no
+// call waits for, and that may take long.
+func (b *Breaker) Ask(ctx context.Context, ask func() error) error {
+	err := errPanicked
+	defer func() {
+		if !Reached(err) {
+			b.last.Store(&err)
+		} else if b.last.Load() != nil {
+			b.last.Store(nil)
+		}
+	}()
+	if away := b.Knock(ctx); away != nil {
+		err = away
+	} else {
+		err = ask()
+	}
+	return err
+}
+
+// Knock returns an [Unsent] if the last try did not reach the server and it still cannot be reached.
+func (b *Breaker) Knock(ctx context.Context) error {
+	if b.knock == nil || b.last.Load() == nil {
+		return nil
+	}
+	if err := b.knock(ctx); !Reached(err) {
+		return Unsent{err}
+	}
+	return nil
+}
 
 var errPanicked = errors.New("the client panicked")
 

@@ -13,11 +13,11 @@ import (
 // Only failures in a row stop calls from trying. Replies are not failures.
 func TestBreaker(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b, failures := New(Pause), 0
+		b, failures := New(Pause, nil), 0
 		for range rapid.IntRange(1, 20).Draw(t, "tries") {
 			err := rapid.SampledFrom([]error{nil, reply("LOADING"), io.EOF, errors.New("i/o timeout")}).Draw(t, "error")
 			tried := false
-			got := b.Try(func() error { tried = true; return err })
+			got := b.Try(t.Context(), func() error { tried = true; return err })
 			if tried != (failures < maxFailures) || tried && got != err || !tried && !errors.As(got, new(Unsent)) {
 				t.Fatalf("after %d failures in a row: tried %t, got %v", failures, tried, got)
 			}
@@ -34,9 +34,9 @@ func TestBreaker(t *testing.T) {
 // While the server fails, one call tries again after each pause, and no other call does until it ends. Once it has reached the server, all may.
 func TestOneTryAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(Pause)
+		b := New(Pause, nil)
 		ask := func(err error) (tried bool) {
-			_ = b.Try(func() error { tried = true; return err })
+			_ = b.Try(t.Context(), func() error { tried = true; return err })
 			return tried
 		}
 		for range maxFailures {
@@ -49,7 +49,7 @@ func TestOneTryAtATime(t *testing.T) {
 			}
 			time.Sleep(time.Nanosecond)
 			tried := false
-			_ = b.Try(func() error {
+			_ = b.Try(t.Context(), func() error {
 				tried = true
 				time.Sleep(2 * Pause)
 				if ask(nil) {
@@ -61,7 +61,7 @@ func TestOneTryAtATime(t *testing.T) {
 				t.Error("no call tries after the pause")
 			}
 		}
-		if !ask(io.EOF) || !ask(nil) || b.Fails() {
+		if !ask(io.EOF) || !ask(nil) || b.last.Load() != nil {
 			t.Error("calls do not try although the server was reached")
 		}
 	})
@@ -70,18 +70,18 @@ func TestOneTryAtATime(t *testing.T) {
 // A try that panics is a failure, and ends.
 func TestPanicIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, tries := New(Pause), 0
+		b, tries := New(Pause, nil), 0
 		for range maxFailures + 2 {
 			func() {
 				defer func() { _ = recover() }()
-				_ = b.Try(func() error { tries++; panic("hook") })
+				_ = b.Try(t.Context(), func() error { tries++; panic("hook") })
 			}()
 		}
 		if tries != maxFailures {
 			t.Errorf("%d tries in a row, want %d", tries, maxFailures)
 		}
 		time.Sleep(Pause + time.Nanosecond)
-		if err := b.Try(func() error { return nil }); err != nil || b.Fails() {
+		if err := b.Try(t.Context(), func() error { return nil }); err != nil || b.last.Load() != nil {
 			t.Error("after a panic no call tries again:", err)
 		}
 	})

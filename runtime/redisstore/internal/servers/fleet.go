@@ -30,10 +30,22 @@ type server struct {
 	prefix string
 }
 
+// ask calls send, unless the server is known to be away and still is.
+func (s server) ask(ctx context.Context, send func(node redis.UniversalClient) error) error {
+	node, err := s.Of(ctx, fleet.SlotOf(s.prefix))
+	if err == nil {
+		err = s.Breaker(node, node).Ask(ctx, func() error { return send(node) })
+	}
+	return probe.Reason(s.Client, err)
+}
+
 // Do implements fleet.Server.
-func (s server) Do(ctx context.Context, commands ...fleet.Command) ([]any, error) {
-	replies, err := s.Client.Pipelined(ctx, appendTo(ctx, commands))
-	return s.results(replies, err)
+func (s server) Do(ctx context.Context, commands ...fleet.Command) (all []any, err error) {
+	err = s.ask(ctx, func(redis.UniversalClient) (err error) {
+		all, err = results(s.Client.Pipelined(ctx, appendTo(ctx, commands)))
+		return err
+	})
+	return all, err
 }
 
 func appendTo(ctx context.Context, commands []fleet.Command) func(redis.Pipeliner) error {
@@ -45,52 +57,53 @@ func appendTo(ctx context.Context, commands []fleet.Command) func(redis.Pipeline
 	}
 }
 
-func (s server) results(replies []redis.Cmder, err error) ([]any, error) {
+func results(replies []redis.Cmder, err error) ([]any, error) {
 	all := make([]any, len(replies))
 	for i, reply := range replies {
 		var failed error
 		if all[i], failed = reply.(*redis.Cmd).Result(); failed != nil && failed != redis.Nil {
-			return nil, probe.Reason(s.Client, failed)
+			return nil, failed
 		}
 	}
 	if err == redis.Nil {
 		err = nil
 	}
-	return all, probe.Reason(s.Client, err)
+	return all, err
 }
 
 // Try implements fleet.Server.
 func (s server) Try(ctx context.Context, key string, do func(fleet.Do) ([]fleet.Command, error)) (bool, error) {
 	var own error
-	err := s.Client.Watch(ctx, func(tx *redis.Tx) error {
-		var commands []fleet.Command
-		commands, own = do(func(ctx context.Context, commands ...fleet.Command) ([]any, error) {
-			replies, err := tx.Pipelined(ctx, appendTo(ctx, commands))
-			return s.results(replies, err)
-		})
-		if own != nil || len(commands) == 0 {
-			return own
-		}
-		_, err := tx.TxPipelined(ctx, appendTo(ctx, commands))
-		return err
-	}, key)
+	err := s.ask(ctx, func(redis.UniversalClient) error {
+		return s.Client.Watch(ctx, func(tx *redis.Tx) error {
+			var commands []fleet.Command
+			commands, own = do(func(ctx context.Context, commands ...fleet.Command) ([]any, error) {
+				all, err := results(tx.Pipelined(ctx, appendTo(ctx, commands)))
+				return all, probe.Reason(s.Client, err)
+			})
+			if own != nil || len(commands) == 0 {
+				return own
+			}
+			_, err := tx.TxPipelined(ctx, appendTo(ctx, commands))
+			return err
+		}, key)
+	})
 	switch {
 	case own != nil:
 		return false, own
 	case errors.Is(err, redis.TxFailedErr):
 		return false, nil
 	}
-	return err == nil, probe.Reason(s.Client, err)
+	return err == nil, err
 }
 
-// Time implements fleet.Server. The slot of a fleet's keys is that of its prefix.
-func (s server) Time(ctx context.Context, key string) (time.Time, error) {
-	node, err := s.Of(ctx, key)
-	if err != nil {
-		return time.Time{}, err
-	}
-	at, err := node.Time(ctx).Result()
-	return at, probe.Reason(s.Client, err)
+// Time implements fleet.Server.
+func (s server) Time(ctx context.Context) (at time.Time, err error) {
+	err = s.ask(ctx, func(node redis.UniversalClient) (err error) {
+		at, err = node.Time(ctx).Result()
+		return err
+	})
+	return at, err
 }
 
 // Renew implements fleet.Server.

@@ -29,9 +29,10 @@ type Servers struct {
 	Timeout time.Duration // of a decision
 	Split   atomic.Bool   // different subjects may be on different servers
 
-	search  *breaker.Breaker // for the search for the server of a subject
-	notify  atomic.Pointer[func(string, error)]
-	notices sync.Map // notices that were given
+	search   *breaker.Breaker // for the search for the server of a subject
+	breakers sync.Map         // of *breaker.Breaker by what Breaker is asked for
+	notify   atomic.Pointer[func(string, error)]
+	notices  sync.Map // notices that were given
 
 	Renew      func(ctx context.Context, prefix string, all bool) // renews permits of calls that run: see fleet.Server; or nil
 	Counts     bool                                               // processes publish statistics
@@ -39,12 +40,15 @@ type Servers struct {
 	fleets     map[string]weak.Pointer[fleet.Fleet] // by prefix
 }
 
+// searchPause is the time until one call searches again for the server of a subject. The search asks by the pools of all servers.
+const searchPause = 100 * time.Millisecond
+
 // New returns the servers of a client, with a timeout of 250 ms. If client is nil or a nil pointer, it panics with a message that names caller.
 func New(caller string, client redis.UniversalClient) *Servers {
 	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		panic(caller + ": the client is nil")
 	}
-	s := &Servers{Client: client, Timeout: 250 * time.Millisecond, search: breaker.New(breaker.Pause), fleets: map[string]weak.Pointer[fleet.Fleet]{}}
+	s := &Servers{Client: client, Timeout: 250 * time.Millisecond, search: breaker.New(searchPause, nil), fleets: map[string]weak.Pointer[fleet.Fleet]{}}
 	switch client.(type) {
 	case *redis.ClusterClient, *redis.Ring:
 		s.Split.Store(true)
@@ -56,7 +60,7 @@ func New(caller string, client redis.UniversalClient) *Servers {
 func (s *Servers) Of(ctx context.Context, subject string) (server redis.UniversalClient, err error) {
 	switch c := s.Client.(type) {
 	case *redis.ClusterClient:
-		err = s.search.Try(func() error {
+		err = s.search.Try(ctx, func() error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Timeout)
 			defer cancel()
 			server, err = c.MasterForKey(ctx, subject)
@@ -71,6 +75,52 @@ func (s *Servers) Of(ctx context.Context, subject string) (server redis.Universa
 		return nil, breaker.Unsent{Err: err}
 	}
 	return server, nil
+}
+
+// Breaker returns the breaker of a server, or of a part of it that id names. The id of a server is its client. Decisions and the
+// commands of the background share it, so that none of them dials by the client's pool once one has found the server away.
+func (s *Servers) Breaker(id any, server redis.UniversalClient) *breaker.Breaker {
+	b, ok := s.breakers.Load(id)
+	if !ok {
+		b, _ = s.breakers.LoadOrStore(id, breaker.New(breaker.Pause, s.knock(server)))
+	}
+	return b.(*breaker.Breaker)
+}
+
+// Quick returns a copy of a server's client that has the store's timeout, and that gives up when a context ends.
+func (s *Servers) Quick(server *redis.Client) *redis.Client {
+	own := server.WithTimeout(s.Timeout)
+	own.Options().ContextTimeoutEnabled = true // the copy has its own options
+	return own
+}
+
+// knock returns a function that connects to a server as a subscriber, without the client's pool: after many connections that failed, a pool fails
+// all calls, and tries to connect only once a second. It returns nil for a client that hides its servers.
+func (s *Servers) knock(server redis.UniversalClient) func(context.Context) error {
+	client, single := server.(*redis.Client)
+	if !single {
+		return nil
+	}
+	own := s.Quick(client)
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+		defer cancel()
+		subscriber := own.Subscribe(ctx)
+		defer subscriber.Close()
+		return s.Unsent(ctx, subscriber.Ping(ctx), os.ErrDeadlineExceeded)
+	}
+}
+
+// Unsent replaces a context.DeadlineExceeded, which says nothing, by the reason why commands were not sent: why if ctx has ended; otherwise the
+// client waited too long for a connection. The result does not wrap err, so that nobody takes it for an error of the caller's context.
+func (s *Servers) Unsent(ctx context.Context, err, why error) error {
+	switch {
+	case !errors.Is(err, context.DeadlineExceeded):
+		return err
+	case ctx.Err() == nil:
+		return breaker.Unsent{Err: errors.New("the client has no connection: " + err.Error())}
+	}
+	return breaker.Unsent{Err: fmt.Errorf("not sent within %v: %w", s.Timeout, why)}
 }
 
 // Cmd is a command that the client sends at most once. The client would otherwise repeat a decision whose reply was lost, and so charge a call
@@ -128,12 +178,19 @@ func (s *Servers) Late(timeout time.Duration) error {
 	return probe.Reason(s.Client, fmt.Errorf("no reply within %v: %w", timeout, os.ErrDeadlineExceeded))
 }
 
-// PingEach is [probe.Each] with a timeout.
+// PingEach is [probe.Each] with a timeout, for servers that are not away.
 func (s *Servers) PingEach(ctx context.Context, timeout time.Duration, prefix string,
 	try func(ctx context.Context, server redis.UniversalClient, key string) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, s.Late(timeout))
 	defer cancel()
-	_, err := Await(ctx, s, func() (struct{}, error) { return struct{}{}, probe.Each(ctx, s.Client, prefix, try) })
+	_, err := Await(ctx, s, func() (struct{}, error) {
+		return struct{}{}, probe.Each(ctx, s.Client, prefix, func(ctx context.Context, server redis.UniversalClient, key string) error {
+			if err := s.Breaker(server, server).Knock(ctx); err != nil {
+				return probe.Reason(server, err)
+			}
+			return try(ctx, server, key)
+		})
+	})
 	return err
 }
 
