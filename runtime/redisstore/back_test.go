@@ -79,43 +79,45 @@ func TestBackgroundKnocks(t *testing.T) {
 		"redisstore": func(c redis.UniversalClient) ratelimit.Store { return New(c, WithStats(), WithRefusalMemory(0)) },
 		"plain":      func(c redis.UniversalClient) ratelimit.Store { return plain.New(c) },
 	} {
-		server, d := redistest.Start(t), new(dialer)
-		client := redis.NewClient(&redis.Options{Addr: server.Addr, Dialer: d.dial, DialTimeout: time.Hour, DialerRetries: 1, MaxRetries: -1})
-		defer client.Close()
-		s := open(client)
-		ask := func(rule *engine.Rule) error {
-			call := of(rule, 1e6, "a")
-			call.Claims[0].Renewed = rule.Kind == engine.Concurrency
-			_, err := s.Decide(context.Background(), &call)
-			return err
-		}
-		redistest.Eventually(t, "a decision", func() bool { return ask(minute) == nil })
-		if name == "redisstore" {
-			redistest.Eventually(t, "a call that runs", func() bool { return ask(&engine.Rule{Name: "runs", Kind: engine.Concurrency, Per: 3 * second}) == nil })
-		}
-		f := s.(interface{ Fleet(string) *fleet.Fleet }).Fleet("p")
-		f.Register(fleet.Rule{Name: minute.Name})
-		redistest.Eventually(t, "a beat", func() bool { return !f.Read().IsZero() })
-		for range 3 {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits for beats
+			server, d := redistest.Start(t), new(dialer)
+			client := redis.NewClient(&redis.Options{Addr: server.Addr, Dialer: d.dial, DialTimeout: time.Hour, DialerRetries: 1, MaxRetries: -1})
+			defer client.Close()
+			s := open(client)
+			ask := func(rule *engine.Rule) error {
+				call := of(rule, 1e6, "a")
+				call.Claims[0].Renewed = rule.Kind == engine.Concurrency
+				_, err := s.Decide(context.Background(), &call)
+				return err
+			}
+			redistest.Eventually(t, "a decision", func() bool { return ask(minute) == nil })
+			if name == "redisstore" {
+				running := &engine.Rule{Name: "runs", Kind: engine.Concurrency, Per: 3 * second}
+				redistest.Eventually(t, "a call that runs", func() bool { return ask(running) == nil })
+			}
+			f := s.(interface{ Fleet(string) *fleet.Fleet }).Fleet("p")
+			f.Register(fleet.Rule{Name: minute.Name})
+			redistest.Eventually(t, "a beat", func() bool { return !f.Read().IsZero() })
 			server.Stop()
 			redistest.Eventually(t, "a failure", func() bool { return ask(minute) != nil })
 			time.Sleep(100 * time.Millisecond) // what began before may still fail
 			d.pooled.Store(0)
 			d.knocks.Store(0)
-			redistest.Eventually(t, "knocks of the background", func() bool { return d.knocks.Load() > 3 })
+			redistest.Eventually(t, "knocks of the background", func() bool { return d.knocks.Load() > 2 })
 			if err := s.Ping(t.Context(), "p", nil); err == nil {
-				t.Errorf("%s: Ping succeeds although the server is away", name)
+				t.Error("Ping succeeds although the server is away")
 			}
 			if n := d.pooled.Load(); n > 0 {
-				t.Errorf("%s: the pool connected %d times to a server that is away", name, n)
+				t.Errorf("the pool connected %d times to a server that is away", n)
 			}
 			server.Restart()
 			time.Sleep(2 * breaker.Pause)
 			if err := ask(minute); err != nil {
-				t.Errorf("%s: the first decision after the outage failed: %v", name, err)
+				t.Errorf("the first decision after the outage failed: %v", err)
 			}
-		}
-		runtime.KeepAlive(f)
+			runtime.KeepAlive(f)
+		})
 	}
 }
 
