@@ -4,9 +4,11 @@ RACE = -race
 SEQUENTIAL = ./annotations ./cmd/ratelimit ./generator ./generator/internal/... ./internal/readme ./runtime/internal/engine ./runtime/redisstore/lua ./scripts # start no goroutines: nothing to race
 FUZZTIME = 30s # of each fuzz target
 MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers examples/shop testdata/grpc faults browser # beside the one at the root
+BITS32 = ./runtime ./runtime/internal/engine ./runtime/internal/memory ./runtime/memstore ./internal/fleet ./runtime/redisstore/... # run on platforms of 32 bits
+USED = . contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers examples/shop # modules that users build, on any platform
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help demo release test alerts dashboard faults model expressions fuzz wild bench bench-generate generate pictures check lint
+.PHONY: help demo release test platforms alerts dashboard faults model expressions fuzz wild bench bench-generate generate pictures check lint
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -24,6 +26,11 @@ test: ## every test of every module, with the race detector where goroutines run
 	for m in $(MODULES); do (cd $$m && go test ./...) || exit; done
 	for m in contrib/*/newest.mod; do (cd $${m%/*} && go test -modfile=newest.mod ./...) || exit; done # go.mod has the oldest that work
 	$(MAKE) alerts
+
+platforms: ## run the tests of the stores with 32 bits, and check all that users build for ARM with 32 bits and for Windows
+	sh scripts/test-needs.sh
+	case $$(go env GOHOSTOS GOHOSTARCH | tr '\n' /) in linux/amd64/) GOARCH=386 go test -p 4 $(BITS32);; esac # others cannot run it
+	for p in linux/arm windows/amd64; do for m in $(USED); do (cd $$m && GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./...) || exit; done; done
 
 dashboard: ## draw contrib/promlimit/dashboard.svg from a run of examples/shop
 	cd examples/shop && go run ./dashboard -out ../../contrib/promlimit/dashboard.svg

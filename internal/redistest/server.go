@@ -76,10 +76,10 @@ func (s *Server) Restart() {
 }
 
 // Pause freezes the process: connections stay open, but the server does not reply until Resume.
-func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+func (s *Server) Pause() { s.signal(stop) }
 
 // Resume ends a Pause.
-func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
+func (s *Server) Resume() { s.signal(resume) }
 
 func (s *Server) signal(sig syscall.Signal) {
 	s.t.Helper()

@@ -127,7 +127,7 @@ func TestWrongLoads(t *testing.T) {
 		}
 	}
 	for want, span := range map[string]Span{
-		"the load has 1000001 keys; at most 1000000": {Keys: 1 << 40},
+		"the load has 1000001 keys; at most 1000000": {Keys: math.MaxInt},
 		"the load lasts 3661d; at most 3660d":        {Length: 3661 * 24 * time.Hour},
 	} {
 		if _, err := NewLoad("constant:1/d", span); err == nil || !strings.Contains(err.Error(), want) {

@@ -18,7 +18,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 )
 
@@ -144,12 +143,16 @@ func (s *stage) await(ctx context.Context, url string) error {
 
 // pause stops Redis for a while, like an outage.
 func (s *stage) pause(d time.Duration) error {
-	redis := s.programs[0].Process
-	if err := redis.Signal(syscall.SIGSTOP); err != nil {
+	conn, err := net.Dial("tcp", s.redis)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprintf(conn, "CLIENT PAUSE %d ALL\r\n", d.Milliseconds()); err != nil {
 		return err
 	}
 	time.Sleep(d)
-	return redis.Signal(syscall.SIGCONT)
+	return nil
 }
 
 // end waits for the programs, which end with the context.

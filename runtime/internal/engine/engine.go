@@ -26,20 +26,23 @@ type Rule struct {
 	Instance bool      // counted in this process only, not in the limiter's store
 	OnError  uint32    // the failure policy, in the numbers of package ratelimit; 0 means that of the limiter
 
-	hash uint64 // of Name and Tag; 0 before the first use
+	hash uintptr // of Name and Tag; 0 before the first use. An atomic of 64 bits would need an alignment that platforms of 32 bits do not give
 }
 
 var seed = maphash.MakeSeed()
 
 // Hash returns a hash of Name and Tag. It is computed once.
 func (r *Rule) Hash() uint64 {
-	if h := atomic.LoadUint64(&r.hash); h != 0 {
-		return h
+	h := atomic.LoadUintptr(&r.hash)
+	if h == 0 {
+		h = uintptr(3*maphash.String(seed, r.Name) + 5*maphash.String(seed, r.Tag))
+		atomic.StoreUintptr(&r.hash, h)
 	}
-	h := 3*maphash.String(seed, r.Name) + 5*maphash.String(seed, r.Tag)
-	atomic.StoreUint64(&r.hash, h)
-	return h
+	return uint64(h) * spread
 }
+
+// spread is odd, and makes 64 bits of a hash that has 32.
+const spread = 0x9e3779b97f4a7c15
 
 // Mode is what happens when a rule refuses a call.
 type Mode uint8

@@ -3,6 +3,7 @@ package memory
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -80,7 +81,7 @@ func TestEstimate(t *testing.T) {
 			got, want := s.bound.bytes.Load(), heap()-before
 			t.Logf("%d bytes a key counted, %d taken", got/int64(keys), want/int64(keys))
 			isPacked := c.kind == engine.TokenBucket || c.kind == engine.Prepaid || c.kind == engine.FixedWindow || c.kind == engine.Calendar
-			if 4*got > 5*want && !isPacked || 4*want > 5*got {
+			if 4*got > 5*want && !isPacked && bits.UintSize == 64 || 4*want > 5*got { // with 32 bits, pointers take less
 				t.Errorf("%d bytes are counted of %d that are taken", got, want)
 			}
 			requireWhole(t, s)
@@ -144,7 +145,7 @@ func TestMaxBytes(t *testing.T) {
 			if kind == engine.SlidingCounter && kept != most/(80_000+300) {
 				t.Errorf("%d sliding counters of 10,000 slices are kept; expected %d", kept, most/80_300)
 			}
-			if taken := heap() - before; 4*taken > 5*most || 2*taken < most {
+			if taken := heap() - before; 4*taken > 5*most || 2*taken < most && bits.UintSize == 64 {
 				t.Errorf("%d bytes are taken of %d", taken, most)
 			}
 			for i := range kept {
