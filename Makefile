@@ -30,7 +30,7 @@ test: ## every test of every module, with the race detector where goroutines run
 platforms: ## run the tests of the stores with 32 bits, and check all that users build for ARM with 32 bits and for Windows
 	sh scripts/test-needs.sh
 	case $$(go env GOHOSTOS GOHOSTARCH | tr '\n' /) in linux/amd64/) GOARCH=386 go test -p 4 $(BITS32);; esac # others cannot run it
-	for p in linux/arm windows/amd64; do for m in $(USED); do (cd $$m && GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./...) || exit; done; done
+	for p in linux/arm windows/amd64; do for m in $(USED); do (cd $$m && export GOOS=$${p%/*} GOARCH=$${p#*/} && go build ./... && go vet ./...) || exit; done; done
 
 dashboard: ## draw contrib/promlimit/dashboard.svg from a run of examples/shop
 	cd examples/shop && go run ./dashboard -out ../../contrib/promlimit/dashboard.svg
