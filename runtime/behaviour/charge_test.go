@@ -3,6 +3,7 @@ package behaviour_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -20,11 +21,21 @@ var streamed = []ratelimit.Rule{
 	{Name: "calls", Limit: 10_000, Per: long, Algorithm: ratelimit.FixedWindow},
 }
 
-var streamRules = wrap.NewRules("p.T.Stream", streamed...).WithCost("input", "output")
+// streamed returns these rules, with windows that the store knows.
+func (s *subject) streamed() []ratelimit.Rule {
+	rules := slices.Clone(streamed)
+	for i := range rules {
+		if !s.knows(rules[i]) {
+			rules[i].Algorithm = s.window
+		}
+	}
+	return rules
+}
 
 func beginStream(t *testing.T, ctx context.Context, s *subject, key string) wrap.Taken {
 	t.Helper()
-	taken, err := wrap.Begin(ctx, s.limiter, streamRules,
+	rules := wrap.NewRules("p.T.Stream", s.streamed()...).WithCost("input", "output")
+	taken, err := wrap.Begin(ctx, s.limiter, rules,
 		wrap.Charge{Key: key, Cost: 50}, wrap.Charge{Key: key, Cost: 50}, wrap.Charge{Key: key, Cost: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +45,7 @@ func beginStream(t *testing.T, ctx context.Context, s *subject, key string) wrap
 
 func (s *subject) requireUsed(t *testing.T, r *rapid.T, key string, want []int64) {
 	t.Helper()
-	for i, rule := range streamed {
+	for i, rule := range s.streamed() {
 		q := ratelimit.Request{Rule: rule, Key: key}
 		if used := rule.Limit - s.left(t, q); used != want[i] {
 			r.Fatalf("%s: %d permits are charged, want %d", rule.Name, used, want[i])
@@ -44,7 +55,7 @@ func (s *subject) requireUsed(t *testing.T, r *rapid.T, key string, want []int64
 
 // The first settlement of a rule holds, by whatever way it is made. A refund gives back what is charged then, and ends all.
 func TestFirstSettlementHolds(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
 		n := 0
 		rapid.Check(t, func(r *rapid.T) {
 			n++
@@ -132,7 +143,7 @@ func TestRefundAfterASettlement(t *testing.T) {
 
 // A Charge is that of the outermost wrapper's first admitted call. Until then, and for other rules, Settle is a RuleError.
 func TestChargeOfTheOutermostCall(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
 		if ratelimit.ChargeFrom(t.Context()) != nil {
 			t.Error("there is a charge without WithCharge")
 		}
@@ -145,14 +156,14 @@ func TestChargeOfTheOutermostCall(t *testing.T) {
 		}
 		isWrong(charge.Settle(ctx, 1), "")
 		isWrong(ratelimit.ChargeFrom(t.Context()).Settle(ctx, 1), "")
-		none := wrap.NewRules("p.T.Closed", ratelimit.Rule{Name: "closed", Per: time.Minute}).WithCost("closed")
+		none := wrap.NewRules("p.T.Closed", window("closed", 0, s.window)).WithCost("closed")
 		if err := wrap.Take(ctx, s.limiter, none, "k"); !errors.Is(err, ratelimit.ErrTooManyRequests) {
 			t.Fatalf("got error %v", err)
 		}
 		isWrong(charge.Settle(ctx, 1), "")
 
-		outer := wrap.NewRules("p.T.Outer", ratelimit.Rule{Name: "outer", Limit: 100, Per: long}).WithCost("outer")
-		if err := wrap.TakeCharges(ctx, s.limiter, outer, wrap.Charge{Key: "k", Cost: 5}); err != nil {
+		outer := window("outer", 100, s.window)
+		if err := wrap.TakeCharges(ctx, s.limiter, wrap.NewRules("p.T.Outer", outer).WithCost("outer"), wrap.Charge{Key: "k", Cost: 5}); err != nil {
 			t.Fatal(err)
 		}
 		beginStream(t, ctx, s, "inner")
@@ -161,10 +172,10 @@ func TestChargeOfTheOutermostCall(t *testing.T) {
 		if err := charge.Settle(ctx, 30, "outer"); err != nil {
 			t.Fatal(err)
 		}
-		if left := s.left(t, ratelimit.Request{Rule: ratelimit.Rule{Name: "outer", Limit: 100, Per: long}, Key: "k"}); left != 70 {
+		if left := s.left(t, ratelimit.Request{Rule: outer, Key: "k"}); left != 70 {
 			t.Errorf("%d permits left, want 70", left)
 		}
-		if left := s.left(t, ratelimit.Request{Rule: streamed[0], Key: "inner"}); left != streamed[0].Limit-50 {
+		if left := s.left(t, ratelimit.Request{Rule: s.streamed()[0], Key: "inner"}); left != streamed[0].Limit-50 {
 			t.Errorf("the inner call was settled: %d permits left", left)
 		}
 
@@ -173,14 +184,14 @@ func TestChargeOfTheOutermostCall(t *testing.T) {
 		isWrong(charge.Settle(ctx, 1, "calls"), "calls")
 		isWrong(charge.Settle(ctx, 1, "input", "inputs"), "inputs")
 
-		plain := wrap.NewRules("p.T.Plain", ratelimit.Rule{Name: "plain", Limit: 5, Per: long})
+		plain := wrap.NewRules("p.T.Plain", window("plain", 5, s.window))
 		ctx, charge = ratelimit.WithCharge(t.Context())
 		if err := wrap.Take(ctx, s.limiter, plain, "k"); err != nil {
 			t.Fatal(err)
 		}
 		isWrong(charge.Settle(ctx, 1), "p.T.Plain")
 
-		unnamed := ratelimit.Rule{Limit: 5, Per: long}
+		unnamed := window("", 5, s.window)
 		ctx, charge = ratelimit.WithCharge(t.Context())
 		twice := wrap.NewRules("p.T.Unnamed", unnamed, unnamed).WithCost("p.T.Unnamed#2")
 		if err := wrap.Take(ctx, s.limiter, twice, "k", "l"); err != nil {

@@ -26,14 +26,32 @@ func algorithms() map[string]ratelimit.Rule {
 	}
 }
 
-// onEveryAlgorithm runs a scenario once for each store and each kind of rule.
-func onEveryAlgorithm(t *testing.T, scenario func(*testing.T, *subject, ratelimit.Rule)) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
-		for name, rule := range algorithms() {
-			rule.Name = name
-			t.Run(name, func(t *testing.T) { scenario(t, s, rule) })
+// algorithms returns the rules that the store can decide, with the names of their kinds.
+func (s *subject) algorithms() map[string]ratelimit.Rule {
+	known := map[string]ratelimit.Rule{}
+	for name, rule := range algorithms() {
+		if rule.Name = name; s.knows(rule) {
+			known[name] = rule
 		}
-	})
+	}
+	return known
+}
+
+// onEveryAlgorithm runs a scenario once for each store and each kind of rule that the store knows.
+func onEveryAlgorithm(t *testing.T, scenario func(*testing.T, *subject, ratelimit.Rule)) {
+	onPlainToo(t, func(t *testing.T, s *subject) { s.onItsAlgorithms(t, scenario) })
+}
+
+// onEveryAlgorithmThatWaits does so for each store whose calls wait.
+func onEveryAlgorithmThatWaits(t *testing.T, scenario func(*testing.T, *subject, ratelimit.Rule)) {
+	onEveryStore(t, func(t *testing.T, s *subject) { s.onItsAlgorithms(t, scenario) })
+}
+
+// onItsAlgorithms runs a scenario once for each kind of rule that the store knows.
+func (s *subject) onItsAlgorithms(t *testing.T, scenario func(*testing.T, *subject, ratelimit.Rule)) {
+	for name, rule := range s.algorithms() {
+		t.Run(name, func(t *testing.T) { scenario(t, s, rule) })
+	}
 }
 
 func TestLimitIsReachedAndKept(t *testing.T) {
@@ -97,9 +115,9 @@ func TestReset(t *testing.T) {
 
 // A reset forgets only the counts of the rules that it names.
 func TestResetOfOneRuleAmongSeveral(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
-		minute := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Minute}, Key: "k"}
-		day := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: 24 * time.Hour}, Key: "k"}
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		minute := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Minute, Algorithm: s.window}, Key: "k"}
+		day := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: 24 * time.Hour, Algorithm: s.window}, Key: "k"}
 		s.admit(t, minute, day)
 		if _, err := s.limiter.Reset(context.Background(), minute); err != nil {
 			t.Fatal(err)
@@ -122,14 +140,13 @@ func TestLimitZeroRefusesEverything(t *testing.T) {
 }
 
 func TestOneRefusalTakesNothingAnywhere(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
 		var all []ratelimit.Request
-		for name, rule := range algorithms() {
-			rule.Name = name
+		for _, rule := range s.algorithms() {
 			all = append(all, ratelimit.Request{Rule: rule, Key: "k"})
 		}
-		narrow := ratelimit.Request{Rule: ratelimit.Rule{Name: "narrow", Limit: 1, Per: time.Hour}, Key: "k"}
-		elsewhere := ratelimit.Request{Rule: ratelimit.Rule{Name: "elsewhere", Limit: 1, Per: time.Hour}, Key: "another subject"}
+		narrow := ratelimit.Request{Rule: window("narrow", 1, s.window), Key: "k"}
+		elsewhere := ratelimit.Request{Rule: window("elsewhere", 1, s.window), Key: "another subject"}
 		s.admit(t, narrow)
 		s.admit(t, elsewhere)
 		for range 5 {
@@ -146,9 +163,9 @@ func TestOneRefusalTakesNothingAnywhere(t *testing.T) {
 }
 
 func TestAllRefusingRulesAreReportedInOrder(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
 		request := func(name string, limit int64, per time.Duration) ratelimit.Request {
-			return ratelimit.Request{Rule: ratelimit.Rule{Name: name, Limit: limit, Per: per}, Key: "k"}
+			return ratelimit.Request{Rule: ratelimit.Rule{Name: name, Limit: limit, Per: per, Algorithm: s.window}, Key: "k"}
 		}
 		a, open, b, c := request("a", 1, time.Hour), request("open", 9, time.Hour), request("b", 1, 2*time.Hour), request("c", 1, time.Minute)
 		s.admit(t, a, open, b, c)
@@ -204,11 +221,10 @@ func race(t *testing.T, callers, calls int, l *ratelimit.Limiter, q ratelimit.Re
 
 // Two programs with different limits for one rule share its count: each counts the permits that the other has taken.
 func TestProgramsWithDifferentLimits(t *testing.T) {
-	rules := algorithms()
-	delete(rules, "token-bucket") // see TestBucketOfAnotherLimit
-	onEveryStore(t, func(t *testing.T, s *subject) {
-		for name, rule := range rules {
-			rule.Name = name
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		rules := s.algorithms()
+		delete(rules, "token-bucket") // see TestBucketOfAnotherLimit
+		for _, rule := range rules {
 			newer := &subject{limiter: s.another()}
 			limit := func(n int64) ratelimit.Request {
 				rule.Limit = n
@@ -253,12 +269,15 @@ func TestBucketOfAnotherLimit(t *testing.T) {
 func TestMostRulesOfACall(t *testing.T) {
 	const most = 255
 	var rules []ratelimit.Rule
-	var requests []ratelimit.Request
 	for i := range most + 1 {
-		rules = append(rules, ratelimit.Rule{Name: fmt.Sprint("r", i), Limit: 1, Per: time.Hour})
-		requests = append(requests, ratelimit.Request{Rule: rules[i]})
+		rules = append(rules, window(fmt.Sprint("r", i), 1, ratelimit.FixedWindow))
 	}
-	onEveryStore(t, func(t *testing.T, s *subject) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		var requests []ratelimit.Request
+		for _, rule := range rules {
+			rule.Algorithm = s.window
+			requests = append(requests, ratelimit.Request{Rule: rule})
+		}
 		s.admit(t, requests[:most]...)
 		if d := s.refuse(t, requests[:most]...); len(d.Violations) != most {
 			t.Errorf("%d rules refused, want %d", len(d.Violations), most)
@@ -320,13 +339,13 @@ func TestCancelledContextIsNoRefusal(t *testing.T) {
 	})
 }
 
-// A sliding window forgets no permits of other calls: neither when a settlement counts by a lower limit than theirs, nor when it takes permits beyond
-// the limit. So what a refund of the settled call gives back is its own.
+// A window forgets no permits of other calls: neither when a settlement counts by a lower limit than theirs, nor when it takes permits beyond the
+// limit. So what a refund of the settled call gives back is its own.
 func TestSettlementsForgetNoOthers(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
 		for _, limit := range []int64{100, 10_000, 20_000, 100_000_000} {
 			name, part := fmt.Sprint("r", limit), limit/100
-			q := ratelimit.Request{Rule: ratelimit.Rule{Name: name, Limit: limit, Per: time.Hour}, Key: "k"}
+			q := ratelimit.Request{Rule: window(name, limit, s.window), Key: "k"}
 			charge := func(cost int64) ratelimit.Decision {
 				q.Cost = cost
 				return s.admit(t, q)
@@ -361,11 +380,11 @@ func TestSettlementsForgetNoOthers(t *testing.T) {
 	})
 }
 
-// A sliding window takes costs, triggers, settlements and amounts of any size up to its limit.
+// A window takes costs, triggers, settlements and amounts of any size up to its limit.
 func TestLargeCosts(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
 		for _, limit := range []int64{10_000, 10_001, 1_000_000, 1_000_000_000} {
-			q := ratelimit.Request{Rule: ratelimit.Rule{Name: fmt.Sprint("r", limit), Limit: limit, Per: time.Hour}, Key: "k", Cost: limit - 2}
+			q := ratelimit.Request{Rule: window(fmt.Sprint("r", limit), limit, s.window), Key: "k", Cost: limit - 2}
 			d := s.admit(t, q)
 			left := func() int64 {
 				d, err := s.limiter.Peek(context.Background(), q)

@@ -138,7 +138,7 @@ func TestFault_ExpiryTakenForTheWindow(t *testing.T) {
 // If one rule refuses a call, no other rule is charged, whatever the order of the rules.
 func TestFault_RefusalChargesTheOtherRules(t *testing.T) {
 	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
-		full := ratelimit.Request{Rule: ratelimit.Rule{Name: "full", Limit: 1, Per: time.Hour}, Key: rule.Name}
+		full := ratelimit.Request{Rule: window("full", 1, s.window), Key: rule.Name}
 		s.admit(t, full)
 		before := ratelimit.Request{Rule: rule, Key: "before"}
 		behind := ratelimit.Request{Rule: rule, Key: "behind"}

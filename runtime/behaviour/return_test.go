@@ -2,6 +2,8 @@ package behaviour_test
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -40,11 +42,8 @@ func TestReturnOfARefusalIsNothing(t *testing.T) {
 }
 
 func TestReturnAfterResetTakesNothingOff(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
-		for _, rule := range []ratelimit.Rule{
-			{Name: "sliding", Limit: 2, Per: time.Hour},
-			{Name: "fixed", Limit: 2, Per: time.Hour, Algorithm: ratelimit.FixedWindow},
-		} {
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		for _, rule := range s.known(window("sliding", 2, ratelimit.SlidingWindow), window("fixed", 2, ratelimit.FixedWindow)) {
 			q := ratelimit.Request{Rule: rule, Key: "k"}
 			old := s.admit(t, q)
 			if _, err := s.limiter.Reset(context.Background(), q); err != nil {
@@ -64,11 +63,9 @@ func TestReturnAfterResetTakesNothingOff(t *testing.T) {
 
 // The refund of a charge from before a reset gives back at most what was charged since the reset.
 func TestReturnAfterResetAdmitsNoMoreThanTheLimit(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
-		rules := algorithms()
-		rules["sliding-counter"] = ratelimit.Rule{Limit: 3, Per: time.Hour, Algorithm: ratelimit.SlidingCounter}
-		for name, rule := range rules {
-			rule.Name = name
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		rules := slices.Collect(maps.Values(s.algorithms()))
+		for _, rule := range append(rules, s.known(window("sliding-counter", 3, ratelimit.SlidingCounter))...) {
 			q := ratelimit.Request{Rule: rule, Key: "k"}
 			old := s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 3})
 			if _, err := s.limiter.Reset(context.Background(), q); err != nil {
@@ -84,7 +81,7 @@ func TestReturnAfterResetAdmitsNoMoreThanTheLimit(t *testing.T) {
 				more++
 			}
 			if more > 3 {
-				t.Errorf("%s: after the return %d calls passed a limit of 3", name, more)
+				t.Errorf("%s: after the return %d calls passed a limit of 3", rule.Name, more)
 			}
 		}
 	})

@@ -32,9 +32,8 @@ func TestRulesOfACallShareOneScript(t *testing.T) {
 
 // The limiters of a fleet share the counts of fleet scope. Each has its own counts of instance scope.
 func TestLimitersOfOneStore(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
-		for name, rule := range algorithms() {
-			rule.Name = name
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		for _, rule := range s.algorithms() {
 			fleet, instance := ratelimit.Request{Rule: rule, Key: "fleet"}, ratelimit.Request{Rule: rule, Key: "instance"}
 			instance.Rule.Scope = ratelimit.ScopeInstance
 			other := &subject{limiter: s.another()}

@@ -2,6 +2,7 @@ package behaviour_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ type subject struct {
 	another func() *ratelimit.Limiter // one more program on the same store
 	pass    func(time.Duration)       // lets at least that much time pass
 	window  ratelimit.Algorithm       // of rules for which any window serves: a sliding one, or a fixed one if the store has no other
+	longer  time.Duration             // a fixed window is up to that much longer than its rule says
 	// near lets most of a delay pass: all but a microsecond if the test moves the clock, and otherwise as much as a sleep allows.
 	near func(time.Duration)
 }
@@ -89,7 +91,7 @@ func onServer(t testing.TB, server *redistest.Server, options ...redisstore.Opti
 // onPlain returns a subject on Redis that runs no scripts.
 func onPlain(t testing.TB, server *redistest.Server) *subject {
 	s := onStores(func() ratelimit.Store { return plain.New(connect(t, server.Addr), plain.WithTimeout(patience)) })
-	s.window = ratelimit.FixedWindow
+	s.window, s.longer = ratelimit.FixedWindow, time.Millisecond
 	return s
 }
 
@@ -161,6 +163,26 @@ func (c *clock) pass(d time.Duration) {
 
 // knows reports whether the store can decide a rule. TestRulesItCannotDoAreRefused of package plain shows which ones plain cannot.
 func (s *subject) knows(rule ratelimit.Rule) bool { return s.limiter.Check(rule) == nil }
+
+// known returns the rules that the store can decide.
+func (s *subject) known(rules ...ratelimit.Rule) []ratelimit.Rule {
+	return slices.DeleteFunc(slices.Clone(rules), func(r ratelimit.Rule) bool { return !s.knows(r) })
+}
+
+// with returns the subject with another limiter on its store, or on the same server.
+func (s *subject) with(l *ratelimit.Limiter) *subject {
+	other := *s
+	other.limiter = l
+	return &other
+}
+
+// requireEnd fails the test unless a refusal tells when a window ends, give or take what the store adds.
+func (s *subject) requireEnd(t *testing.T, refusal ratelimit.Decision, end time.Time) {
+	t.Helper()
+	if later := refusal.At.Add(refusal.RetryAfter).Sub(end); later < 0 || later > s.longer {
+		t.Errorf("%v: the permits come back %v after %v", refusal.Violations, later, end)
+	}
+}
 
 // allow fails the test on an error.
 func (s *subject) allow(t *testing.T, requests ...ratelimit.Request) ratelimit.Decision {

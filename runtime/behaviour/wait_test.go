@@ -157,7 +157,7 @@ func TestCancelledWaiterAndAShadow(t *testing.T) {
 
 // A call whose place would be after the context's deadline is refused at once.
 func TestPlaceBehindTheDeadlineIsRefusedAtOnce(t *testing.T) {
-	onEveryAlgorithm(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
+	onEveryAlgorithmThatWaits(t, func(t *testing.T, s *subject, rule ratelimit.Rule) {
 		q := ratelimit.Request{Rule: rule, Key: "k", Cost: 3}
 		s.admit(t, q)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
