@@ -11,14 +11,14 @@ import (
 // Permits that are given can be taken again, but a rule never has more than its limit left. A negative number takes permits, also beyond the
 // limit. Each algorithm does so.
 func TestGive(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
-		for _, rule := range []ratelimit.Rule{
-			{Name: "sliding", Limit: 5, Per: time.Hour}, {Name: "amounts", Limit: 5, Per: time.Hour, Amounts: true},
-			{Name: "fixed", Limit: 5, Per: time.Hour, Algorithm: ratelimit.FixedWindow}, {Name: "calendar", Limit: 5, Cron: "0 0 1 1 *"},
-			{Name: "counter", Limit: 5, Per: time.Hour, Algorithm: ratelimit.SlidingCounter},
-			{Name: "slices", Limit: 5, Per: time.Hour, Algorithm: ratelimit.SlidingCounter, Slices: 500},
-			{Name: "bucket", Limit: 5, Per: 24 * time.Hour, Algorithm: ratelimit.TokenBucket},
-		} {
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		for _, rule := range s.known(
+			window("sliding", 5, ratelimit.SlidingWindow), ratelimit.Rule{Name: "amounts", Limit: 5, Per: time.Hour, Amounts: true},
+			window("fixed", 5, ratelimit.FixedWindow), ratelimit.Rule{Name: "calendar", Limit: 5, Cron: yearly},
+			window("counter", 5, ratelimit.SlidingCounter),
+			ratelimit.Rule{Name: "slices", Limit: 5, Per: time.Hour, Algorithm: ratelimit.SlidingCounter, Slices: 500},
+			ratelimit.Rule{Name: "bucket", Limit: 5, Per: 24 * time.Hour, Algorithm: ratelimit.TokenBucket},
+		) {
 			q := ratelimit.Request{Rule: rule, Key: "ann"}
 			for step, c := range []struct{ take, give, left int64 }{
 				{5, 0, 0}, {0, 2, 2}, {1, 1, 2}, {0, 100, 5}, {0, 100, 5}, {0, -3, 2}, {0, -4, 0}, {0, 100, 5}, {5, 5, 5},
@@ -49,8 +49,8 @@ func TestGive(t *testing.T) {
 
 // Rules of one name and two scopes have two counts. Each gets its own permits back.
 func TestGiveToBothScopes(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
-		fleet := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour}, Key: "ann"}
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		fleet := ratelimit.Request{Rule: window("r", 5, s.window), Key: "ann"}
 		instance := fleet
 		instance.Rule.Scope = ratelimit.ScopeInstance
 		for range 4 {

@@ -46,17 +46,7 @@ func (s *store) undo(ctx context.Context, call *engine.Call) error {
 
 // adjust tries once. It clears the Deltas of the call, unless it certainly changed nothing.
 func (s *store) adjust(ctx context.Context, server redis.UniversalClient, call *engine.Call) error {
-	var counters []*counter
-	for i := range call.Claims {
-		switch c := &call.Claims[i]; {
-		case c.Delta > 0:
-			n := newCounter(call, c, s.now())
-			n.add, n.most = c.Delta, mostUsed
-			counters = append(counters, n)
-		case c.Delta < 0:
-			counters = append(counters, newCounter(call, c, c.At))
-		}
-	}
+	counters := s.adjusted(call)
 	if len(counters) == 0 {
 		return nil
 	}
@@ -84,22 +74,42 @@ func (s *store) adjust(ctx context.Context, server redis.UniversalClient, call *
 	return err
 }
 
-// adjustable returns the counters that can be changed. It leaves out those that give back permits of a window that has ended.
+// adjusted returns the counters that a call adjusts. Permits are taken from the present window, and given to it. They are given back to the window
+// of their charge.
+func (s *store) adjusted(call *engine.Call) (counters []*counter) {
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		if c.Delta == 0 {
+			continue
+		}
+		at, present := c.At, c.Delta > 0 || call.Change == engine.Gives
+		if present {
+			at = s.now()
+		}
+		n := newCounter(call, c, at)
+		n.present, n.add, n.most = present, c.Delta, mostUsed
+		counters = append(counters, n)
+	}
+	return counters
+}
+
+// adjustable returns the counters that can be changed. It leaves out those that give back permits of a window that has ended, or that has no
+// count.
 func (s *store) adjustable(ctx context.Context, tx *redis.Tx, counters []*counter) (changed []*counter, err error) {
 	now, err := s.ask(ctx, tx.Pipelined, counters, (*counter).look)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range counters {
-		switch {
-		case n.Delta < 0 && !n.isOpen():
-			continue
-		case n.Delta > 0 && !n.holds(now):
+		if n.present && !n.holds(now) {
 			return nil, errAgain
-		case n.Delta > 0:
+		}
+		if n.present {
 			n.At = now
 		}
-		changed = append(changed, n)
+		if n.Delta > 0 || n.isOpen() {
+			changed = append(changed, n)
+		}
 	}
 	return changed, nil
 }

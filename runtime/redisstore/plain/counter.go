@@ -24,6 +24,8 @@ type counter struct {
 	add   int64 // permits to charge
 	most  int64 // the largest count after the charge
 
+	present bool // an adjustment changes the present window, not that of the charge
+
 	opening *redis.Cmd    // the reply to SET, if a window may have to be opened
 	count   servers.Cmd   // the reply to BITFIELD or DEL
 	length  *redis.IntCmd // of the value, in bytes
