@@ -22,21 +22,18 @@ func onBoth(name string, limit int64, per time.Duration) (fleet, here ratelimit.
 
 // If the fleet's rules refuse a call after this instance's rules admitted it, this instance keeps no charge, and no window that the call opened.
 func TestRefusalOfTheFleetAfterThisInstance(t *testing.T) {
-	for name, store := range map[string]ratelimit.Store{
-		"memory": memstore.New(), "redis": scripted(connect(t, redistest.Start(t).Addr)),
-	} {
-		s := &subject{limiter: ratelimit.New(store)}
+	onPlainToo(t, func(t *testing.T, s *subject) {
 		here, fleet := onBoth("r", 1, time.Hour)
-		here.Rule.Scope, fleet.Rule.Scope = ratelimit.ScopeInstance, ratelimit.ScopeFleet
+		here.Rule.Scope, fleet.Rule.Scope, fleet.Rule.Algorithm = ratelimit.ScopeInstance, ratelimit.ScopeFleet, s.window
 		s.admit(t, fleet)
 		refused := s.refuse(t, fleet, here)
-		time.Sleep(2 * time.Millisecond)
+		s.pass(2 * time.Millisecond)
 		first := s.admit(t, here)
 		full := s.refuse(t, here)
 		if end := full.At.Add(full.RetryAfter); end.Sub(first.At) != time.Hour || !first.At.After(refused.At) {
-			t.Errorf("%s: a window of an hour ends %v after its first call", name, end.Sub(first.At))
+			t.Errorf("a window of an hour ends %v after its first call", end.Sub(first.At))
 		}
-	}
+	})
 }
 
 // A call under rules of both scopes sleeps until both admit it, and is refused if that is too late.

@@ -7,21 +7,16 @@ import (
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // Calls bring the limit of a rule with Computed. A peek, which lacks it, tells what is used. An override of the limit makes it known.
 func TestPeekWithoutALimit(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
-		for _, rule := range []ratelimit.Rule{
-			{Name: "sliding", Computed: true, Per: time.Hour},
-			{Name: "amounts", Computed: true, Per: time.Hour, Amounts: true},
-			{Name: "fixed", Computed: true, Per: time.Hour, Algorithm: ratelimit.FixedWindow},
-			{Name: "calendar", Computed: true, Cron: "0 0 1 1 *"},
-			{Name: "counter", Computed: true, Per: time.Hour, Algorithm: ratelimit.SlidingCounter},
-			{Name: "bucket", Computed: true, Per: 1000 * time.Hour, Algorithm: ratelimit.TokenBucket},
-		} {
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		rules := append(windows(0), ratelimit.Rule{Name: "amounts", Per: time.Hour, Amounts: true},
+			ratelimit.Rule{Name: "bucket", Per: 1000 * time.Hour, Algorithm: ratelimit.TokenBucket})
+		for _, rule := range s.known(rules...) {
+			rule.Computed = true
 			rules, q := wrap.NewRules("p.T.M", rule), ratelimit.Request{Rule: rule, Key: "k"}
 			for range 3 {
 				if err := wrap.TakeCharges(t.Context(), s.limiter, rules, wrap.Charge{Key: "k", Cost: 2, Limit: 7}); err != nil {
@@ -55,18 +50,20 @@ func TestPeekWithoutALimit(t *testing.T) {
 
 // A request cannot say its limit beside the rule, so a rule with Computed is an error in Allow and Wait, and refuses nobody by a limit of 0.
 func TestRequestsWithoutALimit(t *testing.T) {
-	l, rule := ratelimit.New(memstore.New()), ratelimit.Rule{Name: "r", Computed: true, Per: time.Hour}
-	if err := l.Check(rule); err != nil {
-		t.Error(err)
-	}
-	for what, decide := range map[string]func(context.Context, ...ratelimit.Request) (ratelimit.Decision, error){"Allow": l.Allow, "Wait": l.Wait} {
-		_, err := decide(t.Context(), ratelimit.Request{Rule: rule, Key: "k"})
-		if wrong, ok := errors.AsType[*ratelimit.RuleError](err); !ok || wrong.Argument != "limit" {
-			t.Errorf("%s: got %v", what, err)
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		l, rule := s.limiter, ratelimit.Rule{Name: "r", Computed: true, Per: time.Hour, Algorithm: s.window}
+		if err := l.Check(rule); err != nil {
+			t.Error(err)
 		}
-	}
-	rule.Limit = 5
-	if wrong, ok := errors.AsType[*ratelimit.RuleError](l.Check(rule)); !ok || wrong.Argument != "limit" {
-		t.Errorf("with a limit: got %v", wrong)
-	}
+		for what, decide := range map[string]func(context.Context, ...ratelimit.Request) (ratelimit.Decision, error){"Allow": l.Allow, "Wait": l.Wait} {
+			_, err := decide(t.Context(), ratelimit.Request{Rule: rule, Key: "k"})
+			if wrong, ok := errors.AsType[*ratelimit.RuleError](err); !ok || wrong.Argument != "limit" {
+				t.Errorf("%s: got %v", what, err)
+			}
+		}
+		rule.Limit = 5
+		if wrong, ok := errors.AsType[*ratelimit.RuleError](l.Check(rule)); !ok || wrong.Argument != "limit" {
+			t.Errorf("with a limit: got %v", wrong)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package behaviour_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -149,17 +150,25 @@ func TestFault_MemberCollisions(t *testing.T) {
 func TestFault_HitsProlongTheWindow(t *testing.T) {
 	onPlainToo(t, func(t *testing.T, s *subject) {
 		const per = 60 * time.Millisecond
-		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: per, Algorithm: ratelimit.FixedWindow}, Key: "k"}
-		var end time.Time
-		for range 300 {
+		for round := range 5 {
+			q := ratelimit.Request{Rule: window("r", 5, ratelimit.FixedWindow), Key: strconv.Itoa(round)}
+			q.Rule.Per = per
+			end, told := s.admit(t, q).At.Add(per), false
 			d := s.allow(t, q)
-			switch {
-			case d.Allowed && !d.At.Before(end):
-				end = d.At.Add(per)
-			case !d.Allowed:
-				s.requireEnd(t, d, end)
+			for ; d.At.Before(end); d = s.allow(t, q) {
+				switch retry := d.At.Add(d.RetryAfter); {
+				case d.Allowed:
+				case !told:
+					s.requireEnd(t, d, end)
+					end, told = retry, true
+				case !retry.Equal(end):
+					t.Fatalf("refused until %v by a window that ends at %v", retry, end)
+				}
+				s.pass(time.Millisecond)
 			}
-			s.pass(time.Millisecond)
+			if told && !d.Allowed {
+				t.Fatalf("refused at %v by a window that ends at %v", d.At, end)
+			}
 		}
 	})
 }

@@ -12,19 +12,22 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// onEveryWindow runs a scenario for each store and each kind of window. For these kinds a changed limit applies exactly to the permits used so far.
+// onEveryWindow runs a scenario for each store and each kind of window that it knows. For these kinds a changed limit applies exactly to the permits
+// used so far.
 func onEveryWindow(t *testing.T, scenario func(*testing.T, *subject, ratelimit.Request)) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
-		for name, rule := range map[string]ratelimit.Rule{
-			"sliding-window":  {Per: time.Hour},
-			"fixed-window":    {Per: time.Hour, Algorithm: ratelimit.FixedWindow},
-			"sliding-counter": {Per: time.Hour, Algorithm: ratelimit.SlidingCounter},
-			"calendar":        {Cron: yearly},
-		} {
-			rule.Name, rule.Limit = name, 3
-			t.Run(name, func(t *testing.T) { scenario(t, s, ratelimit.Request{Rule: rule, Key: "k"}) })
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		for _, rule := range s.known(windows(3)...) {
+			t.Run(rule.Name, func(t *testing.T) { scenario(t, s, ratelimit.Request{Rule: rule, Key: "k"}) })
 		}
 	})
+}
+
+// windows returns one rule of each kind of window, named after the kind.
+func windows(limit int64) []ratelimit.Rule {
+	return []ratelimit.Rule{
+		window("sliding-window", limit, ratelimit.SlidingWindow), window("fixed-window", limit, ratelimit.FixedWindow),
+		window("sliding-counter", limit, ratelimit.SlidingCounter), {Name: "calendar", Limit: limit, Cron: yearly},
+	}
 }
 
 func override(t *testing.T, l *ratelimit.Limiter, rule string, o ratelimit.Override) {
@@ -66,7 +69,7 @@ func TestOverrideCountsTheHistory(t *testing.T) {
 
 // A factor that carries a limit across 10,000 changes nothing of how the rule counts, so usage so far still counts.
 func TestFactorAcrossAmounts(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
 		for name, test := range map[string]struct {
 			limit, left int64
 			factor      float64
@@ -74,7 +77,7 @@ func TestFactorAcrossAmounts(t *testing.T) {
 			"times":   {limit: 8_000, factor: 2, left: 16_000 - 100},
 			"amounts": {limit: 20_000, factor: 0.4, left: 8_000 - 100},
 		} {
-			q := ratelimit.Request{Rule: ratelimit.Rule{Name: name, Limit: test.limit, Per: time.Hour}, Key: "k", Cost: 100}
+			q := ratelimit.Request{Rule: window(name, test.limit, s.window), Key: "k", Cost: 100}
 			s.admit(t, q)
 			override(t, s.limiter, name, ratelimit.Override{Factor: test.factor})
 			if left := s.peek(t, q).Quotas[0].Remaining; left != test.left {
@@ -90,8 +93,8 @@ func TestFactorAcrossAmounts(t *testing.T) {
 
 // Under a lowered limit, permits that are still in the window count, however the limit was raised and lowered before.
 func TestOverrideLosesNoPermit(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
-		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 4, Per: time.Hour}, Key: "k"}
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		q := ratelimit.Request{Rule: window("r", 4, s.window), Key: "k"}
 		taken := s.admit(t, q)
 		s.admit(t, q)
 		override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(3))})
@@ -99,10 +102,7 @@ func TestOverrideLosesNoPermit(t *testing.T) {
 		s.refuse(t, q)
 		s.limiter.Overrides().ClearLocal("r", "")
 		s.admit(t, q)
-		d := s.refuse(t, q)
-		if want := taken.At.Add(time.Hour); !d.At.Add(d.RetryAfter).Equal(want) {
-			t.Errorf("retry at %v, want an hour after the first permit, %v", d.At.Add(d.RetryAfter), want)
-		}
+		s.requireEnd(t, s.refuse(t, q), taken.At.Add(time.Hour))
 	})
 }
 
@@ -197,8 +197,8 @@ func TestRaisedLimitWhileCallsWait(t *testing.T) {
 // A settlement forgets no permits that still count under the limit that is in force when it is made, or under the higher limit of another
 // program.
 func TestSettlementUnderAnotherLimit(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
-		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour}, Key: "override"}
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		q := ratelimit.Request{Rule: window("r", 5, s.window), Key: "override"}
 		override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(2))})
 		taken := s.admit(t, q)
 		s.limiter.Overrides().ClearLocal("r", "")
@@ -241,16 +241,15 @@ func TestOverrideThatOthersDoNotKnow(t *testing.T) {
 
 // With another period the count starts from zero. With the old period again, the permits that are still kept count.
 func TestOverrideOfThePeriod(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
-		for _, algorithm := range []ratelimit.Algorithm{
-			ratelimit.SlidingWindow, ratelimit.FixedWindow, ratelimit.TokenBucket, ratelimit.SlidingCounter,
-		} {
-			q := ratelimit.Request{Rule: ratelimit.Rule{Name: algorithm.String(), Limit: 1, Per: time.Hour, Algorithm: algorithm}, Key: "k"}
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		rules := append(windows(1)[:3], window("token-bucket", 1, ratelimit.TokenBucket))
+		for _, rule := range s.known(rules...) {
+			q := ratelimit.Request{Rule: rule, Key: "k"}
 			s.admit(t, q)
 			override(t, s.limiter, q.Rule.Name, ratelimit.Override{Per: 2 * time.Hour})
 			s.admit(t, q)
 			d := s.refuse(t, q)
-			if d.RetryAfter <= time.Hour || !strings.HasSuffix(d.Violations[0].Window, "2h") && algorithm != ratelimit.SlidingCounter {
+			if d.RetryAfter <= time.Hour || !strings.HasSuffix(d.Violations[0].Window, "2h") && rule.Algorithm != ratelimit.SlidingCounter {
 				t.Errorf("%+v", d)
 			}
 			s.limiter.Overrides().ClearLocal(q.Rule.Name, "")
@@ -267,63 +266,87 @@ func TestOverrideOfThePeriod(t *testing.T) {
 }
 
 func TestOverrideOfTheMode(t *testing.T) {
-	s := inMemory(newClock())
-	shadow := ratelimit.Rule{Name: "shadow", Limit: 1, Per: time.Hour, Mode: ratelimit.ModeShadow}
-	strict := ratelimit.Rule{Name: "strict", Limit: 1, Per: time.Hour, Block: time.Minute}
-	for _, rule := range []ratelimit.Rule{shadow, strict} {
-		s.admit(t, ratelimit.Request{Rule: rule, Key: "k"})
-	}
-	s.admit(t, ratelimit.Request{Rule: shadow, Key: "k"})
-	override(t, s.limiter, "shadow", ratelimit.Override{Mode: new(ratelimit.ModeEnforce)})
-	s.refuse(t, ratelimit.Request{Rule: shadow, Key: "k"})
-	s.refuse(t, ratelimit.Request{Rule: strict, Key: "k"})
-	override(t, s.limiter, "strict", ratelimit.Override{Mode: new(ratelimit.ModeShadow)})
-	if d := s.admit(t, ratelimit.Request{Rule: strict, Key: "k"}); len(d.Violations) != 1 {
-		t.Errorf("the shadow reports %+v", d.Violations)
-	}
-	override(t, s.limiter, "strict", ratelimit.Override{Limit: new(int64(7))}) // replaces the override above
-	s.pass(time.Minute)
-	s.admit(t, ratelimit.Request{Rule: strict, Key: "k"})
+	onEveryWindow(t, func(t *testing.T, s *subject, q ratelimit.Request) {
+		q.Cost, q.Rule.Mode = 3, ratelimit.ModeShadow
+		s.admit(t, q)
+		s.admit(t, q)
+		override(t, s.limiter, q.Rule.Name, ratelimit.Override{Mode: new(ratelimit.ModeEnforce)})
+		s.refuse(t, q)
+		s.limiter.Overrides().ClearLocal(q.Rule.Name, "")
+		q.Rule.Mode = ratelimit.ModeEnforce
+		s.refuse(t, q)
+		override(t, s.limiter, q.Rule.Name, ratelimit.Override{Mode: new(ratelimit.ModeShadow)})
+		if d := s.admit(t, q); len(d.Violations) != 1 {
+			t.Errorf("the shadow reports %+v", d.Violations)
+		}
+		override(t, s.limiter, q.Rule.Name, ratelimit.Override{Limit: new(int64(5))}) // replaces the override above
+		s.refuse(t, q)
+	})
+}
+
+// While a key is blocked, its calls pass if the rule becomes a shadow, and are refused if its limit is raised.
+func TestOverrideOfARuleThatBlocks(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		q := ratelimit.Request{Rule: window("strict", 1, s.window), Key: "k"}
+		q.Rule.Block = 300 * time.Millisecond
+		s.admit(t, q)
+		refused := s.refuse(t, q)
+		override(t, s.limiter, "strict", ratelimit.Override{Mode: new(ratelimit.ModeShadow)})
+		if d := s.admit(t, q); len(d.Violations) != 1 {
+			t.Errorf("the shadow reports %+v", d.Violations)
+		}
+		override(t, s.limiter, "strict", ratelimit.Override{Limit: new(int64(7))}) // replaces the override above
+		if d := s.allow(t, q); d.Allowed && d.At.Before(refused.At.Add(q.Rule.Block)) {
+			t.Error("the raised limit ends the block")
+		}
+		s.pass(q.Rule.Block)
+		s.admit(t, q)
+	})
 }
 
 // An override to a limit of 0 refuses every call, even one that comes with a limit.
 func TestOverrideToNothing(t *testing.T) {
-	s := inMemory(newClock())
-	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Name: "r", Computed: true, Per: time.Hour})
-	take := func() error {
-		return wrap.TakeCharges(context.Background(), s.limiter, rules, wrap.Charge{Cost: 1, Limit: 100})
-	}
-	if err := take(); err != nil {
-		t.Fatal(err)
-	}
-	override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(0))})
-	if err := take(); !errors.Is(err, ratelimit.ErrTooManyRequests) {
-		t.Errorf("got error %v, want a refusal", err)
-	}
-	override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(1))})
-	if err := take(); !errors.Is(err, ratelimit.ErrTooManyRequests) {
-		t.Errorf("got error %v, want a refusal after one of one permits", err)
-	}
+	onEveryWindow(t, func(t *testing.T, s *subject, q ratelimit.Request) {
+		q.Rule.Limit, q.Rule.Computed = 0, true
+		rules := wrap.NewRules("p.T.M", q.Rule)
+		take := func() error {
+			return wrap.TakeCharges(context.Background(), s.limiter, rules, wrap.Charge{Cost: 1, Limit: 100})
+		}
+		if err := take(); err != nil {
+			t.Fatal(err)
+		}
+		override(t, s.limiter, q.Rule.Name, ratelimit.Override{Limit: new(int64(0))})
+		if err := take(); !errors.Is(err, ratelimit.ErrTooManyRequests) {
+			t.Errorf("got error %v, want a refusal", err)
+		}
+		override(t, s.limiter, q.Rule.Name, ratelimit.Override{Limit: new(int64(1))})
+		if err := take(); !errors.Is(err, ratelimit.ErrTooManyRequests) {
+			t.Errorf("got error %v, want a refusal after one of one permits", err)
+		}
+	})
 }
 
 // A rule that cannot have the values of an override stays as it is, and Err says so.
 func TestOverrideThatDoesNotSuit(t *testing.T) {
-	s := inMemory(newClock())
-	daily := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Cron: "@daily"}, Key: "k"}
-	bucket := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour, Algorithm: ratelimit.TokenBucket}, Key: "k"}
-	override(t, s.limiter, "r", ratelimit.Override{Per: 2 * time.Hour, Burst: 2})
-	if err := s.limiter.Overrides().Err(); err != nil {
-		t.Errorf("before any call: %v", err)
-	}
-	s.admit(t, daily)
-	s.refuse(t, daily)
-	s.admit(t, bucket)
-	s.admit(t, bucket)
-	if err := s.limiter.Overrides().Err(); err == nil || !strings.Contains(err.Error(), "cron: found per as well") {
-		t.Errorf("got error %v, want one about cron", err)
-	}
-	s.limiter.Overrides().ClearLocal("r", "")
-	if err := s.limiter.Overrides().Err(); err != nil {
-		t.Errorf("after the override: %v", err)
-	}
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		calendar := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Cron: yearly}, Key: "k"}
+		override(t, s.limiter, "r", ratelimit.Override{Per: 2 * time.Hour, Burst: 2})
+		if err := s.limiter.Overrides().Err(); err != nil {
+			t.Errorf("before any call: %v", err)
+		}
+		s.admit(t, calendar)
+		s.refuse(t, calendar)
+		for _, rule := range s.known(window("r", 1, ratelimit.TokenBucket)) {
+			bucket := ratelimit.Request{Rule: rule, Key: "k"}
+			s.admit(t, bucket)
+			s.admit(t, bucket)
+		}
+		if err := s.limiter.Overrides().Err(); err == nil || !strings.Contains(err.Error(), "cron: found per as well") {
+			t.Errorf("got error %v, want one about cron", err)
+		}
+		s.limiter.Overrides().ClearLocal("r", "")
+		if err := s.limiter.Overrides().Err(); err != nil {
+			t.Errorf("after the override: %v", err)
+		}
+	})
 }

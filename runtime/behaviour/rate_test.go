@@ -13,7 +13,6 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
 // limitOf returns the limit in a refusal by the rule. The rule must be exhausted.
@@ -31,14 +30,14 @@ func limitOf(t *testing.T, l *ratelimit.Limiter, q ratelimit.Request) int64 {
 
 func fill(t *testing.T, s *subject) ratelimit.Request {
 	t.Helper()
-	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 9, Per: time.Hour}, Key: "k"}
+	q := ratelimit.Request{Rule: window("r", 9, s.window), Key: "k"}
 	s.admit(t, ratelimit.Request{Rule: q.Rule, Key: "k", Cost: 9})
 	return q
 }
 
 // All limiters on a store follow its overrides: those that are called all the time, new ones, and those that are called again after a pause.
 func TestRatesAreFollowed(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
 		q := fill(t, s)
 		busy, idle := s.another(), s.another()
 		for _, l := range []*ratelimit.Limiter{busy, idle} {
@@ -62,7 +61,7 @@ func TestRatesAreFollowed(t *testing.T) {
 }
 
 func TestTrySetRate(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
 		q := fill(t, s)
 		ctx := context.Background()
 		for i, want := range []bool{true, false} {
@@ -91,7 +90,7 @@ func TestTrySetRate(t *testing.T) {
 
 // SetNew replaces an override that has ended. Of many programs, one sets the new override.
 func TestTrySetRateOverOneThatHasEnded(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
 		setRate(t, s.limiter, "other", ratelimit.Override{Limit: new(int64(1))})
 		setRate(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(7)), Until: time.Unix(1, 0)})
 		var set, limit atomic.Int64
@@ -119,19 +118,19 @@ func TestTrySetRateOverOneThatHasEnded(t *testing.T) {
 
 // A local override takes precedence over the store's. Limiters with another prefix see neither.
 func TestOverrideHidesTheRate(t *testing.T) {
-	store := memstore.New()
-	s := &subject{limiter: ratelimit.New(store)}
-	q := fill(t, s)
-	setRate(t, s.limiter, "r", ratelimit.Override{Mode: new(ratelimit.ModeShadow)})
-	override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(7))})
-	if limit := limitOf(t, s.limiter, q); limit != 7 {
-		t.Errorf("limit %d, want the process's own", limit)
-	}
-	s.limiter.Overrides().ClearLocal("r", "")
-	s.admit(t, q)
-	other := &subject{limiter: ratelimit.New(store, ratelimit.WithPrefix("other"))}
-	fill(t, other)
-	other.refuse(t, q)
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		q := fill(t, s)
+		setRate(t, s.limiter, "r", ratelimit.Override{Mode: new(ratelimit.ModeShadow)})
+		override(t, s.limiter, "r", ratelimit.Override{Limit: new(int64(7))})
+		if limit := limitOf(t, s.limiter, q); limit != 7 {
+			t.Errorf("limit %d, want the process's own", limit)
+		}
+		s.limiter.Overrides().ClearLocal("r", "")
+		s.admit(t, q)
+		other := s.with(ratelimit.New(s.store, ratelimit.WithPrefix("other")))
+		fill(t, other)
+		other.refuse(t, q)
+	})
 }
 
 func TestMalformedRatesAreIgnored(t *testing.T) {
