@@ -30,22 +30,36 @@ func shopRules() []ratelimit.Rule {
 }
 
 var shopSellRules = wrap.NewRules("runtime/behaviour_test.shop.sell",
-	ratelimit.Rule{Name: "used", Key: "{user}", Limit: 100000, Per: 3000 * time.Hour},
 	ratelimit.Rule{
-		Name:   "sold",
-		Key:    "{user}",
-		Limit:  100000,
-		Per:    3000 * time.Hour,
-		Refund: ratelimit.RefundError,
+		Name:      "used",
+		Key:       "{user}",
+		Algorithm: ratelimit.FixedWindow,
+		Limit:     100000,
+		Per:       3000 * time.Hour,
 	},
-	ratelimit.Rule{Name: "tries", Key: "{user}", Limit: 10000, Per: 3000 * time.Hour},
+	ratelimit.Rule{
+		Name:      "sold",
+		Key:       "{user}",
+		Algorithm: ratelimit.FixedWindow,
+		Limit:     100000,
+		Per:       3000 * time.Hour,
+		Refund:    ratelimit.RefundError,
+	},
+	ratelimit.Rule{
+		Name:      "tries",
+		Key:       "{user}",
+		Algorithm: ratelimit.FixedWindow,
+		Limit:     10000,
+		Per:       3000 * time.Hour,
+	},
 	ratelimit.Rule{Name: "sells", Key: "{user}", Algorithm: ratelimit.Concurrency, Limit: 1},
 ).WithCost("used", "sold")
 
 // sell decides whether a call of shop.sell may go on. Limits: 100000 per 125d per {user} (a call costs
-// 50, settled to {usage?.Total ?? 7}); 100000 per 125d per {user} (a call costs 40, settled to
-// {usage.Total}, given back on an error); 10000 per 125d per {user}; 1 at the same time per {user}. If
-// the error is nil, defer done at once, with pointers to the named results.
+// 50, settled to {usage?.Total ?? 7}, fixed window); 100000 per 125d per {user} (a call costs 40,
+// settled to {usage.Total}, fixed window, given back on an error); 10000 per 125d per {user} (fixed
+// window); 1 at the same time per {user}. If the error is nil, defer done at once, with pointers to
+// the named results.
 func (g *shopGuard) sell(ctx context.Context, user string) (done func(usage **usage, err *error), err error) {
 	wrap.NeedGuard("runtime/behaviour_test.shop", g != nil && g.limiter != nil)
 	done = func(**usage, *error) {} // for a refused call

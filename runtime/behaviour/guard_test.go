@@ -20,9 +20,9 @@ type shop struct {
 	sells func() (*usage, error)
 }
 
-//ratelimit:rule name=used key="{user}" limit=100000 per=3000h cost=50 settle="usage?.Total ?? 7"
-//ratelimit:rule name=sold key="{user}" limit=100000 per=3000h cost=40 settle="usage.Total" refund=error
-//ratelimit:rule name=tries key="{user}" limit=10000 per=3000h
+//ratelimit:rule name=used key="{user}" limit=100000 per=3000h algorithm=fixed-window cost=50 settle="usage?.Total ?? 7"
+//ratelimit:rule name=sold key="{user}" limit=100000 per=3000h algorithm=fixed-window cost=40 settle="usage.Total" refund=error
+//ratelimit:rule name=tries key="{user}" limit=10000 per=3000h algorithm=fixed-window
 //ratelimit:rule name=sells key="{user}" algorithm=concurrency limit=1
 func (s *shop) sell(ctx context.Context, user string) (usage *usage, err error) {
 	done, err := s.guard.sell(ctx, user)

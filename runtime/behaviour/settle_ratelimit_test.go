@@ -44,22 +44,35 @@ func (s *limitedSeller) RateLimits() []ratelimit.Rule {
 }
 
 var sellerSellRules = wrap.NewRules("runtime/behaviour_test.seller.sell",
-	ratelimit.Rule{Name: "used", Key: "{user}", Limit: 100000, Per: 3000 * time.Hour},
 	ratelimit.Rule{
-		Name:   "sold",
-		Key:    "{user}",
-		Limit:  100000,
-		Per:    3000 * time.Hour,
-		Refund: ratelimit.RefundError,
+		Name:      "used",
+		Key:       "{user}",
+		Algorithm: ratelimit.FixedWindow,
+		Limit:     100000,
+		Per:       3000 * time.Hour,
 	},
-	ratelimit.Rule{Name: "tries", Key: "{user}", Limit: 10000, Per: 3000 * time.Hour},
+	ratelimit.Rule{
+		Name:      "sold",
+		Key:       "{user}",
+		Algorithm: ratelimit.FixedWindow,
+		Limit:     100000,
+		Per:       3000 * time.Hour,
+		Refund:    ratelimit.RefundError,
+	},
+	ratelimit.Rule{
+		Name:      "tries",
+		Key:       "{user}",
+		Algorithm: ratelimit.FixedWindow,
+		Limit:     10000,
+		Per:       3000 * time.Hour,
+	},
 ).WithCost("used", "sold")
 
 // sell settles the first rule also if it fails, and gives the second one back then.
 //
-// Limits: 100000 per 125d per {user} (a call costs 50, settled to {usage?.Total ?? 7}); 100000 per
-// 125d per {user} (a call costs 40, settled to {usage.Total}, given back on an error); 10000 per 125d
-// per {user}.
+// Limits: 100000 per 125d per {user} (a call costs 50, settled to {usage?.Total ?? 7}, fixed window);
+// 100000 per 125d per {user} (a call costs 40, settled to {usage.Total}, fixed window, given back on
+// an error); 10000 per 125d per {user} (fixed window).
 func (s *limitedSeller) sell(ctx context.Context, user string) (usage *usage, err error) {
 	taken, err := wrap.Begin(ctx, s.limiter, sellerSellRules,
 		wrap.Charge{Key: user, Cost: 50},

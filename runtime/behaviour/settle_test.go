@@ -8,7 +8,6 @@ import (
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
 //go:generate go run github.com/ratelimit-go/ratelimit/cmd/ratelimit
@@ -19,9 +18,9 @@ type usage struct{ Total int64 }
 type seller interface {
 	// sell settles the first rule also if it fails, and gives the second one back then.
 	//
-	//ratelimit:rule name=used key="{user}" limit=100000 per=3000h cost=50 settle="usage?.Total ?? 7"
-	//ratelimit:rule name=sold key="{user}" limit=100000 per=3000h cost=40 settle="usage.Total" refund=error
-	//ratelimit:rule name=tries key="{user}" limit=10000 per=3000h
+	//ratelimit:rule name=used key="{user}" limit=100000 per=3000h algorithm=fixed-window cost=50 settle="usage?.Total ?? 7"
+	//ratelimit:rule name=sold key="{user}" limit=100000 per=3000h algorithm=fixed-window cost=40 settle="usage.Total" refund=error
+	//ratelimit:rule name=tries key="{user}" limit=10000 per=3000h algorithm=fixed-window
 	sell(ctx context.Context, user string) (usage *usage, err error)
 }
 
@@ -33,7 +32,7 @@ func (f sellerFunc) sell(context.Context, string) (*usage, error) { return f() }
 // The results are those of the method, and an ended context changes nothing.
 func TestSettlementsOfAWrapper(t *testing.T) {
 	failed := errors.New("failed")
-	onEveryStore(t, func(t *testing.T, s *subject) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
 		for name, test := range map[string]struct {
 			used, sold int64
 			usage      *usage
@@ -69,7 +68,7 @@ func TestSettlementsOfAWrapper(t *testing.T) {
 
 // If the method panics, what refund=error has taken goes back, and the other estimates stay.
 func TestWrapperOfAPanic(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
 		func() {
 			defer func() {
 				if recover() != "gone" {
@@ -123,7 +122,7 @@ func (f clerkFunc) ask(context.Context, string, bool, int) (*usages, error) { re
 // the others are settled.
 func TestSettlementsOfRulesThatApply(t *testing.T) {
 	type left = map[string]int64
-	for name, test := range map[string]struct {
+	tests := map[string]struct {
 		isLong   bool
 		some     int
 		costs    left
@@ -151,32 +150,34 @@ func TestSettlementsOfRulesThatApply(t *testing.T) {
 			true, 20, left{"long": 60, "some": -1, "short": 2}, []string{"pause of long", "pause of short", "long", "some", "short"},
 			left{"long": 940, "some": 980, "short": 998}, []string{"some"},
 		},
-	} {
-		var failed []string
-		l := ratelimit.New(memstore.New(), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
-			for _, o := range e.Rules {
-				if e.Err != nil {
-					failed = append(failed, o.Rule)
+	}
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		for name, test := range tests {
+			var failed []string
+			l := ratelimit.New(s.store, ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
+				for _, o := range e.Rules {
+					if e.Err != nil {
+						failed = append(failed, o.Rule)
+					}
+				}
+			}))
+			given := &usages{costs: test.costs}
+			if _, err := newLimitedClerk(clerkFunc(func() *usages { return given }), l).ask(t.Context(), name, test.isLong, test.some); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(given.asked, test.computed) {
+				t.Errorf("%s: computed %q, want %q", name, given.asked, test.computed)
+			}
+			if !slices.Equal(failed, test.failed) {
+				t.Errorf("%s: observers are told that %q failed, want %q", name, failed, test.failed)
+			}
+			for _, rule := range clerkRules() {
+				if left := s.left(t, ratelimit.Request{Rule: rule, Key: name}); left != test.left[rule.Name] {
+					t.Errorf("%s: %d permits of %s are left, want %d", name, left, rule.Name, test.left[rule.Name])
 				}
 			}
-		}))
-		given := &usages{costs: test.costs}
-		if _, err := newLimitedClerk(clerkFunc(func() *usages { return given }), l).ask(t.Context(), "ann", test.isLong, test.some); err != nil {
-			t.Fatal(err)
 		}
-		if !slices.Equal(given.asked, test.computed) {
-			t.Errorf("%s: computed %q, want %q", name, given.asked, test.computed)
-		}
-		if !slices.Equal(failed, test.failed) {
-			t.Errorf("%s: observers are told that %q failed, want %q", name, failed, test.failed)
-		}
-		for _, rule := range clerkRules() {
-			d, err := l.Peek(t.Context(), ratelimit.Request{Rule: rule, Key: "ann"})
-			if err != nil || d.Quotas[0].Remaining != test.left[rule.Name] {
-				t.Errorf("%s: %d permits of %s are left, want %d; error %v", name, d.Quotas[0].Remaining, rule.Name, test.left[rule.Name], err)
-			}
-		}
-	}
+	})
 }
 
 // What a settlement took goes back, too, in a window that records it at a later time because it has many calls.
