@@ -179,63 +179,66 @@ func TestFault_AccentsFolded(t *testing.T) {
 }
 
 func TestFault_TokenKeysCollideWithTheApplications(t *testing.T) {
-	server := redistest.Start(t)
-	s := onServer(t, server)
-	own := []string{"k", "r", "r:k", "{k}", "r:{k}", "r:{k}:1h", "1", "1h", "ratelimit", "ratelimit:r"}
-	for _, key := range own {
-		server.Do("SET " + key + " application")
-	}
-	for i := range 20 {
-		s.allow(t, ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour}, Key: "k"},
-			ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Minute}, Key: strconv.Itoa(i)})
-	}
-	for _, key := range own {
-		if got := server.Do("GET " + key); got != "application" {
-			t.Errorf("the application's %s is now %q", key, got)
+	onServers(t, func(t *testing.T, server *redistest.Server, s *subject) {
+		own := []string{"k", "r", "r:k", "{k}", "r:{k}", "r:{k}:1h", "1", "1h", "ratelimit", "ratelimit:r"}
+		for _, key := range own {
+			server.Do("SET " + key + " application")
 		}
-	}
-	for _, key := range keysOn(t, connect(t, server.Addr)) {
-		if !slices.Contains(own, key) && !strings.HasPrefix(key, "ratelimit:r:{") {
-			t.Errorf("%q is outside the prefix", key)
+		for i := range 20 {
+			s.allow(t, ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour, Algorithm: s.window}, Key: "k"},
+				ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Minute, Algorithm: s.window}, Key: strconv.Itoa(i)})
 		}
-	}
+		for _, key := range own {
+			if got := server.Do("GET " + key); got != "application" {
+				t.Errorf("the application's %s is now %q", key, got)
+			}
+		}
+		for _, key := range keysOn(t, connect(t, server.Addr)) {
+			if !slices.Contains(own, key) && !strings.HasPrefix(key, "ratelimit:r:{") {
+				t.Errorf("%q is outside the prefix", key)
+			}
+		}
+	})
 }
 
 func TestEveryKeyHasAnExpiry(t *testing.T) {
-	server := redistest.Start(t)
-	s := onServer(t, server)
-	for _, rule := range algorithms() {
-		for _, per := range []time.Duration{time.Microsecond, time.Millisecond, time.Second, 365 * 24 * time.Hour} {
-			if rule.Cron == "" {
-				rule.Per = per
+	onServers(t, func(t *testing.T, server *redistest.Server, s *subject) {
+		for _, rule := range s.algorithms() {
+			for _, per := range []time.Duration{time.Microsecond, time.Millisecond, time.Second, 365 * 24 * time.Hour} {
+				if rule.Cron == "" {
+					rule.Per = per
+				}
+				if !s.knows(rule) {
+					continue
+				}
+				q := ratelimit.Request{Rule: rule, Key: per.String()}
+				d := s.allow(t, q)
+				s.allow(t, ratelimit.Request{Rule: rule, Key: per.String(), Cost: 3})
+				requireExpiries(t, server)
+				if err := d.Refund(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+				requireExpiries(t, server)
 			}
-			q := ratelimit.Request{Rule: rule, Key: per.String()}
-			d := s.allow(t, q)
-			s.allow(t, ratelimit.Request{Rule: rule, Key: per.String(), Cost: 3})
-			requireExpiries(t, server)
-			if err := d.Refund(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-			requireExpiries(t, server)
 		}
-	}
+	})
 }
 
 // A refused call writes nothing on the server, not even for a new subject.
 func TestRefusedCallWritesNothing(t *testing.T) {
-	server := redistest.Start(t)
-	s := onServer(t, server)
-	full := ratelimit.Request{Rule: ratelimit.Rule{Name: "full", Limit: 1, Per: time.Hour}, Key: "k"}
-	s.admit(t, full)
-	before := dump(t, server)
-	for name, rule := range algorithms() {
-		rule.Name = name
-		s.refuse(t, full, ratelimit.Request{Rule: rule, Key: "k"}, ratelimit.Request{Rule: rule, Key: "new"})
-		s.peek(t, ratelimit.Request{Rule: rule, Key: "k"}, ratelimit.Request{Rule: rule, Key: "new"})
-	}
-	if after := dump(t, server); after != before {
-		t.Errorf("refused calls and peeks changed the server from\n%s\nto\n%s", before, after)
-	}
+	onServers(t, func(t *testing.T, server *redistest.Server, s *subject) {
+		s.limiter = ratelimit.New(bare{s.store}) // which writes no list of its rules
+		full, rules := ratelimit.Request{Rule: window("full", 1, s.window), Key: "k"}, s.algorithms()
+		s.admit(t, full)
+		before := dump(t, server)
+		for _, rule := range rules {
+			s.refuse(t, full, ratelimit.Request{Rule: rule, Key: "k"}, ratelimit.Request{Rule: rule, Key: "new"})
+			s.peek(t, ratelimit.Request{Rule: rule, Key: "k"}, ratelimit.Request{Rule: rule, Key: "new"})
+		}
+		if after := dump(t, server); after != before {
+			t.Errorf("refused calls and peeks changed the server from\n%s\nto\n%s", before, after)
+		}
+	})
 }
 
 // dump returns all keys and values of a server as text.

@@ -23,38 +23,41 @@ import (
 var hourly = ratelimit.Rule{Name: "hourly", Limit: 10, Per: time.Hour}
 
 func TestUnreachableServerIsAStoreError(t *testing.T) {
-	server := redistest.Start(t)
-	s := onServer(t, server)
-	s.admit(t, ratelimit.Request{Rule: hourly, Key: "k"})
-	server.Stop()
-	ctx, q := context.Background(), ratelimit.Request{Rule: hourly, Key: "k"}
-	for name, call := range map[string]func() error{
-		"Allow": func() error { _, err := s.limiter.Allow(ctx, q); return err },
-		"Peek":  func() error { _, err := s.limiter.Peek(ctx, q); return err },
-		"Reset": func() error { _, err := s.limiter.Reset(ctx, q); return err },
-		"Take":  func() error { return wrap.Take(ctx, s.limiter, wrap.NewRules("m", hourly), "k") },
-	} {
-		_ = call() // the first call may still use the broken connection
-		err := call()
-		if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
-			t.Errorf("%s: got error %v (%T), want a *StoreError", name, err, err)
+	onServers(t, func(t *testing.T, server *redistest.Server, s *subject) {
+		rule := window("r", 10, s.window)
+		ctx, q := context.Background(), ratelimit.Request{Rule: rule, Key: "k"}
+		s.admit(t, q)
+		server.Stop()
+		for name, call := range map[string]func() error{
+			"Allow": func() error { _, err := s.limiter.Allow(ctx, q); return err },
+			"Peek":  func() error { _, err := s.limiter.Peek(ctx, q); return err },
+			"Reset": func() error { _, err := s.limiter.Reset(ctx, q); return err },
+			"Take":  func() error { return wrap.Take(ctx, s.limiter, wrap.NewRules("m", rule), "k") },
+		} {
+			_ = call() // the first call may still use the broken connection
+			err := call()
+			if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
+				t.Errorf("%s: got error %v (%T), want a *StoreError", name, err, err)
+			}
+			if !errors.Is(err, syscall.ECONNREFUSED) && !strings.Contains(err.Error(), "not sent") { // while the client tries to connect
+				t.Errorf("%s: %v does not say that there is no connection", name, err)
+			}
+			if errors.Is(err, ratelimit.ErrTooManyRequests) {
+				t.Errorf("%s: %v is taken for a refusal", name, err)
+			}
 		}
-		if !errors.Is(err, syscall.ECONNREFUSED) && !strings.Contains(err.Error(), "not sent") { // while the client tries to connect
-			t.Errorf("%s: %v does not say that there is no connection", name, err)
-		}
-		if errors.Is(err, ratelimit.ErrTooManyRequests) {
-			t.Errorf("%s: %v is taken for a refusal", name, err)
-		}
-	}
+	})
 }
 
 func TestServerErrorIsAStoreError(t *testing.T) {
-	server := redistest.Start(t, "--maxmemory", "1", "--maxmemory-policy", "noeviction")
-	s := onServer(t, server)
-	_, err := s.limiter.Allow(context.Background(), ratelimit.Request{Rule: hourly, Key: "k"})
-	if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
-		t.Errorf("a server out of memory: got error %v (%T), want a *StoreError", err, err)
-	}
+	onServers(t, func(t *testing.T, server *redistest.Server, s *subject) {
+		server.Do("CONFIG SET maxmemory 1")
+		server.Do("CONFIG SET maxmemory-policy noeviction")
+		_, err := s.limiter.Allow(context.Background(), ratelimit.Request{Rule: window("r", 10, s.window), Key: "k"})
+		if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
+			t.Errorf("a server out of memory: got error %v (%T), want a *StoreError", err, err)
+		}
+	})
 }
 
 // If the context ends while the server is silent, the call ends, even if the client itself would wait for a minute.

@@ -40,53 +40,50 @@ func TestFailurePolicies(t *testing.T) {
 		{ratelimit.FailLocalShare(3), []ratelimit.FailurePolicy{ratelimit.FailLocalShare(1)}, 3},
 		{9, []ratelimit.FailurePolicy{none}, -1}, // there is no such policy
 	}
-	server := redistest.Start(t)
-	client := connect(t, server.Addr)
-	server.Stop()
-	for i, test := range tests {
-		l := ratelimit.New(scripted(client), ratelimit.WithFailurePolicy(test.limiter))
-		var rules []ratelimit.Rule
-		var subjects []string
-		for j, policy := range test.rules {
-			rules = append(rules, ratelimit.Rule{Name: string(rune('a' + j)), Limit: 3, Per: time.Hour, OnError: policy})
-			subjects = append(subjects, "k")
-		}
-		passes := 0
-		for range 5 {
-			switch err := wrap.Take(context.Background(), l, wrap.NewRules("m", rules...), subjects...); {
-			case err == nil:
-				passes++
-			case !errors.Is(err, ratelimit.ErrTooManyRequests):
-				if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
-					t.Fatalf("test %d: error %v (%T)", i, err, err)
+	onServers(t, func(t *testing.T, server *redistest.Server, s *subject) {
+		server.Stop()
+		for i, test := range tests {
+			l := ratelimit.New(s.store, ratelimit.WithFailurePolicy(test.limiter))
+			var rules []ratelimit.Rule
+			var subjects []string
+			for j, policy := range test.rules {
+				rules = append(rules, window(string(rune('a'+j)), 3, s.window))
+				rules[j].OnError = policy
+				subjects = append(subjects, "k")
+			}
+			passes := 0
+			for range 5 {
+				switch err := wrap.Take(context.Background(), l, wrap.NewRules("m", rules...), subjects...); {
+				case err == nil:
+					passes++
+				case !errors.Is(err, ratelimit.ErrTooManyRequests):
+					if _, ok := errors.AsType[*ratelimit.StoreError](err); !ok {
+						t.Fatalf("test %d: error %v (%T)", i, err, err)
+					}
+					passes = -1
 				}
-				passes = -1
+			}
+			if passes != test.passes {
+				t.Errorf("test %d: %d calls passed, want %d", i, passes, test.passes)
 			}
 		}
-		if passes != test.passes {
-			t.Errorf("test %d: %d calls passed, want %d", i, passes, test.passes)
-		}
-	}
+	})
 }
 
 // A charge that was made in this process during an outage is given back in this process.
 func TestReturnOfALocalDecision(t *testing.T) {
-	server := redistest.Start(t)
-	l := ratelimit.New(scripted(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.FailLocal))
-	server.Stop()
-	ctx, q := context.Background(), ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}, Key: "k"}
-	for range 3 {
-		d, err := l.Allow(ctx, q)
-		if err != nil || !d.Allowed {
-			t.Fatalf("got %+v, error %v", d, err)
+	onServers(t, func(t *testing.T, server *redistest.Server, s *subject) {
+		s = s.with(ratelimit.New(s.store, ratelimit.WithFailurePolicy(ratelimit.FailLocal)))
+		server.Stop()
+		q := ratelimit.Request{Rule: window("r", 1, s.window), Key: "k"}
+		for range 3 {
+			d := s.admit(t, q)
+			s.refuse(t, q)
+			if err := d.Refund(context.Background()); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if again, err := l.Allow(ctx, q); err != nil || again.Allowed {
-			t.Fatalf("got %+v, error %v", again, err)
-		}
-		if err := d.Refund(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 }
 
 // During an outage only few of the calls try to connect, and afterwards calls pass again.
@@ -128,16 +125,17 @@ func TestFault_EveryCallWaitsForTheConnectTimeout(t *testing.T) {
 
 // The counts of FailLocal are separate from those of rules of instance scope.
 func TestLocalCountsOfBothScopesAreApart(t *testing.T) {
-	server := redistest.Start(t)
-	s := &subject{limiter: ratelimit.New(scripted(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.FailLocal))}
-	server.Stop()
-	fleet := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}, Key: "k"}
-	here := fleet
-	here.Rule.Scope = ratelimit.ScopeInstance
-	s.admit(t, here)
-	s.admit(t, fleet)
-	s.refuse(t, here)
-	s.refuse(t, fleet)
+	onServers(t, func(t *testing.T, server *redistest.Server, s *subject) {
+		s = s.with(ratelimit.New(s.store, ratelimit.WithFailurePolicy(ratelimit.FailLocal)))
+		server.Stop()
+		fleet := ratelimit.Request{Rule: window("r", 1, s.window), Key: "k"}
+		here := fleet
+		here.Rule.Scope = ratelimit.ScopeInstance
+		s.admit(t, here)
+		s.admit(t, fleet)
+		s.refuse(t, here)
+		s.refuse(t, fleet)
+	})
 }
 
 // While the store fails, the n processes of a fleet together admit at most max(limit, n) permits in a window, however often the store comes back

@@ -183,29 +183,30 @@ func TestMalformedRatesAreIgnored(t *testing.T) {
 
 // While the store cannot be reached, the overrides that were read before stay in force.
 func TestRatesOutliveAnOutage(t *testing.T) {
-	server := redistest.Start(t)
-	l := ratelimit.New(scripted(connect(t, server.Addr)), ratelimit.WithFailurePolicy(ratelimit.FailLocal))
-	q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 9, Per: time.Hour}, Key: "k"}
-	setRate(t, l, "r", ratelimit.Override{Limit: new(int64(1))})
-	server.Stop()
-	if _, err := l.Allow(context.Background(), q); err != nil {
-		t.Fatal(err)
-	}
-	redistest.Eventually(t, "the failure to follow is known", func() bool {
-		if limit := limitOf(t, l, q); limit != 1 {
-			t.Fatalf("limit %d while the store is down, want what it was before", limit)
+	onServers(t, func(t *testing.T, server *redistest.Server, s *subject) {
+		l := ratelimit.New(s.store, ratelimit.WithFailurePolicy(ratelimit.FailLocal))
+		q := ratelimit.Request{Rule: window("r", 9, s.window), Key: "k"}
+		setRate(t, l, "r", ratelimit.Override{Limit: new(int64(1))})
+		server.Stop()
+		if _, err := l.Allow(context.Background(), q); err != nil {
+			t.Fatal(err)
 		}
-		_, ok := errors.AsType[*ratelimit.StoreError](l.Overrides().Err())
-		return ok
-	})
-	server.Restart()
-	if _, err := l.Allow(context.Background(), q); err != nil {
-		t.Fatal(err)
-	}
-	redistest.Eventually(t, "the limiter follows again", func() bool {
-		if limit := limitOf(t, l, q); limit > 1 {
-			t.Fatalf("limit %d after the store came back without data, want what it was before", limit)
+		redistest.Eventually(t, "the failure to follow is known", func() bool {
+			if limit := limitOf(t, l, q); limit != 1 {
+				t.Fatalf("limit %d while the store is down, want what it was before", limit)
+			}
+			_, ok := errors.AsType[*ratelimit.StoreError](l.Overrides().Err())
+			return ok
+		})
+		server.Restart()
+		if _, err := l.Allow(context.Background(), q); err != nil {
+			t.Fatal(err)
 		}
-		return !errors.As(l.Overrides().Err(), new(*ratelimit.StoreError))
+		redistest.Eventually(t, "the limiter follows again", func() bool {
+			if limit := limitOf(t, l, q); limit > 1 {
+				t.Fatalf("limit %d after the store came back without data, want what it was before", limit)
+			}
+			return !errors.As(l.Overrides().Err(), new(*ratelimit.StoreError))
+		})
 	})
 }

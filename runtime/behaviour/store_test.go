@@ -75,6 +75,20 @@ func onPlainToo(t *testing.T, scenario func(*testing.T, *subject)) {
 	t.Run("plain", func(t *testing.T) { scenario(t, onPlain(t, redistest.Start(t))) })
 }
 
+// onServers runs a scenario once for each store on a server, which it gets, too. Its rules are those of onPlainToo.
+func onServers(t *testing.T, scenario func(*testing.T, *redistest.Server, *subject)) {
+	run := func(name string, on func(testing.TB, *redistest.Server) *subject) {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Start(t)
+			scenario(t, server, on(t, server))
+		})
+	}
+	for name, options := range scriptedBy {
+		run(name, func(t testing.TB, server *redistest.Server) *subject { return onServer(t, server, options...) })
+	}
+	run("plain", onPlain)
+}
+
 func inMemory(c *clock) *subject {
 	store := memstore.New(memstore.WithClock(c.now))
 	another := func() *ratelimit.Limiter { return ratelimit.New(store) }
