@@ -90,15 +90,15 @@ func TestContextEndsACallToASilentServer(t *testing.T) {
 
 // Counts that a restart of the server loses start from zero, without an error.
 func TestRestartedServerCountsAfresh(t *testing.T) {
-	server := redistest.Start(t)
-	s := onServer(t, server)
-	q := ratelimit.Request{Rule: hourly, Key: "k", Cost: 10}
-	s.admit(t, q)
-	s.refuse(t, q)
-	server.Restart()
-	s.pass(100 * time.Millisecond) // until the refusal is no longer remembered
-	s.admit(t, q)
-	s.refuse(t, q)
+	onServers(t, func(t *testing.T, server *redistest.Server, s *subject) {
+		q := ratelimit.Request{Rule: window("r", 10, s.window), Key: "k", Cost: 10}
+		s.admit(t, q)
+		s.refuse(t, q)
+		server.Restart()
+		s.pass(100 * time.Millisecond) // until the refusal is no longer remembered
+		s.admit(t, q)
+		s.refuse(t, q)
+	})
 }
 
 func TestFault_ScriptFlushFailsCalls(t *testing.T) {
