@@ -92,6 +92,31 @@ func TestShadowOfACallUpTo(t *testing.T) {
 	})
 }
 
+// Beyond its limit a rule in shadow mode reports each call. A trigger is told once, when its limit is reached. Neither refuses a call.
+func TestShadowAndTrigger(t *testing.T) {
+	onEveryWindow(t, func(t *testing.T, s *subject, q ratelimit.Request) {
+		var fired []ratelimit.Trigger
+		s = s.with(ratelimit.New(s.store, ratelimit.WithTrigger(func(_ context.Context, t ratelimit.Trigger) { fired = append(fired, t) })))
+		shadow, trigger := q, q
+		shadow.Rule.Mode, trigger.Rule.Mode, trigger.Rule.Name = ratelimit.ModeShadow, ratelimit.ModeTrigger, "trigger"
+		for key, call := range map[string][]ratelimit.Request{"shadow": {shadow}, "trigger": {trigger}, "both": {shadow, trigger}} {
+			fired = nil
+			for i := range call {
+				call[i].Key = key
+			}
+			for i := range 5 {
+				d := s.admit(t, call...)
+				if want := i >= 3 && key != "trigger"; (d.Violations != nil) != want {
+					t.Errorf("call %d: the shadow reports %+v, want a report: %v", i+1, d.Violations, want)
+				}
+			}
+			if want := key != "shadow"; (len(fired) == 1 && fired[0].Used == 3) != want {
+				t.Errorf("fired: %+v, want once: %v", fired, want)
+			}
+		}
+	})
+}
+
 // A rule in shadow mode with a name of its own tries out a limit beside the enforced rule. Neither takes permits from the other.
 func TestShadowBesideTheRuleInForce(t *testing.T) {
 	onPlainToo(t, func(t *testing.T, s *subject) {

@@ -86,26 +86,6 @@ func TestReturnGoesOn(t *testing.T) {
 	}
 }
 
-// A settlement charges the real cost of a call, even beyond the limit.
-func TestSettle(t *testing.T) {
-	s := start(t)
-	for _, rule := range []ratelimit.Rule{hourly, yearly} {
-		for cost, left := range map[int64]int64{0: 3, 1: 2, 2: 1, 9: 0} {
-			s.server.Do("FLUSHALL")
-			d := s.admit(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 2})
-			for range 2 {
-				if err := d.Settle(context.Background(), cost); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got := s.left(t, rule, "k"); got != left {
-				t.Errorf("%s: a cost of %d leaves %d of 3 permits, want %d", rule.Name, cost, got, left)
-			}
-			s.requireBounded(t)
-		}
-	}
-}
-
 // A rollback closes the window that its call opened if nothing else is counted there. A refund leaves it open.
 func TestRollback(t *testing.T) {
 	s := start(t)
