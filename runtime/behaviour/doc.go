@@ -1,8 +1,8 @@
-// Package behaviour has tests that all stores which support every rule must pass. It has no code of its own.
+// Package behaviour has tests that all stores must pass. It has no code of its own.
 //
-// The same scenarios run against the store in memory and against a real Redis server, which runs the script as a function or by EVALSHA. Laws of
-// waiting run in virtual time on all of them: see inVirtualTime. Laws of deciding and settling that fixed and calendar windows have run against the
-// store without scripts, too. Random sequences of calls are compared with a model: a
+// The same scenarios run against the store in memory and against a real Redis server, where functions or EVALSHA run the script. Laws of waiting run
+// in virtual time on all of them: see inVirtualTime. The laws of fixed and calendar windows for which no call waits also run on the store without
+// scripts. Random sequences of calls are compared with a model: a
 // limiter that keeps the whole history and computes every answer from the definitions of the algorithms. This comparison runs on the store in
 // memory, in virtual time. The tests in runtime/redisstore/lua compare the script on Redis with the engine. Tests whose names begin with
 // TestFault_ are for faults that other systems have had.
