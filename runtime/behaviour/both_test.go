@@ -8,9 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
 func onBoth(name string, limit int64, per time.Duration) (fleet, here ratelimit.Request) {
