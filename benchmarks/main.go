@@ -35,6 +35,7 @@ type effort struct {
 	fleet    int           // processes of one prefix
 	settings int           // in force for them
 	rules    int           // that one of them declares
+	crowd    int           // calls that wait for one subject
 	settle   time.Duration // after they have started
 	idle     time.Duration // of processes that make no call
 }
@@ -44,12 +45,12 @@ var (
 		rounds: 60, calls: 600, limits: []int64{10, 100, 1_000, 10_000, 100_000}, subjects: 1_000_000,
 		large: []int64{1_000, 10_000, 100_000, 1_000_000}, members: 500_000,
 		bench: 20 * time.Millisecond, turn: 100 * time.Millisecond, turns: 30, load: time.Second, repeats: 3,
-		fleet: 1000, settings: 10_000, rules: 1000, settle: 8 * time.Second, idle: 10 * time.Second,
+		fleet: 1000, settings: 10_000, rules: 1000, crowd: 2000, settle: 8 * time.Second, idle: 10 * time.Second,
 	}
 	quick = effort{
 		rounds: 1, calls: 50, limits: []int64{10, 100, 1_000}, large: []int64{100, 1000}, members: 1000, subjects: 960, bench: 5 * time.Millisecond,
 		turn: 20 * time.Millisecond, turns: 1, load: 20 * time.Millisecond, repeats: 1,
-		fleet: 10, settings: 20, rules: 10, idle: 20 * time.Millisecond,
+		fleet: 10, settings: 20, rules: 10, crowd: 20, idle: 20 * time.Millisecond,
 	}
 )
 
@@ -60,6 +61,7 @@ var sections = []struct {
 }{
 	{"server", measureServer},
 	{"worst", measureWorst},
+	{"longest", measureLongest},
 	{"commands", measureCommands},
 	{"memory", measureMemory},
 	{"amounts", measureAmounts},
@@ -83,7 +85,7 @@ func main() {
 	testing.Init() // for testing.Benchmark's own flags
 	smoke := flag.Bool("quick", false, "run every case for a moment only, to see that it works; the figures mean nothing")
 	out := flag.String("out", "", "also put the tables, and sentences about them, between the markers in this `file`; needs all sections")
-	only := flag.String("only", "", "measure only these `sections`, of server,worst,commands,memory,amounts,running,throughput,latency,refused,leased,process,fleet")
+	only := flag.String("only", "", "measure only these `sections`, of server,worst,longest,commands,memory,amounts,running,throughput,latency,refused,leased,process,fleet")
 	subjects := flag.Int("subjects", 0, "`number` of subjects to measure memory over (default 1000000)")
 	flag.Parse()
 	e := full
