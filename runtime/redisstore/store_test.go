@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -144,10 +145,8 @@ func (p *pair) compare(t *rapid.T, call engine.Call) {
 	if v != w || err != nil || failed != nil {
 		t.Fatalf("Redis says %+v (error %v), memory %+v (error %v) of %+v", v, err, w, failed, want)
 	}
-	for i, got := range call.Claims {
-		if got != want.Claims[i] {
-			t.Fatalf("Redis says %+v, memory %+v", got, want.Claims[i])
-		}
+	if !reflect.DeepEqual(call.Claims, want.Claims) {
+		t.Fatalf("Redis says %+v, memory %+v", call.Claims, want.Claims)
 	}
 	if v.Admitted && !call.Peek && rapid.IntRange(0, 3).Draw(t, "give back") == 0 {
 		p.giveBack(t, call, want)

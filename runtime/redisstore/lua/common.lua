@@ -66,6 +66,8 @@ local use -- returns the table that the file of a module defines. It runs that f
 
 local notes -- the last entries of the reply, if there are any: see reply.lua
 
+local shared = {} -- what the calls of a run read and share, by key. After a call that failed nothing is shared, as it may not have been written
+
 -- Returns a module. It first runs the parts of the module's file that have not run yet: all of them, or up to the one with a function of
 -- the given name.
 local function complete(module, name)
