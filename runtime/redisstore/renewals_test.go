@@ -38,7 +38,7 @@ func TestOneClaimRenewsAKey(t *testing.T) {
 	hold(t, s, "b", 2)
 	server.Do("CONFIG RESETSTAT")
 	s.renew(t.Context(), "p", true)
-	if n := commands(server, "set"); n != "4" {
+	if n := commands(server, "pexpireat"); n != "4" {
 		t.Errorf("%s claims renewed the permits of two keys, want 3 and 1", n)
 	}
 	server.Do("FLUSHDB") // what the store has lost is there again

@@ -103,7 +103,7 @@ var table = [...]Row{
 		Tag: "concurrency:", MaxLimit: MaxRunning, Accepts: "wait hold",
 		Releases: true, OfOneCall: true, Per: time.Minute, MinPer: 3 * time.Second, // permits are renewed once a second
 		Lua: "concurrency", state: newConcurrency, terms: concurrencyTerms, most: mostByLimit,
-		Commands: "GET SET",
+		Commands: "GET PEXPIREAT SET SETRANGE",
 	},
 
 	Amounts: {

@@ -2,13 +2,17 @@
 -- Nobody knows in advance when permits come back. a is how long permits last, unless they are renewed. text is the number that the caller chose
 -- for its call, in 16 hexadecimal digits. An adjustment may have the numbers of several calls there, each of which has as many permits.
 --
--- The state is a string: LAYOUT, and an entry for each call: when its permits end, how many they are, and the call's number. The calls of a
--- run on one key share c.running, what the first of them read:
+-- The state is a string: LAYOUT, and an entry for each call: when its permits end, how many they are, and the call's number. An entry that
+-- ends at 0 is free for another call. Redis hashes a string that it gives to Lua, which takes a while if the string is long. So a run reads
+-- the state of a key once, and writes single entries. Its calls share c.running:
 --
---   text   LAYOUT, and the entries whose permits have not ended
---   used   their permits
---   last   when the last ones end
---   ended  whether the key has others, which go at the next write
+--   at, permits  where the entry of each call begins, and its permits
+--   free         where free entries begin
+--   used         the permits of all calls
+--   last         when the last ones end
+--   size         the size of the state
+--   unsaved      the state, if the key has another one: a new state, or one without entries that have ended
+--   ended        whether the key has such entries
 local states = use('states')
 local concurrency = { has_text = true, counts_running = true, reserves = states.at_once }
 local max, min, rep, sub = math.max, math.min, string.rep, string.sub
@@ -16,6 +20,7 @@ local max, min, rep, sub = math.max, math.min, string.rep, string.sub
 local ENTRY, NUMBER = 32, 16 -- bytes of an entry, and of a call's number
 local AT_ONCE = 250 -- entries that are parsed at once; Lua's stack holds only a few thousand values
 local ASK_EVERY = 50000 -- how long a call that waits for others to end sleeps before it asks again
+local free_entry = rep('\0', 16) -- its number stays
 
 -- Returns a state without the entries that begin at some indexes, which ascend.
 local function without(text, entries)
@@ -30,33 +35,39 @@ end
 
 -- Reads a state. Returns nil if it is damaged.
 local function read(text, now)
-  local used, last, ended, latest = 0, 0, {}, now + HORIZON
-  for from = 2, #text, ENTRY * AT_ONCE do
-    local count = min(AT_ONCE, (#text + 1 - from) / ENTRY)
-    local list = { parse('<' .. rep('dddd', count), text, from) } -- the number is read like two doubles, which is faster than to skip it
-    for i = 1, 4 * count, 4 do
-      local stop, permits = list[i], list[i + 1]
-      if not (stop >= 0 and stop % 1 == 0 and stop <= latest and states.valid(permits)) then return end
+  local at, permits, free, used, last, ended = {}, {}, {}, 0, 0, false
+  for first = 2, #text, ENTRY * AT_ONCE do
+    local count = min(AT_ONCE, (#text + 1 - first) / ENTRY)
+    local list = { parse('<' .. rep('ddc16', count), text, first) }
+    for i = 1, 3 * count, 3 do
+      local entry, stop, n, number = first + (i - 1) / 3 * ENTRY, list[i], list[i + 1], list[i + 2]
+      if not (stop >= 0 and stop % 1 == 0 and stop <= now + HORIZON and n >= 0 and n % 1 == 0 and n < 2 ^ 53) then return end
       if stop > now then
-        used, last = used + permits, max(last, stop)
+        at[number], permits[number], used, last = entry, n, used + n, max(last, stop)
       else
-        table.insert(ended, from + (i - 1) / 4 * ENTRY)
+        table.insert(free, entry)
+        ended = ended or stop > 0
       end
     end
   end
-  return { text = ended[1] and without(text, ended) or text, used = used, last = last, ended = ended[1] ~= nil }
+  if ended or #free > 16 and 2 * #free * ENTRY > #text then
+    local running = read(without(text, free), now)
+    running.ended = ended
+    return running
+  end
+  return { at = at, permits = permits, free = free, used = used, last = last, size = #text, unsaved = text }
 end
 
 function concurrency.check(c, now)
   c.running = shared[c.key]
   if not c.running then
     local state = call('GET', c.key)
-    state = state and states.current(c, state, ENTRY) or HEAD
-    c.running = read(state, now)
+    c.running = read(state and states.current(c, state, ENTRY) or HEAD, now)
     if not c.running then
       states.damage(c)
       c.running = read(HEAD, now)
     end
+    if c.running.unsaved == state then c.running.unsaved = nil end
     shared[c.key] = c.running
   end
   return concurrency.earliest(c, c.cost, now, now)
@@ -74,48 +85,55 @@ function concurrency.room(c) return c.limit - c.running.used end
 -- Returns now, as nobody knows when the permits come back.
 function concurrency.full(c, now) return now end
 
--- Returns where the entries of the claim's calls begin in the state.
-local function own(c)
-  local text, found = c.running.text, {}
-  if #c.text == NUMBER then
-    local at = string.find(text, c.text, 1, true)
-    while at and (at - 2) % ENTRY ~= 16 do at = string.find(text, c.text, at + 1, true) end
-    return { at and at - 16 }
-  end
-  local numbers = {}
-  for i = 1, #c.text, NUMBER do numbers[sub(c.text, i, i + NUMBER - 1)] = true end
-  for from = 2, #text, ENTRY do
-    if numbers[sub(text, from + 16, from + 31)] then table.insert(found, from) end
-  end
-  return found
-end
-
--- Removes the entries of the claim's calls, and reports whether that changes the key.
-local function remove(c)
-  local running, entries = c.running, own(c)
-  for _, entry in ipairs(entries) do running.used = running.used - parse('<d', running.text, entry + 8) end
-  if entries[1] then running.text = without(running.text, entries) end
-  return entries[1] or running.ended
-end
-
-local function write(c)
+-- Writes the state if the key has another one. Reports whether it did, so that the key expires after the last permits.
+local function save(c)
   local running = c.running
-  running.ended = false
-  if running.text == HEAD then return call('DEL', c.key) end
-  states.set(c.key, running.text, running.last)
+  local unsaved = running.unsaved
+  if unsaved then states.set(c.key, unsaved, running.last) end
+  running.unsaved, running.ended = nil, nil
+  return unsaved
 end
+
+local function write(c, entry, text) call('SETRANGE', c.key, states.integer(entry - 1), text) end
 
 -- Replaces the entries of the claim's calls, if they have any. So it also renews permits.
 function concurrency.commit(c, n, now)
-  remove(c)
-  local running, permits = c.running, pack('<dd', now + c.a, n)
-  local list = { running.text }
-  for i = 1, #c.text, NUMBER do table.insert(list, permits .. sub(c.text, i, i + NUMBER - 1)) end
-  running.text, running.used, running.last = table.concat(list), running.used + n * (#list - 1), max(running.last, now + c.a)
-  write(c)
+  local running, stop = c.running, now + c.a
+  running.last = max(running.last, stop)
+  if not save(c) then states.expire(c.key, running.last) end
+  for i = 1, #c.text, NUMBER do
+    local number = sub(c.text, i, i + NUMBER - 1)
+    local entry = running.at[number] or table.remove(running.free)
+    if not entry then
+      entry = running.size + 1
+      running.size = running.size + ENTRY
+    end
+    running.used = running.used + n - (running.permits[number] or 0)
+    running.at[number], running.permits[number] = entry, n
+    write(c, entry, pack('<dd', stop, n) .. number)
+  end
 end
 
 -- Gives all permits of the claim's calls back.
 function concurrency.give_back(c)
-  if remove(c) then write(c) end
+  local running, entries = c.running, {}
+  for i = 1, #c.text, NUMBER do
+    local number = sub(c.text, i, i + NUMBER - 1)
+    local entry = running.at[number]
+    if entry then
+      running.used = running.used - running.permits[number]
+      running.at[number], running.permits[number] = nil, nil
+      table.insert(entries, entry)
+    end
+  end
+  if not (entries[1] or running.ended) then return end
+  if running.used == 0 then
+    shared[c.key] = nil
+    return call('DEL', c.key)
+  end
+  save(c)
+  for _, entry in ipairs(entries) do
+    write(c, entry, free_entry)
+    table.insert(running.free, entry)
+  end
 end
