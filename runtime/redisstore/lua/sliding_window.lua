@@ -80,10 +80,10 @@ local function time_at(c, index, now)
   return permit and time_of(c, permit, now) or 0
 end
 
--- Returns how many permits are before a time, but at most a given number. The search doubles its step after each success, and halves it
--- after each failure.
-local function search(c, time, now, most)
-  local found, step = 0, 1
+-- Returns how many permits are before a time, but at most a given number. It begins with from, or 0. The search doubles its step after each
+-- success, and halves it after each failure.
+local function search(c, time, now, most, from)
+  local found, step = from or 0, 1
   while step >= 1 do
     if found + step <= most and time_at(c, found + step - 1, now) < time then
       found, step = found + step, 2 * step
@@ -153,25 +153,43 @@ end
 -- The free places of a sliding window are permits of its list. An interval has all permits of its times, except of the first: some of those
 -- may belong to calls.
 
--- Returns how many permits of the list are before a time.
-local function count_before(c, time, now) return search(c, time, now, call('LLEN', c.key)) end
+-- Returns how many permits of the list are before a time, which may be anywhere in the list.
+local function count_before(c, time, now)
+  local low, high = 0, call('LLEN', c.key)
+  if time_at(c, -1, now) < time then return high end
+  while low < high do
+    local middle = floor((low + high) / 2)
+    if time_at(c, middle, now) < time then low = middle + 1 else high = middle end
+  end
+  return low
+end
 
--- Returns the indexes in the list at which an interval begins and ends. The permits at the begin may have left the list.
-local function span(c, i, now)
-  local to = count_before(c, i.at + 1, now)
-  return to - i.permits, to
+-- Returns the index in the list at which an interval ends. It is found once.
+local function stop_of(c, i, now)
+  i.stop = i.stop or count_before(c, i.at + 1, now)
+  return i.stop
 end
 
 function sliding_window.is_last_charge(c, n, now, at) return time_at(c, -1, now) <= at end
 
 function sliding_window.interval(c, n, now, at)
-  return { at = at, parts = 0, permits = min(n, count_before(c, at + 1, now) - count_before(c, at, now)), limit = 0 }
+  local i = { at = at, parts = 0, limit = 0 }
+  local stop = stop_of(c, i, now)
+  local from = max(0, stop - n)
+  if time_at(c, from, now) < at then from = count_before(c, at, now) end
+  i.permits = stop - from
+  return i
 end
 
+-- If the end of i is known, that of j is near it if they touch.
 function sliding_window.touch(c, i, j, now)
-  local _, stop = span(c, i, now)
-  local start = span(c, j, now)
-  return start <= stop
+  if not i.stop then
+    local start = stop_of(c, j, now) - j.permits
+    return start <= 0 or time_at(c, start - 1, now) <= i.at
+  end
+  local most = i.stop + j.permits
+  j.stop = search(c, j.at + 1, now, min(most + 1, call('LLEN', c.key)), i.stop)
+  return j.stop <= most
 end
 
 function sliding_window.is_last_interval(c, i, now) return time_at(c, -1, now) <= i.at end
@@ -182,18 +200,18 @@ function sliding_window.reach(c, n, from) return from end
 
 -- Looks for n permits of one time. If they had different times, one of them would move.
 function sliding_window.find(c, i, n, now, from)
-  local start, stop = span(c, i, now)
-  local k = max(0, start, count_before(c, from, now))
+  local stop = stop_of(c, i, now)
+  local k = search(c, from, now, stop, max(0, stop - i.permits))
   for _ = 1, MAX_LOOKS do
     if k + n > stop then return end
     local at = time_at(c, k + n - 1, now)
     if n == 1 or time_at(c, k, now) == at then return stop - k, at end
-    k = count_before(c, at, now)
+    k = search(c, at, now, stop, k)
   end
 end
 
 function sliding_window.without(c, i, n, now)
-  local _, stop = span(c, i, now)
+  local stop = stop_of(c, i, now)
   if n < stop then return { at = time_at(c, stop - n - 1, now), parts = 0, permits = i.permits - n, limit = 0 } end
 end
 
