@@ -66,8 +66,11 @@ local function is_open(c, i) return i - i % BLOCK + BLOCK >= c.stop end
 -- Returns the permits of the block of an entry, which is before the newest block.
 local function earlier_permits(c, i) return (parse('<d', bytes(c, block_at(i), 8))) end
 
--- Returns the permits of the block of an entry.
-local function block_permits(c, i) return is_open(c, i) and c.open or earlier_permits(c, i) end
+-- Returns the permits of each block but the newest, from that of the oldest entry on.
+local function read_blocks(c)
+  local first, stop = floor(c.oldest / BLOCK), floor((c.stop - 1) / BLOCK)
+  return first, { parse('<' .. rep('d', stop - first), bytes(c, block_at(c.oldest), 8 * (stop - first))) }
+end
 
 -- Adds permits to the block of an entry.
 local function add_to_block(c, i, n)
@@ -89,10 +92,11 @@ end
 -- and permits, and how many of the n permits are not before it. If there is no such entry, it returns the index after the newest one, and
 -- neither a time nor permits.
 local function walk(c, n, time)
-  local i = c.oldest
+  local i, first, blocks = c.oldest, nil, nil
   while i < c.stop do
     local whole = i % BLOCK == 0 and i + BLOCK <= c.stop and (time == huge or read(c, i + BLOCK - 1, i + BLOCK)[1] <= time)
-    local block = whole and block_permits(c, i)
+    if whole and not blocks then first, blocks = read_blocks(c) end
+    local block = whole and (is_open(c, i) and c.open or blocks[i / BLOCK - first + 1])
     if block and block < n then
       n, i = n - block, i + BLOCK
     else
@@ -108,14 +112,18 @@ end
 
 function amounts.check(c, now)
   load(c, now)
+  c.excess = false -- of the last walk; nothing is charged between walks for it
   return amounts.earliest(c, c.cost, now, now)
 end
 
 function amounts.earliest(c, n, now, from)
   local excess = c.total + n - c.limit
   if excess <= 0 then return from end
-  local _, time = walk(c, excess, huge)
-  return max(from, (time or c.newest) + c.a)
+  if c.excess ~= excess then
+    local _, time = walk(c, excess, huge)
+    c.excess, c.leaves = excess, (time or c.newest) + c.a
+  end
+  return max(from, c.leaves)
 end
 
 -- Returns the index of the oldest entry in the window, its time, and the permits of the entries before it that are still in the total.

@@ -1,7 +1,8 @@
 -- What algorithms share to read and write their states, and to note what is wrong with them.
 local states = {}
 
-local byte, char, format, ceil = string.byte, string.char, string.format, math.ceil
+local byte, char, format, rep, ceil, min = string.byte, string.char, string.format, string.rep, math.ceil, math.min
+local AT_ONCE = 100
 local whole = format('%d', 2 ^ 40) == '1099511627776' and '%d' or '%.0f' -- %d is faster, but has only 32 bits on some servers
 
 -- Returns n as text that Redis reads as an integer.
@@ -42,34 +43,38 @@ end
 
 -- Returns the groups of numbers in a state, each as a table with the given names. names.time names the number that is the group's time; the
 -- groups are in the order of these times. Groups whose time has come are left out. A state with a time after last is damaged. names.layout
--- is the newest layout, if it is not LAYOUT.
+-- is the newest layout, if it is not LAYOUT. Numbers are parsed AT_ONCE groups at a time, because Lua's stack holds only a few thousand.
 function states.read_groups(c, state, names, now, last)
-  local list, size = {}, 8 * #names
-  state = state and states.current(c, state, size, names.layout) or ''
-  for from = 2, #state, size do
-    local group, sound = {}, true
-    for i, name in ipairs(names) do
-      group[name] = parse('<d', state, from + 8 * (i - 1))
-      sound = sound and states.valid(group[name])
+  local list, count = {}, #names
+  state = state and states.current(c, state, 8 * count, names.layout) or ''
+  for from = 2, #state, 8 * count * AT_ONCE do
+    local numbers = { parse('<' .. rep('d', min(count * AT_ONCE, (#state + 1 - from) / 8)), state, from) }
+    for i = 1, #numbers - count, count do -- the last number is where the parsing ended
+      local group, sound = {}, true
+      for k = 1, count do
+        local x = numbers[i + k - 1]
+        group[names[k]] = x
+        sound = sound and x >= 0 and x % 1 == 0 and x < 2 ^ 53
+      end
+      local time = group[names.time]
+      if not sound or time > last then
+        states.damage(c)
+        return {}
+      end
+      if time > now then list[#list + 1] = group end
     end
-    local time = group[names.time]
-    if not sound or time > last then
-      states.damage(c)
-      return {}
-    end
-    if time > now then table.insert(list, group) end
   end
   return list
 end
 
--- Writes such groups to a key, which expires after the last group's time. If there are no groups, it deletes the key.
+-- Writes at most a hundred such groups to a key, which expires after the last group's time. If there are no groups, it deletes the key.
 function states.write_groups(key, list, names)
   if not list[1] then return call('DEL', key) end
-  local state = { HEAD }
+  local numbers = {}
   for _, group in ipairs(list) do
-    for _, name in ipairs(names) do table.insert(state, pack('<d', group[name])) end
+    for k = 1, #names do numbers[#numbers + 1] = group[names[k]] end
   end
-  states.set(key, table.concat(state), list[#list][names.time])
+  states.set(key, HEAD .. pack('<' .. rep('d', #numbers), unpack(numbers)), list[#list][names.time])
 end
 
 -- The function reserves of states that keep no places.

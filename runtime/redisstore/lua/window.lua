@@ -5,7 +5,7 @@
 --
 -- c.windows is the list of windows, and c.open tells whether the state has a window that has not ended. Usually there is one window, and
 -- it holds now. Then the claim itself is that window, and the list is c.alone, which has only the claim and is made once. If c.open is
--- false, the claim is the window that a charge would open now.
+-- false, the claim is the window that a charge would open now. The calls of a run on one key share a list of several windows.
 local window = {
   has_text = false, counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
 }
@@ -38,7 +38,7 @@ function window.check(c, now)
       return used + c.cost <= c.limit and now or stop
     end
   end
-  local list = state and complete(window).read(c, state, now)
+  local list = state and (shared[c.key] or complete(window).read(c, state, now))
   if list and list[1] then
     c.windows = list
     return window.earliest(c, c.cost, now, now)
@@ -83,9 +83,15 @@ local states = use('states')
 local min = math.min
 local NAMES = { 'start', 'stop', 'used', time = 'stop' }
 
-function window.read(c, state, now) return states.read_groups(c, state, NAMES, now, now + HORIZON + c.a) end
+-- Shares a list of several windows. A list of one is not shared: its window may be a claim, or be charged as one.
+local function share(c, list)
+  shared[c.key] = list[2] and list
+  return list
+end
 
-function window.write(c) states.write_groups(c.key, c.windows, NAMES) end
+function window.read(c, state, now) return share(c, states.read_groups(c, state, NAMES, now, now + HORIZON + c.a)) end
+
+function window.write(c) states.write_groups(c.key, share(c, c.windows), NAMES) end
 
 -- Reports whether a window takes a charge at a time before its stop. A fixed window that would overlap the next one is not opened: the next
 -- one takes the charge, and begins earlier.
@@ -130,7 +136,7 @@ function window.at(c, at)
   if w then return w end
   w = { used = 0 }
   w.start, w.stop = bounds(c, at)
-  if c.windows == c.alone then c.windows = { c } end -- a copy, because a library keeps c.alone from run to run
+  if c.windows == c.alone then c.windows = { { start = c.start, stop = c.stop, used = c.used } } end -- a library keeps c from run to run
   table.insert(c.windows, i, w)
   return w
 end
