@@ -10,11 +10,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
-const (
-	maxSending  = 2   // batches that are sent to one server at the same time: if one connection hangs, the other one still works
-	maxRequests = 256 // requests of one batch, so also the most calls of one run
-	maxPermits  = 512 // permits that sliding windows write for one batch; a larger call joins a batch only if no call in it writes any
-)
+const maxSending = 2 // batches that are sent to one server at the same time: if one connection hangs, the other one still works
 
 // queue holds the requests on their way to one server. A caller sends its request at once, in its own goroutine, if no other request waits and
 // fewer than maxSending batches are being sent. The requests that arrive meanwhile form the next batch. So a single caller waits for nobody, and
@@ -51,7 +47,8 @@ type batch struct {
 	ctx      context.Context // of the caller of the first request
 	until    time.Time       // when the time of the batch ends; a request that joins it later has what is left
 	requests []*request
-	permits  int64
+	weight   int64           // see weight.go
+	states   map[uint64]bool // hashes of the large states that the requests read
 	done     chan struct{} // closed when all requests are answered; nil if the caller sends the batch itself
 
 	mu       sync.Mutex // held while the calls of the requests are read or written
@@ -109,7 +106,7 @@ func (n *node) batchFor(ctx context.Context, r *request, outlasts bool) (b *batc
 // enqueue adds a request to the last batch that waits, or to a new one if the last has no room for it. If the call has a Back, that adjustment
 // comes before it in the same batch, because batches may overtake one another. The queue must be locked.
 func (n *node) enqueue(ctx context.Context, r *request) *batch {
-	permits, requests := r.permits(), []*request{r}
+	requests := []*request{r}
 	if back := r.call.Back; back != nil {
 		requests, r.call.Back = []*request{{call: back, adjust: true}, r}, nil
 	}
@@ -117,12 +114,11 @@ func (n *node) enqueue(ctx context.Context, r *request) *batch {
 	if last := len(n.waiting) - 1; last >= 0 {
 		b = n.waiting[last]
 	}
-	if b == nil || len(b.requests)+len(requests) > maxRequests || b.permits > 0 && b.permits+permits > maxPermits {
+	if b == nil || !b.fits(requests) {
 		b = &batch{ctx: ctx, until: time.Now().Add(n.store.Timeout), done: make(chan struct{})}
 		n.waiting = append(n.waiting, b)
 	}
-	b.requests = append(b.requests, requests...)
-	b.permits += permits
+	b.add(requests)
 	return b
 }
 
@@ -233,19 +229,4 @@ func (r *request) recalled(m *refusals) (known bool) {
 		r.err = nil
 	}
 	return known
-}
-
-// permits returns the largest number of permits that sliding windows may have to write for the request.
-func (r *request) permits() (n int64) {
-	for i := range r.call.Claims {
-		c := &r.call.Claims[i]
-		switch {
-		case !c.Rule.Kind.KeepsTimes(), r.call.Change >= engine.Pauses:
-		case r.adjust:
-			n += max(0, min(c.Delta, c.Limit))
-		default:
-			n += min(max(c.Cost, r.call.Ahead), c.Limit)
-		}
-	}
-	return n
 }

@@ -196,8 +196,7 @@ func TestWhatIsJoined(t *testing.T) {
 	}
 }
 
-// However many wait for a server, a batch has a bound on its requests, and on the permits that sliding windows write. No more batches are
-// made than that takes, and all requests keep their order.
+// However many wait for a server, a batch has a bound on its weight. No more batches are made than that takes, and all requests keep their order.
 func TestBatchesAreBounded(t *testing.T) {
 	s, _ := open(t)
 	n, err := s.node(context.Background(), "a")
@@ -206,11 +205,11 @@ func TestBatchesAreBounded(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		n.waiting = nil
-		costs := rapid.SampledFrom([][]int64{{1}, {1, 1, 1, 1, 1, 1, 1, 1, 200, maxPermits, maxPermits + 1}}).Draw(t, "costs")
-		rules := rapid.SampledFrom([][]*engine.Rule{combinable, combinable[1:]}).Draw(t, "rules")
+		costs := rapid.SampledFrom([][]int64{{1}, {1, 1, 1, 1, 1, 1, 1, 1, 200, 10_000}}).Draw(t, "costs")
+		rules := rapid.SampledFrom([][]*engine.Rule{combinable, combinable[1:], {running}, append(combinable, running)}).Draw(t, "rules")
 		var all []*request
 		for range rapid.IntRange(1, 1000).Draw(t, "requests") {
-			call := of(rapid.SampledFrom(rules).Draw(t, "rule"), 1e6, "a")
+			call := of(rapid.SampledFrom(rules).Draw(t, "rule"), 1000, rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "subject"))
 			call.Claims[0].Cost = rapid.SampledFrom(costs).Draw(t, "cost")
 			r := &request{call: &call, adjust: rapid.Bool().Draw(t, "adjusts")}
 			if r.adjust {
@@ -220,17 +219,12 @@ func TestBatchesAreBounded(t *testing.T) {
 			n.enqueue(context.Background(), r)
 		}
 		var got []*request
-		last, permits := 0, int64(0)
 		for i, b := range n.waiting {
-			if i > 0 && last < maxRequests && permits+b.requests[0].permits() <= maxPermits {
-				t.Fatalf("a batch of %d requests that write %d permits has room for more", last, permits)
+			if i > 0 && n.waiting[i-1].fits(b.requests[:1]) {
+				t.Fatalf("a batch that weighs %d has room for more", n.waiting[i-1].weight)
 			}
-			last, permits = len(b.requests), 0
-			for _, r := range b.requests {
-				permits += r.permits()
-			}
-			if last > maxRequests || permits > maxPermits && !oneWrites(b.requests) {
-				t.Fatalf("a batch has %d requests, which write %d permits", last, permits)
+			if weight := new(batch).weighEach(b.requests); b.weight != weight || weight > maxWeight && len(b.requests) > 1 {
+				t.Fatalf("a batch of %d requests weighs %d, and says %d", len(b.requests), weight, b.weight)
 			}
 			got = append(got, b.requests...)
 		}
@@ -239,6 +233,42 @@ func TestBatchesAreBounded(t *testing.T) {
 		}
 	})
 	n.waiting = nil
+}
+
+// weighEach returns the weight of a batch after some requests were added.
+func (b *batch) weighEach(requests []*request) int64 {
+	for i := range requests {
+		b.add(requests[i : i+1])
+	}
+	return b.weight
+}
+
+// The weights are those that weight.go gives as examples.
+func TestWeights(t *testing.T) {
+	plain, running := of(combinable[0], 10_000, "a"), of(running, 1000, "a")
+	refund, other, two := of(combinable[0], 10_000, "a"), of(running.Claims[0].Rule, 1000, "b"), of(combinable[0], 10_000, "a", "b")
+	refund.Claims[0].Delta = -1
+	waits := of(combinable[0], 100, "a")
+	waits.Claims[0].Wait = second
+	for name, c := range map[string]struct {
+		requests []*request
+		most     int
+	}{
+		"plain":                         {asked([]*engine.Call{&plain}), 200},
+		"two rules":                     {asked([]*engine.Call{&two}), 100},
+		"waiting":                       {asked([]*engine.Call{&waits}), 33},
+		"refunds":                       {[]*request{{call: &refund, adjust: true}}, 5},
+		"running, of one key":           {asked([]*engine.Call{&running}), 23},
+		"pairs of running, of two keys": {asked([]*engine.Call{&running, &other}), 6},
+	} {
+		b, fit := new(batch), 0
+		for ; b.fits(c.requests); fit++ {
+			b.add(c.requests)
+		}
+		if fit != c.most {
+			t.Errorf("%s: %d fit in a batch, want %d", name, fit, c.most)
+		}
+	}
 }
 
 // A lone caller sends its request itself. The first caller after a batch of several leaves that to a goroutine, so that the others join it.
@@ -271,24 +301,13 @@ func TestCrowdsSendTogether(t *testing.T) {
 	}
 }
 
-// oneWrites reports whether only one of the requests writes permits.
-func oneWrites(requests []*request) bool {
-	writing := 0
-	for _, r := range requests {
-		if r.permits() > 0 {
-			writing++
-		}
-	}
-	return writing == 1
-}
-
 // A key of a foreign type fails only one of the calls in a batch.
 func TestForeignKeyHarmsOneCall(t *testing.T) {
 	s, server := open(t)
 	server.Do("RPUSH p:minute:{17}:1m x")
 	for range 2 {
 		var calls []*engine.Call
-		for i := range maxRequests {
+		for i := range maxWeight {
 			call := of(minute, 2, fmt.Sprint(i))
 			calls = append(calls, &call)
 		}
@@ -468,17 +487,17 @@ func TestBatchOfNobody(t *testing.T) {
 	}
 }
 
-// However large the cost of a call is that takes what there is, and that of a settlement, its request writes at most as many permits as its
-// rules have.
-func TestPermitsOfARequest(t *testing.T) {
-	call := of(combinable[0], 10, "a", "b")
+// However large the cost of a call is that takes what there is, and that of a settlement, its request weighs no more than one that takes all
+// permits of its rules.
+func TestWeightOfManyPermits(t *testing.T) {
+	call := of(combinable[0], 1000, "a", "b")
 	call.UpTo = true
 	for i := range call.Claims {
 		call.Claims[i].Cost, call.Claims[i].Delta = math.MaxInt64, math.MaxInt64
 	}
 	for _, adjust := range []bool{false, true} {
-		if got := (&request{call: &call, adjust: adjust}).permits(); got != 20 {
-			t.Errorf("a request writes %d permits, want 20; it adjusts: %t", got, adjust)
+		if got := new(batch).weigh([]*request{{call: &call, adjust: adjust}}); got != 2*(otherWeight+20) {
+			t.Errorf("a request weighs %d, want %d; it adjusts: %t", got, 2*(otherWeight+20), adjust)
 		}
 	}
 }
@@ -491,7 +510,7 @@ func TestBackIsInTheSameBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	earlier, call, back := of(combinable[0], 1e6, "a"), of(combinable[0], 1e6, "a"), of(combinable[0], 1e6, "a")
-	call.Ahead, call.Back, back.Claims[0].Delta = maxPermits, &back, -1
+	call.Ahead, call.Back, back.Claims[0].Delta = 10_000, &back, -1
 	n.mu.Lock()
 	n.enqueue(t.Context(), &request{call: &earlier})
 	n.sending = maxSending

@@ -48,6 +48,8 @@ type Row struct {
 	state func(r *Rule) State                      // makes the state of a subject that was never charged
 	terms func(c *Claim, now, until int64) Terms   // see Claim.Terms
 	most  func(c *Claim) (cost int64, what string) // see Claim.Most
+	work  func(c *Claim, n int64) int64            // see Kind.Work; nil means 0
+	size  func(c *Claim) int64                     // see Kind.Size; nil means 0
 }
 
 // The largest limits, in permits.
@@ -69,7 +71,7 @@ const common = "block refund pause settle give "
 var table = [...]Row{
 	SlidingWindow: {
 		Name: "sliding-window", MaxLimit: MaxTimes, Accepts: common + "up-to wait distinct lease trigger",
-		Lua: "sliding_window", state: newSlidingWindow, terms: slidingWindowTerms, most: mostByLimit,
+		Lua: "sliding_window", state: newSlidingWindow, terms: slidingWindowTerms, most: mostByLimit, work: workOnTimes,
 		Commands: "LINDEX LLEN LPOP LRANGE LREM LSET LTRIM PEXPIREAT RPUSH SET" + ofIntervals,
 	},
 	FixedWindow: {
@@ -95,20 +97,20 @@ var table = [...]Row{
 	},
 	SlidingCounter: {
 		Name: "sliding-counter", Tag: "counter:", MaxLimit: MaxLimit, Accepts: common + "up-to slices trigger",
-		Lua: "sliding_counter", state: newSlidingCounter, terms: sliceTerms, most: mostByLimit,
+		Lua: "sliding_counter", state: newSlidingCounter, terms: sliceTerms, most: mostByLimit, work: workOnSlices,
 		Commands: "GET GETRANGE PEXPIREAT SET SETRANGE",
 	},
 	Concurrency: {
 		Name: "concurrency", Noun: "concurrency rule", Which: "whose permits come back when calls end", Words: "at the same time",
 		Tag: "concurrency:", MaxLimit: MaxRunning, Accepts: "wait hold",
 		Releases: true, OfOneCall: true, Per: time.Minute, MinPer: 3 * time.Second, // permits are renewed once a second
-		Lua: "concurrency", state: newConcurrency, terms: concurrencyTerms, most: mostByLimit,
+		Lua: "concurrency", state: newConcurrency, terms: concurrencyTerms, most: mostByLimit, work: workOnCalls, size: sizeOfCalls,
 		Commands: "GET PEXPIREAT SET SETRANGE",
 	},
 
 	Amounts: {
 		Name: "amounts", Tag: "amounts:", MaxLimit: MaxAmounts, Accepts: common + "up-to wait lease trigger",
-		Lua: "amounts", state: newAmounts, terms: amountTerms, most: mostByLimit,
+		Lua: "amounts", state: newAmounts, terms: amountTerms, most: mostByLimit, work: workOnAmounts,
 		Commands: "GET GETRANGE PEXPIREAT SET SETRANGE STRLEN",
 	},
 	Prepaid: {
@@ -182,6 +184,24 @@ func (c *Claim) Most() (cost int64, what string) {
 		return 0, "limit"
 	}
 	return table[c.Rule.Kind].most(c)
+}
+
+// Work estimates what the script on Redis does for a claim besides what it does for each, in units of about 4 us. n is how many permits the claim
+// takes, or, below 0, gives back.
+func (k Kind) Work(c *Claim, n int64) int64 {
+	if work := table[k].work; work != nil {
+		return work(c, n)
+	}
+	return 0
+}
+
+// Size estimates how long the script on Redis takes to read the whole state of a claim, in the same units. It is 0 if the script reads a few
+// bytes only.
+func (k Kind) Size(c *Claim) int64 {
+	if size := table[k].size; size != nil {
+		return size(c)
+	}
+	return 0
 }
 
 func mostByLimit(c *Claim) (int64, string) { return c.Limit, "limit" }

@@ -11,6 +11,15 @@ func newSlidingWindow(*Rule) State { return new(slidingWindow) }
 // KeepsTimes reports whether a state of the kind holds the time of each permit, so that it grows with the charge.
 func (k Kind) KeepsTimes() bool { return k == SlidingWindow }
 
+// workOnTimes counts the permits that are written, 50 in a unit, or the permits that are compared to find those that are given back, 160 in
+// a unit, of at most half the list.
+func workOnTimes(c *Claim, n int64) int64 {
+	if n < 0 {
+		return min(c.Limit, maxSearched) / 2 / 160
+	}
+	return n / 50
+}
+
 // slidingWindowTerms are the period, and the index of the permit that must leave the window before the cost fits. The index counts from the
 // newest permit, which is -1.
 func slidingWindowTerms(c *Claim, _, _ int64) Terms {
