@@ -49,7 +49,7 @@ type batch struct {
 	requests []*request
 	weight   int64           // see weight.go
 	states   map[uint64]bool // hashes of the large states that the requests read
-	done     chan struct{} // closed when all requests are answered; nil if the caller sends the batch itself
+	done     chan struct{}   // closed when all requests are answered; nil if the caller sends the batch itself
 
 	mu       sync.Mutex // held while the calls of the requests are read or written
 	answered bool

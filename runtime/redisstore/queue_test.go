@@ -257,7 +257,7 @@ func TestWeights(t *testing.T) {
 		"plain":                         {asked([]*engine.Call{&plain}), 200},
 		"two rules":                     {asked([]*engine.Call{&two}), 100},
 		"waiting":                       {asked([]*engine.Call{&waits}), 33},
-		"refunds":                       {[]*request{{call: &refund, adjust: true}}, 5},
+		"refunds":                       {[]*request{{call: &refund, adjust: true}}, 4},
 		"running, of one key":           {asked([]*engine.Call{&running}), 23},
 		"pairs of running, of two keys": {asked([]*engine.Call{&running, &other}), 6},
 	} {

@@ -11,11 +11,11 @@ func newSlidingWindow(*Rule) State { return new(slidingWindow) }
 // KeepsTimes reports whether a state of the kind holds the time of each permit, so that it grows with the charge.
 func (k Kind) KeepsTimes() bool { return k == SlidingWindow }
 
-// workOnTimes counts the permits that are written, 50 in a unit, or the permits that are compared to find those that are given back, 160 in
-// a unit, of at most half the list.
+// workOnTimes counts the permits that are written, 50 in a unit, or the permits that are compared to find those that are given back, 128 in
+// a unit: at most half the list.
 func workOnTimes(c *Claim, n int64) int64 {
 	if n < 0 {
-		return min(c.Limit, maxSearched) / 2 / 160
+		return min(c.Limit/2, maxSearched) / 128
 	}
 	return n / 50
 }
@@ -84,21 +84,23 @@ func (s *slidingWindow) Charge(c *Claim, n, now int64) {
 const maxSearched = 10_000
 
 // GiveBack gives back the oldest permits instead if more than maxSearched permits that count are earlier than the charge, and as many are later.
-// So as many permits fit at once, and the permits of the charge stay until they leave the window.
+// So as many permits fit at once, and the permits of the charge stay until they leave the window. It does so, too, if it gives back more than
+// maxSearched, and more than maxMoved are later.
 func (s *slidingWindow) GiveBack(c *Claim, n, now int64, _ bool) {
 	out := now - c.Rule.Per
 	if c.At <= out {
 		return
 	}
-	from, to := s.times.search(c.At), s.times.search(c.At+1)
+	from, to, gone := s.times.search(c.At), s.times.search(c.At+1), s.times.search(out+1)
+	later := s.times.len() - to
 	n = min(n, int64(to-from))
-	if s.times.len()-to > maxSearched {
-		gone := s.times.search(out + 1)
+	if n > maxSearched && later > maxMoved || min(later, from-gone) > maxSearched {
+		s.times.drop(gone + int(n))
+		return
+	}
+	if later > maxSearched {
 		s.times.drop(gone)
-		if from -= gone; from > maxSearched {
-			s.times.drop(int(n))
-			return
-		}
+		from -= gone
 	}
 	s.times.remove(from, int(n))
 }

@@ -200,6 +200,35 @@ func TestBoundsOfARefund(t *testing.T) {
 	}
 }
 
+// A refund of more permits than a command may compare runs few commands, and compares none of them, however many permits are later.
+func TestBoundsOfALargeRefund(t *testing.T) {
+	v := newVirtualBy(t, loggingClock)
+	for _, later := range []int64{0, 3, 64, 65, 12_000} {
+		v.client.FlushDB(t.Context())
+		claim := oneClaim(engine.SlidingWindow).Claims[0]
+		claim.Limit = 50_000
+		w := newTwin(v, claim.Rule)
+		var calls []*engine.Call
+		for _, n := range []int64{7, 30_000, later} {
+			v.set(v.now + second)
+			call := &engine.Call{Prefix: "p", Claims: []engine.Claim{claim}}
+			if call.Claims[0].Cost = n; n > 0 {
+				w.decide(t, call)
+			}
+			calls = append(calls, call)
+		}
+		w.change(calls[1], -30_000)
+		if w.moved > 1000 || w.ran > 150 {
+			t.Errorf("before %d later permits, a refund runs %d commands, and one of them compares %d permits", later, w.ran, w.moved)
+		}
+		for claim.Cost = 1; claim.Cost <= claim.Limit; claim.Cost += 999 {
+			if room := w.peek(t, claim); room != 50_000-7-later {
+				t.Fatalf("before %d later permits, %d are left after the refund", later, room)
+			}
+		}
+	}
+}
+
 // A charge removes at most a hundred members that have left the window, but never fewer than it adds. Those that stay do not count.
 func TestBoundsOfMembers(t *testing.T) {
 	v := newVirtualBy(t, loggingClock)

@@ -11,6 +11,7 @@ function sliding_window.prepare(c) c.step = (c.a - c.a % 8) / 8 + 1 end
 local MAX_MOVED = 64 -- how many later permits a charge is inserted before; if there are more, it is recorded at the newest one's time
 local MAX_PASSED = 1000 -- how many places may come after permits that are given back; if there are more, the oldest go instead
 local MAX_TIMES = 100000 -- permits in a list, which an override may allow
+local FEW_TIMES = 500 -- in a list that LREM compares from end to end; that takes about 10 us
 local MAX_SEARCHED = 10000 -- how many permits a command may compare; that takes about 0.3 ms
 
 -- Returns the time of a permit. If the list is damaged, all its permits have the time 0, and the next charge deletes it.
@@ -215,20 +216,32 @@ function sliding_window.without(c, i, n, now)
   if n < stop then return { at = time_at(c, stop - n - 1, now), parts = 0, permits = i.permits - n, limit = 0 } end
 end
 
+-- Removes the n permits before an index. The ones from there on move.
+local function remove_before(c, n, stop)
+  for i, place in ipairs(call('LRANGE', c.key, stop, -1)) do call('LSET', c.key, stop - n + i - 1, place) end
+  call('LTRIM', c.key, '0', states.integer(-1 - n))
+end
+
 -- Gives back n permits. If more than MAX_SEARCHED permits that count are earlier than the charge, and as many are later, it gives back the
--- oldest ones instead. So as many permits fit at once, and the permits of the charge stay until they leave the window.
+-- oldest ones instead. So as many permits fit at once, and the permits of the charge stay until they leave the window. It does so, too, if it
+-- gives back more than MAX_SEARCHED, and more than MAX_MOVED are later. LREM compares permits from the nearer end of the list.
 function sliding_window.give_back(c, n, now, at)
   local permit, out = pack('<d', at), now - c.a
   if at <= out then return end
   local length = call('LLEN', c.key)
-  if length <= MAX_SEARCHED then return call('LREM', c.key, -n, permit) end
-  local from, to = search(c, at, now, length), search(c, at + 1, now, length)
+  if length <= FEW_TIMES then return call('LREM', c.key, -n, permit) end
+  local from, to = count_before(c, at, now), count_before(c, at + 1, now)
+  local later = length - to
   n = min(n, to - from)
-  if n > 0 and length - to <= MAX_SEARCHED then return call('LREM', c.key, -n, permit) end
+  if n == 0 then return end
+  if n > MAX_MOVED and later <= MAX_MOVED then return remove_before(c, n, to) end
   local gone = search(c, out + 1, now, length)
-  if from - gone > MAX_SEARCHED then return sliding_window.drop(c, gone + n) end
-  sliding_window.drop(c, gone)
-  if n > 0 then call('LREM', c.key, n, permit) end
+  if n > MAX_SEARCHED or min(later, from - gone) > MAX_SEARCHED then return sliding_window.drop(c, gone + n) end
+  if later > MAX_SEARCHED then
+    sliding_window.drop(c, gone)
+    from = from - gone
+  end
+  call('LREM', c.key, later <= from and -n or n, permit)
 end
 
 function sliding_window.give(c, n, now)
@@ -237,6 +250,5 @@ function sliding_window.give(c, n, now)
   n = min(n, stop - gone)
   if n <= 0 then return end
   if length - stop > MAX_PASSED then return sliding_window.drop(c, gone + n) end
-  for i, place in ipairs(call('LRANGE', c.key, stop, -1)) do call('LSET', c.key, stop - n + i - 1, place) end
-  call('LTRIM', c.key, '0', states.integer(-1 - n))
+  remove_before(c, n, stop)
 end
