@@ -248,7 +248,8 @@ func TestWeights(t *testing.T) {
 	plain, running := of(combinable[0], 10_000, "a"), of(running, 1000, "a")
 	refund, other, two := of(combinable[0], 10_000, "a"), of(running.Claims[0].Rule, 1000, "b"), of(combinable[0], 10_000, "a", "b")
 	refund.Claims[0].Delta = -1
-	waits := of(combinable[0], 100, "a")
+	waits, reports := of(combinable[0], 100, "a"), of(combinable[0], 100, "a")
+	reports.Report = true
 	waits.Claims[0].Wait = second
 	for name, c := range map[string]struct {
 		requests []*request
@@ -256,6 +257,7 @@ func TestWeights(t *testing.T) {
 	}{
 		"plain":                         {asked([]*engine.Call{&plain}), 200},
 		"two rules":                     {asked([]*engine.Call{&two}), 100},
+		"with a report":                 {asked([]*engine.Call{&reports}), 100},
 		"waiting":                       {asked([]*engine.Call{&waits}), 33},
 		"refunds":                       {[]*request{{call: &refund, adjust: true}}, 4},
 		"running, of one key":           {asked([]*engine.Call{&running}), 23},

@@ -5,7 +5,7 @@ import "github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 // A server does nothing else while a run is decided. So a batch is weighed by the time that its run may take, and not by its requests. The unit
 // is the time of a plain claim by FCALL, about 4 us. A batch weighs at most maxWeight, about 0.8 ms; a heavier request is sent alone.
 //
-// For example, a batch has 200 plain calls of one rule, 100 of two rules, or 33 calls that wait, give up or are settled. At limit 10,000 it has 4
+// For example, a batch has 200 plain calls of one rule, 100 of two rules or with a report, or 33 calls that wait, give up or are settled. At limit 10,000 it has 4
 // refunds of a sliding window, because the script looks for their permits. At limit 1,000 it has 23 calls of a concurrency rule with one key, or 2 with
 // different keys, because the script reads up to 1,000 entries of each key.
 const (
@@ -34,9 +34,12 @@ func (b *batch) add(requests []*request) {
 // weigh returns by how much requests would make a batch heavier. A run reads a state once.
 func (b *batch) weigh(requests []*request) (weight int64) {
 	for _, r := range requests {
-		each := int64(otherWeight)
-		if !r.adjust && !r.call.Report && r.call.Lease == 0 && r.call.IsPlain() {
-			each = 1
+		each := int64(1)
+		switch {
+		case r.adjust || r.call.Lease > 0 || !r.call.IsPlain():
+			each = otherWeight
+		case r.call.Report:
+			each = 2
 		}
 		for i := range r.call.Claims {
 			c := &r.call.Claims[i]
