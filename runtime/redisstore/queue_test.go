@@ -258,10 +258,10 @@ func TestWeights(t *testing.T) {
 		"plain":                         {asked([]*engine.Call{&plain}), 200},
 		"two rules":                     {asked([]*engine.Call{&two}), 100},
 		"with a report":                 {asked([]*engine.Call{&reports}), 100},
-		"waiting":                       {asked([]*engine.Call{&waits}), 33},
-		"refunds":                       {[]*request{{call: &refund, adjust: true}}, 4},
-		"running, of one key":           {asked([]*engine.Call{&running}), 23},
-		"pairs of running, of two keys": {asked([]*engine.Call{&running, &other}), 6},
+		"waiting":                       {asked([]*engine.Call{&waits}), 28},
+		"refunds":                       {[]*request{{call: &refund, adjust: true}}, 3},
+		"running, of one key":           {asked([]*engine.Call{&running}), 19},
+		"pairs of running, of two keys": {asked([]*engine.Call{&running, &other}), 5},
 	} {
 		b, fit := new(batch), 0
 		for ; b.fits(c.requests); fit++ {

@@ -11,11 +11,11 @@ func newSlidingWindow(*Rule) State { return new(slidingWindow) }
 // KeepsTimes reports whether a state of the kind holds the time of each permit, so that it grows with the charge.
 func (k Kind) KeepsTimes() bool { return k == SlidingWindow }
 
-// workOnTimes counts the permits that are written, 50 in a unit, or the permits that are compared to find those that are given back, 128 in
-// a unit: at most half the list.
+// workOnTimes counts the permits that are written, 50 in a unit. If permits are given back, it counts the search for them, and the permits that a
+// command compares, 128 in a unit: at most half the list.
 func workOnTimes(c *Claim, n int64) int64 {
 	if n < 0 {
-		return min(c.Limit/2, maxSearched) / 128
+		return 6 + min(c.Limit/2, maxSearched)/128
 	}
 	return n / 50
 }
