@@ -260,8 +260,8 @@ func TestWeights(t *testing.T) {
 		"with a report":                 {asked([]*engine.Call{&reports}), 100},
 		"waiting":                       {asked([]*engine.Call{&waits}), 28},
 		"refunds":                       {[]*request{{call: &refund, adjust: true}}, 3},
-		"running, of one key":           {asked([]*engine.Call{&running}), 19},
-		"pairs of running, of two keys": {asked([]*engine.Call{&running, &other}), 5},
+		"running, of one key":           {asked([]*engine.Call{&running}), 16},
+		"pairs of running, of two keys": {asked([]*engine.Call{&running, &other}), 2},
 	} {
 		b, fit := new(batch), 0
 		for ; b.fits(c.requests); fit++ {

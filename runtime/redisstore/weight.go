@@ -6,7 +6,7 @@ import "github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 // is the time of a plain claim by FCALL, about 4 us. A batch weighs at most maxWeight, about 0.8 ms; a heavier request is sent alone.
 //
 // For example, a batch has 200 plain calls of one rule, 100 of two rules or with a report, or 28 calls that wait or are settled. At limit
-// 10,000 it has 3 refunds of a sliding window, because the script looks for their permits. At limit 1,000 it has 19 calls of a concurrency rule
+// 10,000 it has 3 refunds of a sliding window, because the script looks for their permits. At limit 1,000 it has 16 calls of a concurrency rule
 // with one key, or 2 with different keys, because the script reads up to 1,000 entries of each key.
 const (
 	maxWeight   = 200

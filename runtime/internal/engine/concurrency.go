@@ -31,8 +31,8 @@ func concurrencyTerms(c *Claim, _, _ int64) Terms {
 // workOnCalls counts the entries that are written, two in a unit.
 func workOnCalls(c *Claim, _ int64) int64 { return int64(len(c.IDs)) / 2 }
 
-// sizeOfCalls counts the entries, 16 in a unit.
-func sizeOfCalls(c *Claim) int64 { return c.Limit / 16 }
+// sizeOfCalls counts the entries, 12 in a unit.
+func sizeOfCalls(c *Claim) int64 { return c.Limit / 12 }
 
 // ids are the calls whose permits the claim takes, renews or gives back.
 func (c *Claim) ids() []uint64 {
