@@ -20,16 +20,16 @@ const (
 // startBeat starts two chains of timers, so that a server that hangs does not keep permits on others from being renewed. They end with the fleet,
 // which no timer keeps alive, or when the client is closed.
 func (f *Fleet) startBeat() {
-	next := beatEvery + rand.N(beatEvery*9/10) // so that processes that start together beat apart
-	beatAfter(weak.Make(f), (*Fleet).beat, firstBeat, next)
-	beatAfter(weak.Make(f), (*Fleet).renewPermits, next, beatEvery)
+	third := rand.N(beatEvery) // so that processes that start together beat apart
+	beatAfter(weak.Make(f), (*Fleet).beat, firstBeat, beatEvery, third)
+	beatAfter(weak.Make(f), (*Fleet).renewPermits, beatEvery, third)
 }
 
-// beatAfter calls beat after d, again after next, and then regularly, as long as it returns true.
-func beatAfter(w weak.Pointer[Fleet], beat func(*Fleet) bool, d, next time.Duration) {
-	time.AfterFunc(d, func() {
+// beatAfter calls beat after each of the pauses, and then regularly, as long as it returns true.
+func beatAfter(w weak.Pointer[Fleet], beat func(*Fleet) bool, pauses ...time.Duration) {
+	time.AfterFunc(pauses[0], func() {
 		if f := w.Value(); f != nil && beat(f) {
-			beatAfter(w, beat, next, beatEvery)
+			beatAfter(w, beat, append(pauses[1:], beatEvery)...)
 		}
 	})
 }
@@ -96,7 +96,8 @@ func (f *Fleet) exchange(ctx context.Context) error {
 // followLater follows at once, or after a loss at an instant of its own if there is much to read.
 func (f *Fleet) followLater(ctx context.Context, epoch string, version int64) error {
 	k := &f.changed
-	if loss := epoch != k.epoch && f.lastRead.Load() != 0; loss && version >= spreadFrom {
+	loss := epoch != k.epoch && (k.epoch != "" || f.Status().Lost > 0) // otherwise these are the first settings that this process sees
+	if loss && version >= spreadFrom {
 		if k.readAt.IsZero() {
 			k.readAt = time.Now().Add(rand.N(spread))
 		}

@@ -15,44 +15,88 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
-// After a loss, processes read many settings one after the other: about a tenth of them in each of ten seconds.
+// After a loss, processes read many settings one after the other: about a tenth of them in each of ten seconds. The same if they have seen the
+// store empty in between.
 func TestReadsAreSpread(t *testing.T) {
+	for name, beats := range map[string]int{"at once": 0, "seen empty": 2} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Start(t)
+			synctest.Test(t, func(t *testing.T) {
+				c, _ := client(t, server.Addr, 0)
+				set(t, of(c, "p"), "kim", override("r", "", 1))
+				var all []*fleet.Fleet
+				for range 100 {
+					f := of(c, "p")
+					f.Beat()
+					all = append(all, f)
+				}
+				server.Do("FLUSHALL")
+				for range beats {
+					for _, f := range all {
+						f.Beat()
+					}
+				}
+				set(t, of(c, "p"), "kim", overrides("s", 1000)...)
+				reading, most := len(all), 0
+				for second := 0; reading > 0; second++ {
+					before := reading
+					reading = 0
+					for _, f := range all {
+						if f.Beat(); limit(f, "s", "k999") != 999 {
+							reading++
+						}
+						if limit(f, "r", "") != 1 {
+							t.Fatal("a setting that was lost does not hold")
+						}
+					}
+					if most = max(most, before-reading); second > 10 {
+						t.Fatalf("%d processes have not read the settings after %d seconds", reading, second)
+					}
+					time.Sleep(time.Second)
+				}
+				if most > 30 { // of 10 at random, with a deviation of 3
+					t.Errorf("%d processes read within one second", most)
+				}
+			})
+		})
+	}
+}
+
+// overrides returns n overrides of the keys k0, k1 and so on, with the limits 0, 1 and so on.
+func overrides(rule string, n int) (all []*fleet.Setting) {
+	for i := range n {
+		all = append(all, override(rule, fmt.Sprint("k", i), int64(i)))
+	}
+	return all
+}
+
+// The first settings are no loss, however many they are: within a second they are read by a process that has followed the empty store for long, by
+// those that have just begun, and by one that begins meanwhile. The time is virtual, so the second after it is left for the reading.
+func TestFirstSettingsAreReadAtOnce(t *testing.T) {
 	server := redistest.Start(t)
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := client(t, server.Addr, 0)
-		tool := of(c, "p")
-		set(t, tool, "kim", override("r", "", 1))
-		var all []*fleet.Fleet
-		for range 100 {
+		t.Cleanup(func() { time.Sleep(time.Second) }) // a beat may still be trying when the clients are closed
+		var processes []*fleet.Fleet
+		begin := func() {
+			c, _ := client(t, server.Addr, 0)
 			f := of(c, "p")
-			f.Beat()
-			all = append(all, f)
+			register(f, "program", 1)
+			processes = append(processes, f)
 		}
-		server.Do("FLUSHALL")
-		var settings []*fleet.Setting
-		for i := range 1000 {
-			settings = append(settings, override("s", fmt.Sprint("k", i), 2))
+		begin()
+		time.Sleep(time.Minute)
+		for range 20 {
+			begin()
+			time.Sleep(20 * time.Millisecond)
 		}
-		set(t, of(c, "p"), "kim", settings...)
-		reading, most := len(all), 0
-		for second := 0; reading > 0; second++ {
-			before := reading
-			reading = 0
-			for _, f := range all {
-				if f.Beat(); limit(f, "s", "k999") != 2 {
-					reading++
-				}
-				if limit(f, "r", "") != 1 {
-					t.Fatal("a setting that was lost does not hold")
-				}
+		c, _ := client(t, server.Addr, 0)
+		set(t, of(c, "p"), "kim", overrides("r", fleet.MaxSettings)...)
+		begin()
+		time.Sleep(1010 * time.Millisecond)
+		for i, f := range processes {
+			if got := limit(f, "r", "k9999"); got != 9999 {
+				t.Errorf("process %d: got the limit %d", i, got)
 			}
-			if most = max(most, before-reading); second > 10 {
-				t.Fatalf("%d processes have not read the settings after %d seconds", reading, second)
-			}
-			time.Sleep(time.Second)
-		}
-		if most > 30 { // of 10 at random, with a deviation of 3
-			t.Errorf("%d processes read within one second", most)
 		}
 	})
 }
