@@ -14,7 +14,8 @@ import (
 // follows at once, the others within about two seconds. RetryAfter of a refusal is the rest of the block, by the store's clock. No call waits
 // until the block ends. A call that already waits keeps its place: see [Limiter.Pause] for one that holds those, too. Only the Name, Key and
 // Hash of a rule matter. A rule in shadow or trigger mode still refuses nothing. The store also records the actor of [WithActor], or the user of
-// [WithUserID], who set the block.
+// [WithUserID], who set the block. More than 100 keys are set one part after the other. For example, if the store fails while 1,000 keys are
+// blocked, the first 300 of them may be blocked, and Block returns an error: call it again.
 //
 // The error is a *RuleError if there is no room for more (see [Overrides]), if there is no request, if a rule has no name, or if d is
 // not above 0 or is longer than 30 days. The other errors are those of [Limiter.Reset].

@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"cmp"
 	"context"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -106,8 +107,9 @@ func (o *ownSettings) edit(f *fleet.Fleet, do func(settings map[string]*fleet.Se
 		o.settings = map[string]*fleet.Setting{}
 	}
 	do(o.settings)
-	in := f.InForce()
-	m := &union{in, in.With(o.settings, f.Now())}
+	in, now := f.InForce(), f.Now()
+	maps.DeleteFunc(o.settings, func(_ string, s *fleet.Setting) bool { return s.EndedAt(now) })
+	m := &union{in, in.With(maps.Values(o.settings), now)}
 	o.merged.Store(m)
 	return m.all
 }

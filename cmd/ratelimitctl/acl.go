@@ -24,7 +24,7 @@ var (
 		"ZRANGEBYSCORE",
 	}
 	seen       = []string{"HDEL", "HEXISTS", "HLEN", "HSET", "PEXPIRE"}
-	settings   = []string{"EXEC", "HDEL", "HSET", "LPUSH", "LTRIM", "MULTI", "PERSIST", "PEXPIRE", "SET", "UNWATCH", "WATCH", "ZADD", "ZREM"}
+	settings   = []string{"HDEL", "HSET", "LPUSH", "LTRIM", "PERSIST", "PEXPIRE", "SET", "ZADD", "ZREM"} // inside a script; plain has a transaction
 	operating  = []string{"GET", "INFO", "LATENCY|LATEST", "LRANGE", "MEMORY|USAGE", "PTTL", "SCAN", "ZRANGE"}
 	examining  = []string{"ACL|LOG", "CONFIG|GET", "SLOWLOG|GET"} // these show what other users do
 	faster     = []string{"FCALL", "FUNCTION|LOAD"}

@@ -34,3 +34,10 @@ func KeysOf(prefix string) []string {
 	k := keysOf(prefix)
 	return append(k.ofSettings(), k.changes, k.rules, k.sets, k.processes, k.reports+"x", k.history+"1")
 }
+
+// Waiting returns how many edits wait to be written.
+func (f *Fleet) Waiting() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.waiting)
+}

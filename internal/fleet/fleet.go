@@ -47,6 +47,8 @@ type Do = func(ctx context.Context, commands ...Command) ([]any, error)
 type Server interface {
 	// Do sends commands together, and returns their replies. A missing text is nil.
 	Do(ctx context.Context, commands ...Command) ([]any, error)
+	// Run runs a script on keys, at most once, and returns its reply. It reports false if the client may not run scripts.
+	Run(ctx context.Context, script string, keys []string, args ...any) (reply any, ok bool, err error)
 	// Try calls do, and sends its commands as one transaction, if there are any. It reports false, and changes nothing, if another client changed
 	// the key since Try began.
 	Try(ctx context.Context, key string, do func(Do) ([]Command, error)) (bool, error)
@@ -77,16 +79,18 @@ type Fleet struct {
 	lost   atomic.Bool // the server lost what this process said of itself, so perhaps also permits
 	closed atomic.Bool // the client is closed
 
-	turn     chan struct{} // holds a value while the settings below are read or written
-	changed  known
-	unlogged []func(*slog.Logger)
-	panicked bool      // a panic was logged
-	heard    []Process // as Processes returned them last
-	heardAt  time.Time
-	done     []Change // of a store in this process: the changes, the newest first
+	turn       chan struct{} // holds a value while the settings below are read or written
+	changed    known
+	unlogged   []func(*slog.Logger)
+	panicked   bool      // a panic was logged
+	scriptless bool      // settings are written without a script
+	heard      []Process // as Processes returned them last
+	heardAt    time.Time
+	done       []Change // of a store in this process: the changes, the newest first
 
-	mu   sync.Mutex
-	self self
+	mu      sync.Mutex
+	self    self
+	waiting []*pending // edits
 }
 
 // New returns the fleet of a prefix on a server. If counts is true, it publishes statistics.

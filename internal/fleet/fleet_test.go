@@ -53,6 +53,9 @@ func (e *entries) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 
 func (e *entries) check(cmd redis.Cmder) {
 	e.count.Add(1)
+	if n := len(cmd.Args()); cmd.Name() == "evalsha" && n > 15+100+100*(3+2) { // at most 100 names to remove, and 100 edits of one setting
+		e.t.Errorf("a script has %d arguments", n)
+	}
 	switch c := cmd.(type) {
 	case *redis.TimeCmd:
 		c.SetVal(c.Val().Add(e.ahead))

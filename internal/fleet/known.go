@@ -19,6 +19,10 @@ type known struct {
 	malformed map[string]error    // what is wrong with some settings, by name; under the name tooMany, that the store has more than are read
 	imported  int64               // when the newest import was made that this process follows
 	readAt    time.Time           // after a loss: when to read all of them
+	last      time.Time           // the latest of their ends, and of when they were cleared; zero if it has to be looked for
+	lost      bool                // the store has lost some of them
+	sweptTo   int64               // the version at which all of them were last looked at
+	sweptAt   time.Time           // when that was
 }
 
 // Status is what is wrong with the settings.
@@ -43,7 +47,8 @@ const maxGap = MaxSettings
 func (k *known) lose(isLost func(*Setting) bool, now time.Time) (held int) {
 	for _, s := range k.settings {
 		if isLost(s) {
-			if s.lost = true; s.holds(now) {
+			s.lost, k.lost = true, true
+			if s.holds(now) {
 				held++
 			}
 		}
@@ -81,21 +86,21 @@ func (f *Fleet) follow(ctx context.Context, do Do, epoch string, version int64) 
 	if lost > f.Status().Lost {
 		f.warn("the store lost its settings; those that this process knows stay in force until they end", "settings", lost)
 	}
-	var err error
 	if epoch == k.epoch && version-k.version <= maxGap {
-		err = k.readNew(ctx, f, do, version)
-	} else {
-		err = k.readAll(ctx, f, do, epoch, version, replaced)
+		return k.readNew(ctx, f, do, version)
 	}
+	err := k.readAll(ctx, f, do, epoch, version, replaced)
 	f.enforce()
 	return err
 }
 
 func (k *known) readNew(ctx context.Context, f *Fleet, do Do, version int64) error {
-	err := f.read(ctx, do, k.version, k.take(f, k.settings))
+	news := map[string]*Setting{}
+	err := f.read(ctx, do, k.version, k.take(f, k.settings, news))
 	if err == nil {
 		k.version = version
 	}
+	f.apply(slices.Collect(maps.Values(news)))
 	return err
 }
 
@@ -108,7 +113,7 @@ func (k *known) readAll(ctx context.Context, f *Fleet, do Do, epoch string, vers
 		}
 	}
 	before := maps.Clone(k.malformed)
-	err := f.read(ctx, do, 0, k.take(f, settings))
+	err := f.read(ctx, do, 0, k.take(f, nil, settings))
 	if err == nil {
 		maps.DeleteFunc(k.malformed, func(name string, err error) bool { return err == before[name] }) // what is still wrong has a new error
 		k.epoch, k.version, k.settings, k.imported = epoch, version, settings, max(k.imported, importTime(epoch))
@@ -116,11 +121,13 @@ func (k *known) readAll(ctx context.Context, f *Fleet, do Do, epoch string, vers
 	return err
 }
 
-// take returns a function that adds a setting of the store to settings. If it cannot be parsed, the earlier one stays.
-func (k *known) take(f *Fleet, settings map[string]*Setting) func(name, text string, version int64) {
+// take returns a function that adds a setting of the store to settings, which come in addition to others. If it cannot be parsed, the earlier one
+// stays.
+func (k *known) take(f *Fleet, others, settings map[string]*Setting) func(name, text string, version int64) {
 	return func(name, text string, version int64) {
 		delete(k.over, name)
-		if len(name) > MaxText || settings[name] == nil && len(settings) >= maxRead {
+		isNew := settings[name] == nil && others[name] == nil
+		if len(name) > MaxText || isNew && len(others)+len(settings) >= maxRead {
 			k.exceed(f)
 			return
 		}
@@ -161,11 +168,13 @@ func (k *known) refuse(f *Fleet, name, text string, err error) {
 	k.malformed[name] = err
 }
 
-// read passes the settings of versions above after, in their order.
+// read passes the settings of versions above after, in their order. It asks for the next names together with the texts of the last ones.
 func (f *Fleet) read(ctx context.Context, do Do, after int64, take func(name, text string, version int64)) error {
+	next := func() []Command {
+		return []Command{{"ZRANGEBYSCORE", f.keys.versions, "(" + strconv.FormatInt(after, 10), "+inf", "WITHSCORES", "LIMIT", 0, perCommand}}
+	}
+	replies, err := do(ctx, next()...)
 	for range maxRead / perCommand {
-		replies, err := do(ctx,
-			Command{"ZRANGEBYSCORE", f.keys.versions, "(" + strconv.FormatInt(after, 10), "+inf", "WITHSCORES", "LIMIT", 0, perCommand})
 		if err != nil {
 			return err
 		}
@@ -173,15 +182,19 @@ func (f *Fleet) read(ctx context.Context, do Do, after int64, take func(name, te
 		if len(names) == 0 {
 			return nil
 		}
-		if replies, err = do(ctx, command("HMGET", f.keys.settings, names...)); err != nil {
+		var commands []Command
+		if after = versions[len(versions)-1]; len(names) == perCommand {
+			commands = next()
+		}
+		if replies, err = do(ctx, append(commands, command("HMGET", f.keys.settings, names...))...); err != nil {
 			return err
 		}
-		for i, text := range texts(replies[0]) {
+		for i, text := range texts(replies[len(commands)]) {
 			if text != "" {
 				take(names[i], text, versions[i])
 			}
 		}
-		if after = versions[len(versions)-1]; len(names) < perCommand {
+		if len(names) < perCommand {
 			return nil
 		}
 	}
@@ -265,8 +278,10 @@ func (f *Fleet) Status() Status {
 
 // publish makes known what is wrong with the settings. err is that of the last attempt to read them.
 func (f *Fleet) publish(err error) {
-	k := &f.changed
-	lost := k.lose(func(s *Setting) bool { return s.lost }, f.Now())
+	k, lost := &f.changed, 0
+	if k.lost {
+		lost = k.lose(func(s *Setting) bool { return s.lost }, f.Now())
+	}
 	f.status.Store(&Status{err, slices.Collect(maps.Values(k.malformed)), lost})
 }
 
@@ -286,7 +301,7 @@ func (f *Fleet) drop() {
 	}
 }
 
-// enforce puts all settings in force that have not ended.
+// enforce puts all settings in force that have not ended, and forgets those that are over.
 func (f *Fleet) enforce() {
 	now := f.Now()
 	k := &f.changed
@@ -297,6 +312,62 @@ func (f *Fleet) enforce() {
 		}
 		return over
 	})
-	f.inForce.Store(newInForce(k.settings, now))
+	k.last, k.sweptTo, k.sweptAt = time.Time{}, k.version, now
+	k.lost = k.lost && slices.ContainsFunc(slices.Collect(maps.Values(k.settings)), func(s *Setting) bool { return s.lost })
+	var none *InForce
+	f.inForce.Store(none.With(maps.Values(k.settings), now))
 	f.publish(f.status.Load().Err)
+}
+
+// What is over is looked for after so many versions, or if that was not done for some time.
+const (
+	sweepAfter = 1000
+	sweepEvery = time.Minute
+)
+
+// apply adds settings to those that are known, and puts them in force. Its time does not depend on how many are known.
+func (f *Fleet) apply(changed []*Setting) {
+	k, now := &f.changed, f.Now()
+	k.last = k.lastWith(changed)
+	for _, s := range changed {
+		k.settings[s.Name()] = s
+	}
+	if k.version-k.sweptTo >= sweepAfter || now.Sub(k.sweptAt).Abs() > sweepEvery {
+		f.enforce()
+		return
+	}
+	f.inForce.Store(f.InForce().With(slices.Values(changed), now))
+	f.publish(f.status.Load().Err)
+}
+
+// lastWith returns what last is when some settings have changed. It looks at all only if one of these was the last one.
+func (k *known) lastWith(changed []*Setting) time.Time {
+	last, search := k.last, k.last.IsZero()
+	for _, s := range changed {
+		before := k.settings[s.Name()]
+		search = search || before != nil && !before.last().Before(k.last) && s.last().Before(k.last)
+		last = later(last, s.last())
+	}
+	if !search {
+		return last
+	}
+	names := map[string]bool{}
+	last = time.Time{}
+	for _, s := range changed {
+		names[s.Name()] = true
+		last = later(last, s.last())
+	}
+	for name, s := range k.settings {
+		if !names[name] {
+			last = later(last, s.last())
+		}
+	}
+	return last
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

@@ -2,6 +2,9 @@ package fleet
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +18,8 @@ func BenchmarkSettings(b *testing.B) {
 		s := &Setting{Kind: Override, Rule: "login", Key: fmt.Sprint("+8613800", i), Values: Values{Factor: 2}}
 		all[s.Name()] = s
 	}
-	in := newInForce(all, time.Now())
+	var none *InForce
+	in := none.With(maps.Values(all), time.Now())
 	subjects := make([]string, 1024)
 	for name, from := range map[string]int{"a key without a setting": 1_000_000, "a key with one": 0} {
 		for i := range subjects {
@@ -34,6 +38,65 @@ func BenchmarkSettings(b *testing.B) {
 				b.Errorf("%d found", found)
 			}
 		})
+	}
+}
+
+// What is in force is what a model knows, whatever is set, cleared and ended, and what was in force before does not change.
+func TestInForceLikeModel(t *testing.T) {
+	random, now := rand.New(rand.NewPCG(1, 2)), time.Now()
+	var in *InForce
+	model := map[string]*Setting{}
+	for round := range 2000 {
+		before, had := in, maps.Clone(model)
+		var changed []*Setting
+		for range random.IntN(4) {
+			kind := []Kind{Override, Block, Pause}[random.IntN(3)]
+			s := &Setting{Kind: kind, Rule: fmt.Sprint("r", random.IntN(3)), Key: fmt.Sprint("k", random.IntN(30)), Cleared: random.IntN(2) == 0}
+			if s.AllKeys = kind == Override && random.IntN(3) == 0; s.AllKeys {
+				s.Key = ""
+			}
+			if random.IntN(4) == 0 {
+				s.Until = now.Add(time.Duration(random.IntN(20)-10) * time.Minute)
+			}
+			changed = append(changed, s)
+			if delete(model, s.Name()); s.holds(now) {
+				model[s.Name()] = s
+			}
+		}
+		in = in.With(slices.Values(changed), now)
+		check(t, in, model)
+		check(t, before, had)
+		if t.Failed() {
+			t.Fatalf("round %d", round)
+		}
+	}
+}
+
+// check compares what is in force with a model.
+func check(t *testing.T, in *InForce, model map[string]*Setting) {
+	t.Helper()
+	found, keys := map[string]*Setting{}, map[[2]string]bool{}
+	for s := range in.All() {
+		found[s.Name()] = s
+		if !s.AllKeys {
+			keys[[2]string{s.Rule, s.Key}] = true
+		}
+		if k := in.Of(s.Rule).OfKey(s.Key); !s.AllKeys && *k.of(s.Kind) != s || s.AllKeys && in.Of(s.Rule).All != s {
+			t.Errorf("%s is not found", s.Name())
+		}
+		if !s.Until.IsZero() && (in.until.IsZero() || in.until.After(s.Until)) {
+			t.Errorf("%s ends before %s", s.Name(), in.until)
+		}
+	}
+	if !maps.Equal(found, model) || in.len() != len(model) {
+		t.Errorf("%d settings are in force, %d counted, want %d", len(found), in.len(), len(model))
+	}
+	n := 0
+	for _, rule := range []string{"r0", "r1", "r2"} {
+		n += in.Of(rule).Len()
+	}
+	if n != len(keys) {
+		t.Errorf("%d keys have settings, %d are counted", len(keys), n)
 	}
 }
 

@@ -117,6 +117,17 @@ func (s *Setting) deadSince() time.Time {
 	return s.Until
 }
 
+// never is later than the end of any setting.
+var never = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// last returns deadSince, or never.
+func (s *Setting) last() time.Time {
+	if since := s.deadSince(); !since.IsZero() {
+		return since
+	}
+	return never
+}
+
 // isOver reports whether nobody needs to know of the setting any more, at a version of the settings.
 func (s *Setting) isOver(now time.Time, version int64) bool {
 	return !s.holds(now) && (now.Sub(s.deadSince()) > deadLife || s.version <= version-maxGap)

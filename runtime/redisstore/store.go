@@ -79,7 +79,7 @@ type store struct {
 func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	s := &store{Servers: servers.New("redisstore.New", client), functions: true}
 	s.one.store, s.subjects = s, s.bySubject(&s.one)
-	s.Renew, s.renewals.permits = s.renew, map[permit]*renewal{}
+	s.Scripts, s.Renew, s.renewals.permits = true, s.renew, map[permit]*renewal{}
 	s.refusals = &refusals{Decider: bySubject{s.subjects, s}, facts: &s.facts, memory: defaultRefusalMemory}
 	s.Decider = &leases{store: s, next: s.refusals}
 	for _, option := range options {

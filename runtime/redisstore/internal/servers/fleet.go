@@ -3,6 +3,8 @@ package servers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 	"weak"
 
@@ -36,7 +38,7 @@ func (s server) ask(ctx context.Context, send func(node redis.UniversalClient) e
 	if err == nil {
 		err = s.Breaker(node, node).Ask(ctx, func() error { return send(node) })
 	}
-	return probe.Reason(s.Client, err)
+	return err
 }
 
 // Do implements fleet.Server.
@@ -45,7 +47,7 @@ func (s server) Do(ctx context.Context, commands ...fleet.Command) (all []any, e
 		all, err = results(s.Client.Pipelined(ctx, appendTo(ctx, commands)))
 		return err
 	})
-	return all, err
+	return all, probe.Reason(s.Client, err)
 }
 
 func appendTo(ctx context.Context, commands []fleet.Command) func(redis.Pipeliner) error {
@@ -71,6 +73,41 @@ func results(replies []redis.Cmder, err error) ([]any, error) {
 	return all, err
 }
 
+// Run implements fleet.Server.
+func (s server) Run(ctx context.Context, script string, keys []string, args ...any) (reply any, ok bool, err error) {
+	if !s.Scripts {
+		return nil, false, nil
+	}
+	command := []any{"evalsha", redis.NewScript(script).Hash(), len(keys)}
+	for _, key := range keys {
+		command = append(command, key)
+	}
+	reply, err = s.once(ctx, append(command, args...))
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		command[0], command[1] = "eval", script
+		reply, err = s.once(ctx, append(command, args...))
+	}
+	if redis.HasErrorPrefix(err, "NOPERM") || redis.HasErrorPrefix(err, "unknown command") {
+		return nil, false, nil // a program of package plain and the tool may share a server that forbids scripts
+	}
+	return reply, true, s.permitted(err)
+}
+
+// permitted is [probe.Reason] for what changes settings.
+func (s server) permitted(err error) error {
+	if redis.HasErrorPrefix(err, "NOPERM") || err != nil && strings.Contains(err.Error(), "The user executing the script can't run") {
+		return fmt.Errorf("the user may not change overrides, blocks and pauses: permit it, as \"ratelimitctl acl -settings\" prints: %w", err)
+	}
+	return probe.Reason(s.Client, err)
+}
+
+// once sends a command at most once.
+func (s server) once(ctx context.Context, command []any) (any, error) {
+	cmd := Cmd{Cmd: redis.NewCmd(ctx, command...)}
+	err := s.ask(ctx, func(redis.UniversalClient) error { return s.Client.Process(ctx, cmd) })
+	return cmd.Val(), err
+}
+
 // Try implements fleet.Server.
 func (s server) Try(ctx context.Context, key string, do func(fleet.Do) ([]fleet.Command, error)) (bool, error) {
 	var own error
@@ -94,7 +131,7 @@ func (s server) Try(ctx context.Context, key string, do func(fleet.Do) ([]fleet.
 	case errors.Is(err, redis.TxFailedErr):
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil, s.permitted(err)
 }
 
 // Time implements fleet.Server.
@@ -103,7 +140,7 @@ func (s server) Time(ctx context.Context) (at time.Time, err error) {
 		at, err = node.Time(ctx).Result()
 		return err
 	})
-	return at, err
+	return at, probe.Reason(s.Client, err)
 }
 
 // Renew implements fleet.Server.

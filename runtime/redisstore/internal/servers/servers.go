@@ -36,6 +36,7 @@ type Servers struct {
 
 	Renew      func(ctx context.Context, prefix string, all bool) // renews permits of calls that run: see fleet.Server; or nil
 	Counts     bool                                               // processes publish statistics
+	Scripts    bool                                               // the server may be asked to run scripts
 	fleetsLock sync.Mutex
 	fleets     map[string]weak.Pointer[fleet.Fleet] // by prefix
 }
