@@ -72,6 +72,7 @@ var sections = []struct {
 	{"leased", measureLeased},
 	{"process", measureProcess}, // its limiters keep hundreds of megabytes: collections would be rare in a section after it that allocates
 	{"fleet", measureFleet},
+	{"settings", measureWriting},
 }
 
 // part is the part of README.md with the tables, and short that with the sentences about them.
@@ -85,7 +86,7 @@ func main() {
 	testing.Init() // for testing.Benchmark's own flags
 	smoke := flag.Bool("quick", false, "run every case for a moment only, to see that it works; the figures mean nothing")
 	out := flag.String("out", "", "also put the tables, and sentences about them, between the markers in this `file`; needs all sections")
-	only := flag.String("only", "", "measure only these `sections`, of server,worst,longest,commands,memory,amounts,running,throughput,latency,refused,leased,process,fleet")
+	only := flag.String("only", "", "measure only these `sections`, of server,worst,longest,commands,memory,amounts,running,throughput,latency,refused,leased,process,fleet,settings")
 	subjects := flag.Int("subjects", 0, "`number` of subjects to measure memory over (default 1000000)")
 	flag.Parse()
 	e := full
