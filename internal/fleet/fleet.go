@@ -149,6 +149,9 @@ func keysOf(prefix string) keys {
 // SlotOf returns the part of the keys that gives all of them one slot.
 func SlotOf(prefix string) string { return ":{" + cmp.Or(prefix, "-") + "}:" }
 
+// ProcessesOf returns the key of the processes of a prefix. Every program may write to it.
+func ProcessesOf(prefix string) string { return keysOf(prefix).processes }
+
 // ofSettings are the keys whose expiry is that of the settings.
 func (k *keys) ofSettings() []string { return []string{k.settings, k.versions, k.version, k.epoch} }
 

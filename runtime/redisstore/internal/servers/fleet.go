@@ -11,11 +11,18 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 )
 
 // Fleet implements engine.Backend. Limiters of one prefix get the same one, as long as one of them is in use.
 func (s *Servers) Fleet(prefix string) *fleet.Fleet {
+	switch s.Client.(type) {
+	case *redis.Client, *redis.ClusterClient, *redis.Ring:
+	default:
+		s.Tell("overrides, blocks and pauses may be read from a replica that is behind: it is not known where the client of the rate limit store reads",
+			fmt.Errorf("found a client of type %T; expected *redis.Client, *redis.ClusterClient or *redis.Ring", s.Client))
+	}
 	s.fleetsLock.Lock()
 	defer s.fleetsLock.Unlock()
 	if f := s.fleets[prefix].Value(); f != nil {
@@ -38,16 +45,35 @@ func (s server) ask(ctx context.Context, send func(node redis.UniversalClient) e
 	if err == nil {
 		err = s.Breaker(node, node).Ask(ctx, func() error { return send(node) })
 	}
+	if cluster, ok := s.Client.(*redis.ClusterClient); ok && !breaker.Reached(err) {
+		cluster.ReloadState(ctx) // another master may have taken over
+	}
 	return err
 }
 
 // Do implements fleet.Server.
 func (s server) Do(ctx context.Context, commands ...fleet.Command) (all []any, err error) {
 	err = s.ask(ctx, func(redis.UniversalClient) (err error) {
-		all, err = results(s.Client.Pipelined(ctx, appendTo(ctx, commands)))
+		all, err = results(s.toMaster(ctx, commands))
 		return err
 	})
 	return all, probe.Reason(s.Client, err)
+}
+
+// toMaster sends commands to the master that has their keys. A cluster's client that may read from replicas sends them to the master if one of
+// them may write, so toMaster adds one that removes nothing. A connection to a server that has become a replica would still read there. So the
+// commands are a transaction, which the replica refuses as a whole. While a slot moves, its keys may be on two masters, and no transaction works.
+func (s server) toMaster(ctx context.Context, commands []fleet.Command) ([]redis.Cmder, error) {
+	cluster, ok := s.Client.(*redis.ClusterClient)
+	if !ok || !cluster.Options().ReadOnly {
+		return s.Client.Pipelined(ctx, appendTo(ctx, commands))
+	}
+	add := appendTo(ctx, append([]fleet.Command{{"HDEL", fleet.ProcessesOf(s.prefix), ""}}, commands...))
+	replies, err := cluster.TxPipelined(ctx, add)
+	if redis.HasErrorPrefix(err, "TRYAGAIN") {
+		replies, err = cluster.Pipelined(ctx, add)
+	}
+	return replies[min(1, len(replies)):], err
 }
 
 func appendTo(ctx context.Context, commands []fleet.Command) func(redis.Pipeliner) error {
