@@ -13,8 +13,8 @@ import (
 // the same prefix, and lasts as long as the store's data. An override set by SetLocal applies to one limiter, and takes the place of the store's
 // override of the same rule and key.
 //
-// A limiter follows the store's overrides once a second, as soon as a wrapper or a middleware is made with it; without one, from the first call
-// or Check on. No call waits for that. At most 10,000 overrides, blocks and pauses can be set, each of at most 1,000 bytes; see also
+// A limiter follows the store's overrides once a second, as soon as a wrapper or a middleware is made with it; without one, from the first call,
+// Peek or Check on. No call waits for that. At most 10,000 overrides, blocks and pauses can be set, each of at most 1,000 bytes; see also
 // [WithActor]. If the limiter cannot read an override, an earlier override of the same rule and key stays in force. If the store loses its
 // data, the limiter keeps the overrides that it knows in force until they end. In both cases it logs one line: see [Overrides.Err].
 //

@@ -36,7 +36,8 @@ func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, err
 
 // Peek returns what Allow would return, and charges and writes nothing. If a rule has Computed, its limit is unknown: Peek goes by the
 // highest one, the Quota has the Limit 0, and its Remaining is minus the permits in use. A request finds the counts of a directive's rule
-// by the rule's name and window. A limiter that only peeks reads overrides at [Limiter.Ping] alone. The errors are those of Allow.
+// by the rule's name and window. The first Peek makes the limiter follow overrides, blocks and pauses, as a
+// call does. It may itself go by what the rule declares. The errors are those of Allow.
 func (l *Limiter) Peek(ctx context.Context, requests ...Request) (Decision, error) {
 	return l.decide(ctx, requests, 0, true)
 }

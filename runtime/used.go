@@ -59,9 +59,13 @@ func (l *Limiter) uses(rule *preparedRule) bool {
 // use notes that a rule is used by a call, unless that is a Peek. It returns an error if the store cannot decide the rule.
 func (l *Limiter) use(rule *preparedRule, peek bool) error {
 	err := l.supports(rule, 0)
-	if err == nil && !peek {
+	switch {
+	case err != nil:
+	case !peek:
 		rule.usedBy[l.rules.number%usedSlots].Store(l.rules.number)
 		l.note(rule)
+	case !l.isView:
+		l.fleet.Watch()
 	}
 	return err
 }
@@ -76,6 +80,7 @@ func (l *Limiter) note(rule *preparedRule) {
 	}
 	u.byID[rule.id()] = rule
 	if rule.Scope == ScopeInstance {
+		l.fleet.Watch()
 		return
 	}
 	l.fleet.Register(rule.declared())

@@ -17,9 +17,13 @@ const (
 	spread     = 10 * time.Second
 )
 
-// startBeat starts two chains of timers, so that a server that hangs does not keep permits on others from being renewed. They end with the fleet,
+// startBeat starts the beat if there is none: two chains of timers, so that a server that hangs does not keep permits on others from being renewed. They end with the fleet,
 // which no timer keeps alive, or when the client is closed.
 func (f *Fleet) startBeat() {
+	if f.server == nil || f.self.beating {
+		return
+	}
+	f.self.beating = true
 	third := rand.N(beatEvery) // so that processes that start together beat apart
 	beatAfter(weak.Make(f), (*Fleet).beat, firstBeat, beatEvery, third)
 	beatAfter(weak.Make(f), (*Fleet).renewPermits, beatEvery, third)
@@ -70,7 +74,7 @@ func (f *Fleet) exchange(ctx context.Context) error {
 	if f.noteRead(err) != nil {
 		return err
 	}
-	if s.beats == 1 { // a program that ends soon says nothing
+	if s.beats == 1 || f.watches() { // a program that ends soon says nothing
 		return nil
 	}
 	missing := s.said == "" || !slices.Equal(texts(replies[1]), []string{s.said}) // a server that takes over may have an older copy

@@ -55,6 +55,56 @@ func TestLimiterWithoutRules(t *testing.T) {
 	})
 }
 
+// A limiter that only peeks, or decides in its process alone, follows overrides, blocks and pauses as others do. It is no process.
+func TestLimiterWithoutDeclaredRulesFollows(t *testing.T) {
+	server := redistest.Start(t)
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := client(t, server.Addr, 0)
+		other, _ := client(t, server.Addr, 0)
+		l, tool := ratelimit.New(redisstore.New(c), ratelimit.WithPrefix("p")), ratelimit.New(redisstore.New(other), ratelimit.WithPrefix("p"))
+		request := func(name string) ratelimit.Request {
+			return ratelimit.Request{Rule: ratelimit.Rule{Name: name, Limit: 5, Per: time.Hour}, Key: "ann"}
+		}
+		peek := func(name string) (bool, int64) {
+			d, err := l.Peek(t.Context(), request(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d.Allowed, d.Quotas[0].Limit
+		}
+		peek("other")
+		time.Sleep(3 * time.Second)
+		two := int64(2)
+		if err := errors.Join(tool.Overrides().Set(t.Context(), "limited", ratelimit.Override{Limit: &two}),
+			tool.Block(t.Context(), time.Hour, request("blocked")), tool.Pause(t.Context(), time.Hour, request("paused"))); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		for name, want := range map[string]struct {
+			allowed bool
+			limit   int64
+		}{"other": {true, 5}, "limited": {true, 2}, "blocked": {false, 5}, "paused": {false, 5}} {
+			if allowed, limit := peek(name); allowed != want.allowed || limit != want.limit {
+				t.Errorf("%s: got %t, %d", name, allowed, limit)
+			}
+		}
+		local := ratelimit.New(redisstore.New(other), ratelimit.WithPrefix("p")) // without a beat until its first call
+		q := request("blocked")
+		q.Rule.Scope = ratelimit.ScopeInstance
+		if d, err := local.Allow(t.Context(), q); err != nil || !d.Allowed {
+			t.Errorf("before the first beat: got %+v, %v", d, err)
+		}
+		time.Sleep(time.Minute)
+		if d, err := local.Allow(t.Context(), q); err != nil || d.Allowed {
+			t.Errorf("a call of instance scope: got %+v, %v", d, err)
+		}
+		if n := server.Do("KEYS p.seen*"); n != "" {
+			t.Errorf("a limiter without rules writes %s", n)
+		}
+		runtime.KeepAlive(l)
+	})
+}
+
 // Two seconds after a server lost all, the rules and the processes are there again.
 func TestSeenAgainWithinTwoSeconds(t *testing.T) {
 	server := redistest.Start(t)

@@ -45,6 +45,7 @@ type self struct {
 	failure  error  // the last error of a decision; nil if decisions work
 	failedAt time.Time
 	beating  bool
+	watches  bool      // settings are followed, although no rule may be declared
 	beats    int       // how many beats there were
 	again    time.Time // when new rules can be written next
 	pause    time.Duration
@@ -60,7 +61,7 @@ func (f *Fleet) Hide() {
 	f.self.beating = true
 }
 
-// Register declares a rule of this process. The first one starts the beat.
+// Register declares a rule of this process. It starts the beat.
 func (f *Fleet) Register(rule Rule) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,10 +71,22 @@ func (f *Fleet) Register(rule Rule) {
 		return
 	}
 	s.rules[id], s.news = rule, true
-	if f.server != nil && !s.beating {
-		s.beating = true
-		f.startBeat()
-	}
+	f.startBeat()
+}
+
+// Watch makes this process follow settings. Without a rule it is not listed.
+func (f *Fleet) Watch() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.self.watches = true
+	f.startBeat()
+}
+
+// watches reports whether this process only follows settings.
+func (f *Fleet) watches() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.self.watches && len(f.self.rules) == 0
 }
 
 func hashed(texts ...string) string {
