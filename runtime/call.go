@@ -22,14 +22,17 @@ type call struct {
 	engine.Call          // what it asks the stores: a claim for each ruling, except rules in shadow mode with a limit of 0
 	rulings     []ruling // one for each count of the rules that apply
 	shares      []share  // one for each rule of the method, or each request
+	noCost      []charge // one for each rule of the method that applies at a cost of 0
 	event       Event    // what observers are told
 }
 
 // share is what one rule of a method, or one request, has in a ruling. Rules with the same count have one ruling: their costs are added.
 type share struct {
-	ruling int // its index; -1 if cost is 0
+	ruling int // its index; skipped if the rule does not apply; at a cost of 0, place says where its charge is
 	cost   int64
 }
+
+const skipped = -1
 
 // perUse has the fields of a call that are reset for every use of a pooled call.
 type perUse struct {
@@ -73,7 +76,7 @@ func (l *Limiter) newCall(method string, rules []*preparedRule, n int, givesBack
 		c.rulings, c.Claims, c.shares = make([]ruling, n), make([]engine.Claim, n), make([]share, n)
 	}
 	c.Call = engine.Call{Prefix: l.prefix, Claims: c.Claims[:0]}
-	c.rulings, c.shares = c.rulings[:0], c.shares[:0]
+	c.rulings, c.shares, c.noCost = c.rulings[:0], c.shares[:0], c.noCost[:0]
 	return c
 }
 
@@ -88,10 +91,31 @@ func (c *call) free() {
 
 // add adds the next rule to what the call asks. A rule with the same count as an earlier one adds its cost to that one.
 func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
-	if charge.Cost == 0 {
-		c.shares = append(c.shares, share{ruling: -1})
+	if charge.Skip {
+		c.shares = append(c.shares, share{ruling: skipped})
 		return nil
 	}
+	n := len(c.rulings)
+	r := &c.rulings[:n+1][n]
+	switch err := c.rule(r, rule, charge); {
+	case charge.Cost == 0:
+		c.addAtNoCost(r, err)
+		return nil
+	case err != nil:
+		return err
+	}
+	c.rulings = c.rulings[:n+1]
+	if i := c.sameCount(r); i < n {
+		c.rulings, c.shares = c.rulings[:n], append(c.shares, share{i, charge.Cost})
+		return c.addCost(&c.rulings[i], r)
+	}
+	c.shares = append(c.shares, share{n, charge.Cost})
+	c.makeClaim(r)
+	return nil
+}
+
+// rule sets r to the ruling of a rule, without its claim. The error says why the rule cannot count the charge.
+func (c *call) rule(r *ruling, rule *preparedRule, charge *bridge.Charge) error {
 	if !c.limiter.uses(rule) {
 		if err := c.limiter.use(rule, c.Peek); err != nil {
 			return err
@@ -102,9 +126,6 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	}
 	subject := c.limiter.subject(&rule.Rule, charge.Key)
 	rule, blockLeft, pauseLeft := c.limiter.inForce(rule, subject)
-	n := len(c.rulings)
-	c.rulings = c.rulings[:n+1]
-	r := &c.rulings[n]
 	*r = ruling{}
 	r.rule, r.index, r.cost, r.limit = rule, c.next, charge.Cost, rule.limitFor(charge.Limit)
 	r.subject, r.blockLeft, r.pauseLeft = subject, blockLeft, pauseLeft
@@ -121,13 +142,21 @@ func (c *call) add(rule *preparedRule, charge *bridge.Charge) error {
 	if rule.Distinct != "" {
 		r.member = key.Member(c.limiter.hidden(&rule.Rule, charge.Member))
 	}
-	if i := c.sameCount(r); i < n {
-		c.rulings, c.shares = c.rulings[:n], append(c.shares, share{i, charge.Cost})
-		return c.addCost(&c.rulings[i], r)
-	}
-	c.shares = append(c.shares, share{n, charge.Cost})
-	c.makeClaim(r)
 	return nil
+}
+
+// addAtNoCost adds a rule at a cost of 0: it refuses nothing, and no store is asked. Its charge has no permits until it is settled. If the rule cannot
+// count the charge, which err says, it does not apply.
+func (c *call) addAtNoCost(r *ruling, err error) {
+	at := share{ruling: skipped}
+	if err == nil {
+		at.ruling -= 1 + len(c.noCost)
+		claim := r.rule.claim
+		claim.Subject, claim.Limit = r.subject, max(1, r.limit)
+		claim.Burst = r.rule.capacity(claim.Limit)
+		c.noCost = append(c.noCost, charge{rule: r.rule, claim: claim, noCost: true})
+	}
+	c.shares = append(c.shares, at)
 }
 
 // maxText bounds a caller's key or member, in bytes.

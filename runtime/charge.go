@@ -24,12 +24,14 @@ type charges struct {
 	shares []share // one for each rule of the method, or each request; ruling is the index in list
 }
 
-// charge is the charge of one rule. A rule that refuses in shadow mode has charged nothing.
+// charge is the charge of one rule. A rule that refuses in shadow mode has charged nothing, and no settlement charges it.
 type charge struct {
 	rule  *preparedRule
 	claim engine.Claim
 	added *engine.Claim // what a settlement took beside claim; nil if it took nothing
 	stage stage
+
+	noCost bool // the call began at a cost of 0
 }
 
 // stage is what was done with a charge. It only grows.
@@ -70,7 +72,24 @@ func (c *call) charges() *charges {
 		r := &c.rulings[i]
 		all.list[i].rule, all.list[i].claim = r.rule, *r.claim
 	}
+	for i := range all.shares {
+		if at := &all.shares[i]; at.ruling < skipped {
+			at.ruling = all.place(&c.noCost[skipped-1-at.ruling])
+		}
+	}
 	return all
+}
+
+// place returns the index of the charge on the count of one that began at a cost of 0, which it adds if there is none.
+func (c *charges) place(begun *charge) int {
+	id := begun.rule.id()
+	for i := range c.list {
+		if ch := &c.list[i]; ch.rule.id() == id && ch.claim.Subject == begun.claim.Subject {
+			return i
+		}
+	}
+	c.list = append(c.list, *begun)
+	return len(c.list) - 1
 }
 
 // giveBack gives back the charges that wanted selects. c is nil if nothing was charged.
@@ -115,7 +134,7 @@ func (c *charges) settle(ctx context.Context, costs []int64) error {
 	for i, cost := range costs {
 		share := c.shares[i]
 		switch {
-		case share.ruling < 0: // the rule does not apply
+		case share.ruling == skipped:
 			continue
 		case cost == bridge.Keep:
 			cost = share.cost
@@ -135,9 +154,9 @@ func (c *charges) settle(ctx context.Context, costs []int64) error {
 	return err
 }
 
-// adjust brings charges to the stage next. total says which charges change, and to which cost. A charge stays as it is if it has no permits, or
-// has reached that stage before. If a store has certainly not changed a charge, the next adjust tries it again. adjust returns the outcomes
-// of the rules. short says that a rule does not take its whole cost.
+// adjust brings charges to the stage next. total says which charges change, and to which cost. A charge stays as it is if it has reached that
+// stage before. So does one without permits, unless it began at a cost of 0 and is settled. If a store has certainly not changed a charge, the
+// next adjust tries it again. adjust returns the outcomes of the rules. short says that a rule does not take its whole cost.
 func (c *charges) adjust(ctx context.Context, next stage, total func(ch *charge, i int) (int64, bool)) (rules []Outcome, short, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +166,7 @@ func (c *charges) adjust(ctx context.Context, next stage, total func(ch *charge,
 	for i := range c.list {
 		ch := &c.list[i]
 		cost, wanted := total(ch, i)
-		if !wanted || ch.stage >= next || ch.cost() == 0 {
+		if !wanted || ch.stage >= next || ch.cost() == 0 && !(ch.noCost && next == settled) {
 			continue
 		}
 		rules, selected, totals = append(rules, ch.outcome()), append(selected, ch), append(totals, cost)
@@ -251,7 +270,7 @@ func (c *charges) Settle(ctx context.Context, costs ...int64) {
 }
 
 // Applies implements bridge.Taken.
-func (c *charges) Applies(rule int) bool { return c.shares[rule].ruling >= 0 }
+func (c *charges) Applies(rule int) bool { return c.shares[rule].ruling != skipped }
 
 // SettleFailed implements bridge.Taken.
 func (c *charges) SettleFailed(ctx context.Context, rule int, err error) {

@@ -70,7 +70,7 @@ func (l *Limiter) changePauses(ctx context.Context, requests []Request, e fleet.
 func (c *charges) Pause(ctx context.Context, pauses ...time.Duration) {
 	call := &engine.Call{Prefix: c.limiter.prefix, Change: engine.Pauses}
 	for i, share := range c.shares {
-		if i >= len(pauses) || pauses[i] <= 0 || share.ruling < 0 {
+		if i >= len(pauses) || pauses[i] <= 0 || share.ruling == skipped {
 			continue
 		}
 		ch := &c.list[share.ruling]

@@ -124,7 +124,7 @@ var arenaTalkRules = wrap.NewRules("examples/game.Arena.Talk",
 //
 // Limits: 10 different {to} per day (Asia/Tokyo) per {player}, if !friends(player, to).
 func (a *LimitedArena) Talk(ctx context.Context, player, to, text string) error {
-	var charge wrap.Charge
+	charge := wrap.Charge{Skip: true}
 	applies, err := wrap.Value(arenaTalkRules, "!friends(player, to)", func() bool {
 		return !friends(player, to)
 	})

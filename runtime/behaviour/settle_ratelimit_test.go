@@ -169,7 +169,7 @@ var clerkAskRules = wrap.NewRules("runtime/behaviour_test.clerk.ask",
 // settled to {usage.costOf("some")}); 1000 per 125d per {user} (a call costs 5, settled to
 // {usage.costOf("short")}, paused for {usage.delayOf("short")} after a call).
 func (c *limitedClerk) ask(ctx context.Context, user string, isLong bool, some int) (usage *usages, err error) {
-	var charge wrap.Charge
+	charge := wrap.Charge{Skip: true}
 	if isLong {
 		charge = wrap.Charge{Key: user, Cost: 50}
 	}

@@ -139,8 +139,8 @@ func TestSettlementsOfRulesThatApply(t *testing.T) {
 			left{"long": 1000, "some": 999, "short": 998}, nil,
 		},
 		"cost= is 0": {
-			false, 0, left{"short": 2}, []string{"pause of short", "short"},
-			left{"long": 1000, "some": 1000, "short": 998}, nil,
+			false, 0, left{"some": 1, "short": 2}, []string{"pause of short", "some", "short"},
+			left{"long": 1000, "some": 999, "short": 998}, nil,
 		},
 		"one cannot be computed": {
 			true, 20, left{"some": 1, "short": 2}, []string{"pause of long", "pause of short", "long", "some", "short"},

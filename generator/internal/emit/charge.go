@@ -57,7 +57,7 @@ func (w *writer) shared(r *model.Rule) bool {
 
 // charges returns a charge for each rule. The key of a rule with a condition is computed only if the condition is true:
 //
-//	var charge wrap.Charge
+//	charge := wrap.Charge{Skip: true}
 //	if amount > 100 {
 //		charge = wrap.Charge{Key: phone, Cost: 1}
 //	}
@@ -69,7 +69,7 @@ func (w *writer) charges() []string {
 			continue
 		}
 		name := w.Take("charge")
-		w.add("var " + name + " " + w.wrap("Charge"))
+		w.add(name + " := " + literal(w.wrap("Charge"), "Skip: true"))
 		condition := w.code(r.When, w.rulesFor(r), r.Rule.When.Value, "applies")
 		w.add("if " + condition + " {\n" + w.inner(func() string { return name + " = " + w.charge(r) }) + "\n}")
 		args = append(args, name)

@@ -357,7 +357,7 @@ var serviceChargeRules = wrap.NewRules("generator/internal/emit_test.Service.Cha
 // Limits: 10000000 per second per {user.Email}, if user.Org != nil && user.ID > 10 (a call costs
 // {len(items) * 2}).
 func (s *LimitedService) Charge(ctx context.Context, user *User, items []string) error {
-	var charge wrap.Charge
+	charge := wrap.Charge{Skip: true}
 	applies, err := wrap.Value(serviceChargeRules, "user.Org != nil && user.ID > 10", func() bool {
 		return user.Org != nil && user.ID > 10
 	})

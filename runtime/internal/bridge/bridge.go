@@ -13,9 +13,10 @@ import (
 // Charge is what one rule charges a call.
 type Charge struct {
 	Key    string // the subject; "" for a rule without a key
-	Cost   int64  // permits; with 0 the rule does not apply
+	Cost   int64  // permits; with 0 the rule refuses nothing, and charges what a settlement says
 	Member string // the member to count, for a rule with Distinct
 	Limit  int64  // of a rule with Computed
+	Skip   bool   // the rule does not apply to the call
 }
 
 // Rules are the prepared rules of one method.

@@ -87,7 +87,7 @@ func (h *LimitedHealthServer) Check(
 		return nil, wrap.Failed(ctx, h.limiter, err)
 	}
 	userID := wrap.UserID(ctx)
-	var charge wrap.Charge
+	charge := wrap.Charge{Skip: true}
 	if userID != "" {
 		userID2, err := wrap.Value(healthServerCheckRules, "userID(ctx)", func() string {
 			return wrap.Carried(userID, "user ID")
@@ -123,7 +123,7 @@ func (h *LimitedHealthServer) List(
 		return nil, wrap.Failed(ctx, h.limiter, err)
 	}
 	userID := wrap.UserID(ctx)
-	var charge wrap.Charge
+	charge := wrap.Charge{Skip: true}
 	if userID != "" {
 		userID2, err := wrap.Value(healthServerListRules, "userID(ctx)", func() string {
 			return wrap.Carried(userID, "user ID")
@@ -162,7 +162,7 @@ func (h *LimitedHealthServer) Watch(
 		return wrap.Failed(arg1.Context(), h.limiter, err)
 	}
 	userID := wrap.UserID(arg1.Context())
-	var charge wrap.Charge
+	charge := wrap.Charge{Skip: true}
 	if userID != "" {
 		userID2, err := wrap.Value(healthServerWatchRules, "userID(ctx)", func() string {
 			return wrap.Carried(userID, "user ID")
