@@ -154,6 +154,7 @@ func (c *call) addAtNoCost(r *ruling, err error) {
 		claim := r.rule.claim
 		claim.Subject, claim.Limit = r.subject, max(1, r.limit)
 		claim.Burst = r.rule.capacity(claim.Limit)
+		claim.KeepTexts()
 		c.noCost = append(c.noCost, charge{rule: r.rule, claim: claim, noCost: true})
 	}
 	c.shares = append(c.shares, at)
@@ -241,6 +242,7 @@ func (c *call) makeClaim(r *ruling) {
 	}
 	if rule.row.Releases {
 		c.releases, claim.ID = true, rand.Uint64()
+		claim.KeepTexts() // the store renews the permits
 	}
 	c.Report = c.Report || c.UpTo && rule.Mode == ModeShadow
 	r.fill(0)
@@ -258,7 +260,7 @@ func (c *call) checkCosts() error {
 		case r.cost <= most:
 		case r.rule.Mode == ModeEnforce:
 			return &NeverAdmissibleError{
-				Method: c.method, Rule: r.rule.label, Key: key.Shown(r.subject), Cost: r.cost, Limit: most, what: what,
+				Method: c.method, Rule: r.rule.label, Key: shown(r.subject), Cost: r.cost, Limit: most, what: what,
 			}
 		default: // in shadow mode
 			r.neverFits, r.claim.Cost, r.claim.Wait, c.Report = true, 1, engine.NeverFits, true

@@ -71,6 +71,7 @@ func (c *call) charges() *charges {
 	for i := range c.rulings {
 		r := &c.rulings[i]
 		all.list[i].rule, all.list[i].claim = r.rule, *r.claim
+		all.list[i].claim.KeepTexts()
 	}
 	for i := range all.shares {
 		if at := &all.shares[i]; at.ruling < skipped {

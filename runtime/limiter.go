@@ -155,7 +155,8 @@ const DefaultPrefix = "ratelimit"
 // Braces, percent signs and unprintable characters are escaped. The end of a prefix of more than 128 bytes is replaced by a hash. With the
 // prefix "shop", the permits that ann has of a rule "codes" in an hour are under the key shop:codes:{ann}:1h.
 func WithPrefix(prefix string) Option {
-	return func(l *Limiter) { l.prefix = key.Escape(prefix) }
+	prefix = strings.Clone(key.Escape(prefix))
+	return func(l *Limiter) { l.prefix = prefix }
 }
 
 // WithFailurePolicy sets what happens to calls while the store fails, for rules without a policy of their own. The default is FailClosed.

@@ -92,6 +92,9 @@ func (l *Limiter) changeSettings(ctx context.Context, e fleet.Edit) (done bool, 
 	if e.Actor, err = actorOf(ctx); err != nil {
 		return false, err
 	}
+	for _, s := range e.Settings {
+		s.Rule, s.Key, s.By = strings.Clone(s.Rule), strings.Clone(s.Key), strings.Clone(s.By)
+	}
 	done, err = l.fleet.Change(ctx, e)
 	if unfit, ok := errors.AsType[*fleet.Unfit](err); ok {
 		return false, &RuleError{Rule: e.Settings[0].Rule, Argument: e.What, Reason: unfit.Reason}
@@ -155,7 +158,8 @@ func (o *Overrides) ClearLocal(rule, key string) {
 
 // localSetting returns an override of this limiter, without values.
 func (l *Limiter) localSetting(name, text string) *fleet.Setting {
-	return &fleet.Setting{Kind: fleet.Override, Rule: name, Key: l.subject(l.rules.named(name), text), AllKeys: text == ""}
+	subject := l.subject(l.rules.named(name), text)
+	return &fleet.Setting{Kind: fleet.Override, Rule: strings.Clone(name), Key: strings.Clone(subject), AllKeys: text == ""}
 }
 
 // Err returns nil, or what is wrong with the overrides, blocks and pauses: the last attempt to read them from the store failed, or the store has

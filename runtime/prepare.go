@@ -144,6 +144,14 @@ func (r Rule) Boundaries(now time.Time, n int) ([]time.Time, error) {
 	return ends, nil
 }
 
+// clone returns a copy of the rule with texts of its own.
+func (r Rule) clone() Rule {
+	for _, text := range []*string{&r.Name, &r.Key, &r.Cron, &r.TZ, &r.Distinct, &r.Message} {
+		*text = strings.Clone(*text)
+	}
+	return r
+}
+
 // ruleCache keeps the prepared rules of requests. When it is full, a new rule replaces an arbitrary one: if a program uses a few more rules in
 // turns than the cache keeps, it still finds most of them.
 type ruleCache struct {
@@ -181,7 +189,7 @@ func (c *ruleCache) find(r *Rule) (*preparedRule, error) {
 	if p := c.rules[hash]; p != nil && p.Rule == *r {
 		return p, nil
 	}
-	p, err := r.prepare("")
+	p, err := r.clone().prepare("")
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
@@ -29,6 +30,9 @@ type ruling struct {
 func (r *ruling) count() fleet.Count {
 	return fleet.Count{Name: r.rule.Name, Tag: r.rule.numbers.Tag, Subject: r.subject}
 }
+
+// shown returns a subject in the form in which programs see it. They may keep the text.
+func shown(subject string) string { return strings.Clone(key.Shown(subject)) }
 
 // setSource makes a pause or a block that refused the call the source of the decision. If a failure policy decided, that stays the source.
 func (c *call) setSource() {
@@ -92,7 +96,7 @@ func (c *call) violations(list []Violation, mode Mode) (_ []Violation, longest t
 			o.Limit = 0
 		}
 		list = append(list, Violation{
-			Rule: o.Rule, Window: o.Window, Key: o.Key, Limit: o.Limit, Remaining: o.Remaining, RetryAfter: o.RetryAfter, Never: o.Never,
+			Rule: o.Rule, Window: o.Window, Key: strings.Clone(o.Key), Limit: o.Limit, Remaining: o.Remaining, RetryAfter: o.RetryAfter, Never: o.Never,
 			Running: o.Running,
 			policy:  c.policy(r), message: r.rule.Message,
 		})
@@ -128,7 +132,7 @@ func (c *call) quotas() []Quota {
 			continue
 		}
 		q := Quota{
-			Rule: r.rule.label, Window: r.rule.window, Key: key.Shown(r.subject), Limit: cmp.Or(r.burst(), claim.Limit), Reset: r.blockLeft,
+			Rule: r.rule.label, Window: r.rule.window, Key: shown(r.subject), Limit: cmp.Or(r.burst(), claim.Limit), Reset: r.blockLeft,
 			Remaining: max(0, claim.Room), policy: c.policy(r),
 		}
 		if c.lacksLimit(r) && q.Limit == r.limit && !claim.Blocked {
@@ -206,7 +210,7 @@ func (c *call) fire(ctx context.Context) {
 	for i := range c.rulings {
 		if r := &c.rulings[i]; r.claim.Fired > 0 {
 			c.limiter.trigger(ctx, Trigger{
-				Method: c.method, Rule: r.rule.label, Key: key.Shown(r.subject), Limit: r.limit, Used: r.claim.Fired,
+				Method: c.method, Rule: r.rule.label, Key: shown(r.subject), Limit: r.limit, Used: r.claim.Fired,
 			})
 		}
 	}

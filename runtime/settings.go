@@ -197,6 +197,7 @@ func WithActor(ctx context.Context, by, reason string) context.Context {
 // actorOf returns the actor of a context. The error is a *RuleError.
 func actorOf(ctx context.Context) (fleet.Actor, error) {
 	a, _ := ctx.Value(actor{}).(fleet.Actor)
+	a.By, a.Reason = strings.Clone(a.By), strings.Clone(a.Reason)
 	if reason := a.Check(); reason != "" {
 		return a, &RuleError{Argument: "actor", Reason: reason}
 	}

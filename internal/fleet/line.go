@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -67,6 +68,7 @@ func (l *Lines) add(w *Waiter) *Waiter {
 	if l.all == nil {
 		l.all = map[Count][]*Waiter{}
 	}
+	w.count.Subject = strings.Clone(w.count.Subject) // the line may outlive the call
 	line := l.all[w.count]
 	i := len(line)
 	for i > 0 && cmp.Or(cmp.Compare(line[i-1].at, w.at), cmp.Compare(line[i-1].came, w.came)) > 0 {

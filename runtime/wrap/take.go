@@ -2,6 +2,7 @@ package wrap
 
 import (
 	"context"
+	"strings"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
@@ -86,7 +87,7 @@ func Shown(err error, text string) string {
 	if hash, ok := bridge.HashOf(err, text); ok {
 		return hash
 	}
-	return Printable(text)
+	return strings.Clone(Printable(text)) // the program may keep the message
 }
 
 // ClientIP returns the address that [ratelimit.WithClientIP] put into ctx, or "".

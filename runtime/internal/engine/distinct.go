@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"sort"
+	"strings"
 )
 
 // distinct holds the time at which each member was first admitted, in a sliding or a calendar window. A call of a known member costs nothing.
@@ -97,8 +98,9 @@ func (d *distinct) Commit(c *Claim, _, now, _ int64) bool {
 	}
 	d.order = d.order[len(gone):]
 	d.remove(c.Member)
-	d.members[c.Member] = now
-	d.order = slices.Insert(d.order, d.search(now), admission{c.Member, now})
+	member := strings.Clone(c.Member)
+	d.members[member] = now
+	d.order = slices.Insert(d.order, d.search(now), admission{member, now})
 	return true
 }
 

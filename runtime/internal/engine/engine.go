@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"sync/atomic"
 )
 
@@ -101,6 +102,10 @@ func (c *Claim) Clear() {
 	c.Dated, c.By, c.Blocked, c.Paused = false, ByStore, false, 0
 }
 
+// KeepTexts gives the claim texts of its own. Whoever keeps a claim longer than its call lasts needs that: callers such as servers of fasthttp
+// use the memory of their strings again.
+func (c *Claim) KeepTexts() { c.Subject, c.Member = strings.Clone(c.Subject), strings.Clone(c.Member) }
+
 // By is who decided a claim.
 type By uint8
 
@@ -195,10 +200,13 @@ func (call *Call) IsPlain() bool {
 	return true
 }
 
-// Clone returns a copy of the call with claims of its own.
+// Clone returns a copy of the call, with claims and texts of its own.
 func (call *Call) Clone() *Call {
 	own := *call
 	own.Claims = slices.Clone(call.Claims)
+	for i := range own.Claims {
+		own.Claims[i].KeepTexts()
+	}
 	return &own
 }
 
