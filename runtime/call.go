@@ -338,6 +338,9 @@ func (c *call) decide(ctx context.Context) error {
 	case len(c.Claims) == 0:
 		now := c.limiter.store.Time().UnixMicro()
 		c.verdict = engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: true}}
+		if c.UpTo && !c.Peek { // nothing limits what it takes
+			c.verdict.Taken = c.rulings[0].cost
+		}
 		return nil
 	}
 	c.Report = c.Report || c.wantsQuotas

@@ -21,6 +21,7 @@ func (call *Call) Decide(cells []*Cell, now int64) Verdict {
 		v.Taken = call.upTo(cells, now)
 	case !v.Admitted && !call.AskAgain(v):
 		v.At = 0 // the refusal is final
+		call.refuse(cells, now)
 	}
 	for i, cell := range cells {
 		c := &call.Claims[i]
@@ -118,11 +119,38 @@ func (call *Call) charge(c *Claim, cell *Cell, v Verdict) {
 	}
 }
 
-// report begins the block of a rule that refuses the call, and says how many permits the rule has left after the decision.
-func (call *Call) report(c *Claim, cell *Cell, v Verdict) {
-	if c.Refused && c.Rule.Block > 0 && v.At == 0 && !c.Blocked {
-		c.Earliest = max(c.Earliest, cell.block(c.Rule, v.Now, call.Peek))
+// refuse begins the blocks of the rules that refuse the call. Then it looks for rules that admit the call now, but not when the others do: by
+// then they no longer know its member. So these refuse the call, too.
+//
+// For example, a program with a limit of 5 has let five members in, of which the call's own leaves in 10 s. This program has a limit of 3. Now
+// the member is known. When another rule admits the call in 20 s, the member is one too many.
+func (call *Call) refuse(cells []*Cell, now int64) {
+	at := now
+	for i, cell := range cells {
+		c := &call.Claims[i]
+		if c.Refused && c.Rule.Block > 0 && !c.Blocked {
+			c.Earliest = max(c.Earliest, cell.block(c.Rule, now, call.Peek))
+		}
+		if c.Refused && c.Mode == Enforce {
+			at = max(at, c.Earliest)
+		}
 	}
+	for before := int64(0); at != before; {
+		before = at
+		for i, cell := range cells {
+			c := &call.Claims[i]
+			if c.Mode != Enforce || c.Refused || !c.Rule.Kind.CountsMembers() {
+				continue
+			}
+			if earliest := cell.State.Earliest(c, c.Cost, now, at); earliest > at {
+				at, c.Earliest, c.Refused = earliest, earliest, true
+			}
+		}
+	}
+}
+
+// report says how many permits the rule has left after the decision.
+func (call *Call) report(c *Claim, cell *Cell, v Verdict) {
 	if call.Peek || call.Report || c.Fired > 0 || c.Cost > 1 && !call.UpTo || c.Rule.Kind.Row().Releases {
 		c.Room, c.Full = cell.State.Room(c, v.Now), cell.State.Full(c, v.Now)
 	}

@@ -50,10 +50,14 @@ func (d *distinct) knows(member string, since int64) bool {
 	return ok && at > since
 }
 
+// Earliest goes by the member as it will be at from: it may no longer be known then.
 func (d *distinct) Earliest(c *Claim, _, now, from int64) int64 {
 	since, stop := countsFrom(c.Rule, now)
-	n := len(d.order)
-	if int64(n-d.search(since)) < c.Limit || d.knows(c.Member, since) {
+	n, known := len(d.order), d.knows(c.Member, since)
+	if c.Rule.Kind == Distinct {
+		known = known && d.members[c.Member] > from-c.Rule.Per
+	}
+	if known || int64(n-d.search(since)) < c.Limit {
 		return from
 	}
 	return max(from, d.leaves(c.Rule, n-int(c.Limit), stop))

@@ -19,8 +19,8 @@
 --   enforced     the claims whose rule is in enforce mode, if the call is not plain
 --   plain        whether decide_plain can admit the call: all its rules are in enforce mode, without blocks and pauses, and the call asks
 --                for a report at most. Most calls are plain
---   tells        whether decide.any has to decide the call if a rule refuses it: the refusal tells more than the earliest time, or the call
---                may wait
+--   tells        whether decide.any has to decide the call if a rule refuses it: the refusal tells more than the earliest time, the call
+--                may wait, or another rule may no longer know its member later
 
 local MAX_KNOWN = 1000
 
@@ -61,6 +61,7 @@ local function new_call(text)
   local claims = { false, false, keys = 0, plain = flags == 0 or flags == 2, tells = flags > 0, has_texts = false, has_second = false }
   claims[1], claims[2] = nil, nil -- now the table has room for two claims
   while from <= #text do from = add_claim(claims, text, from) end
+  claims.tells = claims.tells or claims.has_texts and #claims > 1
   claims.report = flags % 4 > 0
   if flags > 0 and flags ~= 2 then
     local includes = use('decide').includes

@@ -83,6 +83,23 @@ local function place(claims, now, at, refused)
   return at, admitted, refused
 end
 
+-- Begins the blocks of the rules that refuse the call. Then it looks for rules that admit the call now, but not when the others do: by then they
+-- no longer know its member. So these refuse the call, too.
+local function refuse(claims, now)
+  use('block').begin(claims, now)
+  local at, before = now, nil
+  for _, c in ipairs(claims.enforced) do
+    if c.refused then at = max(at, c.earliest) end
+  end
+  while at ~= before do
+    before = at
+    for _, c in ipairs(claims.enforced) do
+      local earliest = c.known and not c.refused and c.is.earliest(c, c.cost, now, at) or at
+      if earliest > at then at, c.earliest, c.refused = earliest, earliest, true end
+    end
+  end
+end
+
 -- Returns how many permits a call may take from each rule. Marks each rule in shadow mode that has fewer as refusing.
 local function up_to(claims, now, most)
   local n = most
@@ -131,7 +148,7 @@ function decide.any(claims, now, amount)
   end
   if refused then
     at = 0
-    use('block').begin(claims, now)
+    refuse(claims, now)
   elseif admitted and not claims.peek then
     taken, at = commit(claims, now, at, amount)
   end

@@ -30,8 +30,9 @@ function distinct.check(c, now)
   return distinct.earliest(c, c.cost, now, now)
 end
 
+-- Goes by the member as it will be at from: it may no longer be known then.
 function distinct.earliest(c, _, now, from)
-  if c.known then return from end
+  if c.known and (c.kind == DISTINCT_CALENDAR or c.admitted > from - c.a) then return from end
   local admitted = time_at(c, states.integer(-c.limit), now) -- of the member that must leave the window before another one fits
   if not admitted or admitted <= c.since then return from end
   return max(from, c.kind == DISTINCT_CALENDAR and c.b or admitted + c.a)
