@@ -34,6 +34,7 @@ type Limiter struct {
 	trigger   func(context.Context, Trigger)
 	observers []func(context.Context, *Event)
 	logger    *slog.Logger
+	notify    func(notice string, cause error) // logs what operators should know of the store, and keeps no limiter; see engine.Backend
 	outage    outage
 	panicked  atomic.Bool // a panic in the background was logged
 	missing   sync.Map    // the rules of wrappers for which it was logged that an identity is missing, by name
@@ -56,7 +57,7 @@ func New(store Store, options ...Option) *Limiter {
 		option(l)
 	}
 	l.decider = l.byScope()
-	store.Notify(l.notice)
+	l.notify = noticesTo(l.logger)
 	l.ruleCache.rules = map[uint64]*preparedRule{}
 	l.fleet = store.Fleet(l.prefix)
 	l.fleet.LogTo(l.logger)
@@ -91,13 +92,15 @@ func (l *Limiter) inProcess() engine.Decider {
 	return memory.New(nil, memory.MaxKeys, memory.MaxBytes)
 }
 
-// notice logs what its operators should know of a store.
-func (l *Limiter) notice(text string, cause error) {
-	if p, ok := errors.AsType[*engine.PanicError](cause); ok {
-		l.logger.Error(text, "err", oneLine(cause.Error()), "stack", string(p.Stack))
-		return
+// noticesTo returns a function that logs what its operators should know of a store.
+func noticesTo(logger *slog.Logger) func(notice string, cause error) {
+	return func(text string, cause error) {
+		if p, ok := errors.AsType[*engine.PanicError](cause); ok {
+			logger.Error(text, "err", oneLine(cause.Error()), "stack", string(p.Stack))
+			return
+		}
+		logger.Warn(text, "err", oneLine(cause.Error()))
 	}
-	l.logger.Warn(text, "err", oneLine(cause.Error()))
 }
 
 // guard calls do on a goroutine of the limiter. If do panics, for example in a hook of the store's client, guard logs the first panic, and
@@ -105,7 +108,7 @@ func (l *Limiter) notice(text string, cause error) {
 func (l *Limiter) guard(do func()) error {
 	err := engine.Guard(do)
 	if err != nil && !l.panicked.Swap(true) {
-		l.notice("the rate limit store panicked in the background", err)
+		l.notify("the rate limit store panicked in the background", err)
 	}
 	return err
 }
@@ -139,6 +142,7 @@ func view(limiter any) (any, string, *fleet.Fleet) {
 	v := &Limiter{
 		store: l.store, decider: l.decider, fleet: l.fleet,
 		prefix: l.prefix, hasher: l.hasher, shownKeys: true, isView: true, policy: l.policy, logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		notify: l.notify,
 	}
 	v.ruleCache.rules = map[uint64]*preparedRule{}
 	v.rules.start()
@@ -219,7 +223,7 @@ type RuleStatus struct {
 func (l *Limiter) Status() Status {
 	of := l.fleet.Status()
 	s := Status{StoreUp: of.Err == nil && !l.failedLately(), Lost: of.Lost, Read: l.fleet.Read(), Rules: l.ruleStatus()}
-	for setting := range l.own.over(l.fleet).All() {
+	for setting := range l.own.over(l).All() {
 		if l.unexpired(setting) != nil {
 			s.Settings++
 		}
@@ -259,6 +263,7 @@ func (r RuleStatus) least() int64 {
 // The error is a *StoreError, or wraps the context's. A *StoreError says what to do about an unknown user, a wrong password, a missing
 // permission, a server that is too old, or a read-only replica.
 func (l *Limiter) Ping(ctx context.Context) error {
+	l.store.Notify(l.notify)
 	err := l.store.Ping(ctx, l.prefix, nil) // its error says most about a store that does not answer
 	if err == nil {
 		err = l.fleet.Follow(ctx)

@@ -27,7 +27,8 @@ type Overrides struct{ limiter *Limiter }
 func (l *Limiter) Overrides() *Overrides { return &Overrides{l} }
 
 // Set overrides the rules of a name, or one key of them, for all limiters of this prefix on the store. It replaces any earlier override of the
-// same rule and key there. This limiter follows at once, the others within about two seconds. The name is the directive's name=. An unnamed rule
+// same rule and key there. This limiter follows at once, the others within about two seconds. Under [WithSubjectHash] the key is hashed, unless a
+// program has said that the rule has HashNever. The name is the directive's name=. An unnamed rule
 // has the name pkg.Type.Method, or pkg.Type if it is on a type. If the type has a prefix=, the name begins with it. It is no error if no rule has
 // that name. Set ignores By, Reason and At: see [WithActor].
 //
@@ -57,10 +58,11 @@ func (o *Overrides) set(ctx context.Context, rule string, v Override, each func(
 	return o.limiter.changeSettings(ctx, fleet.Edit{What: "set", Settings: []*fleet.Setting{s}, Each: each})
 }
 
-// subjectOf returns the subject for a key under the rules of a name. If the limiter hashes subjects, the rule says whether it does so here.
+// subjectOf returns the subject for a key under the rules of a name. If the limiter hashes subjects, the rule says whether it does so here. A rule
+// that no program has used hashes.
 func (l *Limiter) subjectOf(ctx context.Context, name, text string) (string, error) {
-	rule := Rule{Name: name}
-	if l.hasher != nil && text != "" {
+	rule := *l.rules.named(name)
+	if l.hasher != nil && text != "" && rule.Hash != HashNever {
 		rules, err := l.Rules(ctx)
 		if err != nil {
 			return "", err
@@ -143,23 +145,15 @@ func (o *Overrides) SetLocal(rule string, v Override) error {
 	if err := v.check(rule); err != nil {
 		return err
 	}
-	l := o.limiter
-	s := l.localSetting(rule, v.Key)
-	s.Values = v.values()
-	l.own.edit(l.fleet, func(settings map[string]*fleet.Setting) { settings[s.Name()] = s })
+	id := ownKey{strings.Clone(rule), strings.Clone(v.Key)}
+	s := &fleet.Setting{Kind: fleet.Override, Rule: id.rule, Key: id.text, AllKeys: id.text == "", Values: v.values()}
+	o.limiter.own.edit(o.limiter, func(settings map[ownKey]*fleet.Setting) { settings[id] = s })
 	return nil
 }
 
 // ClearLocal removes the override that SetLocal set. If the store has one, it applies again.
 func (o *Overrides) ClearLocal(rule, key string) {
-	l := o.limiter
-	l.own.edit(l.fleet, func(settings map[string]*fleet.Setting) { delete(settings, l.localSetting(rule, key).Name()) })
-}
-
-// localSetting returns an override of this limiter, without values.
-func (l *Limiter) localSetting(name, text string) *fleet.Setting {
-	subject := l.subject(l.rules.named(name), text)
-	return &fleet.Setting{Kind: fleet.Override, Rule: strings.Clone(name), Key: strings.Clone(subject), AllKeys: text == ""}
+	o.limiter.own.edit(o.limiter, func(settings map[ownKey]*fleet.Setting) { delete(settings, ownKey{rule, key}) })
 }
 
 // Err returns nil, or what is wrong with the overrides, blocks and pauses: the last attempt to read them from the store failed, or the store has
@@ -179,7 +173,7 @@ func (o *Overrides) Err() error {
 // unusable returns an error for each setting that cannot be parsed, or that a rule cannot have.
 func (l *Limiter) unusable() []error {
 	errs := slices.Clone(l.fleet.Status().Malformed)
-	for s := range l.own.over(l.fleet).All() {
+	for s := range l.own.over(l).All() {
 		if l.unexpired(s) == nil {
 			continue
 		}

@@ -134,7 +134,7 @@ func TestImpossibleOverrides(t *testing.T) {
 			t.Errorf("got error %v", err)
 		}
 	}
-	if in := l.own.over(l.fleet); in != nil {
+	if in := l.own.over(l); in != nil {
 		t.Error("a refused override is in force")
 	}
 }
@@ -538,4 +538,41 @@ func BenchmarkInForce(b *testing.B) {
 		b.Fatal(err)
 	}
 	run("a blocked key", "+86138007001")
+}
+
+// An override of a key may be set before its rule is used, and the rule then says whether the key is hashed.
+func TestOverridesOfKeysOfRulesToCome(t *testing.T) {
+	l := New(memory.New(nil, 100, 1<<20), WithSubjectHash(bytes.Repeat([]byte("s"), 32)))
+	for _, rule := range []Rule{
+		{Name: "hashed", Limit: 5, Per: time.Minute},
+		{Name: "plain", Limit: 5, Per: time.Minute, Hash: HashNever},
+	} {
+		if err := l.Overrides().SetLocal(rule.Name, Override{Key: "ann", Limit: new(int64(2))}); err != nil {
+			t.Fatal(err)
+		}
+		q := Request{Rule: rule, Key: "ann"}
+		for call := range 4 {
+			if d, err := l.Allow(t.Context(), q); err != nil || d.Allowed != (call < 2) {
+				t.Errorf("%s: call %d: %+v, error %v", rule.Name, call, d, err)
+			}
+		}
+		if status := l.Status(); status.Settings != 1 {
+			t.Errorf("%s: %d settings are in force, want 1", rule.Name, status.Settings)
+		}
+		l.Overrides().ClearLocal(rule.Name, "ann")
+		if d, err := l.Peek(t.Context(), q); err != nil || !d.Allowed {
+			t.Errorf("%s: without the override %+v, error %v", rule.Name, d, err)
+		}
+	}
+	registered, err := prepareMethod("p.T.M", []Rule{{Name: "declared", Key: "{user}", Limit: 5, Per: time.Minute, Hash: HashNever}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registered.Register(l)
+	if err := l.Overrides().Set(t.Context(), "declared", Override{Key: "ann", Limit: new(int64(2))}); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := l.Overrides().List(t.Context()); err != nil || len(all) != 1 || all[0].Key != "ann" {
+		t.Errorf("the override of a rule that is declared here has the keys %+v; error %v", all, err)
+	}
 }

@@ -14,7 +14,7 @@ import (
 
 // inForce returns what a rule is for a subject, as the overrides in force make it, and how long the subject is still blocked and paused.
 func (l *Limiter) inForce(rule *preparedRule, subject string) (_ *preparedRule, blockLeft, pauseLeft time.Duration) {
-	in := l.own.over(l.fleet)
+	in := l.own.over(l)
 	if in == nil {
 		return rule, 0, 0
 	}
@@ -80,35 +80,45 @@ func (p *preparedRule) settingsIn(in *fleet.InForce) *fleet.OfRule {
 // ownSettings are the overrides of one limiter. They take the place of those in the store.
 type ownSettings struct {
 	mu       sync.Mutex
-	settings map[string]*fleet.Setting // by name
-	merged   atomic.Pointer[union]     // nil if the limiter never had overrides of its own
+	settings map[ownKey]*fleet.Setting
+	merged   atomic.Pointer[union] // nil if the limiter never had overrides of its own
 }
+
+// ownKey identifies an override by the name of its rule, and the key as the program writes it.
+type ownKey struct{ rule, text string }
 
 // union has the settings of a store. all has these, and the overrides of one limiter.
 type union struct{ store, all *fleet.InForce }
 
 // over returns all settings that are in force for the limiter.
-func (o *ownSettings) over(f *fleet.Fleet) *fleet.InForce {
-	in, m := f.InForce(), o.merged.Load()
+func (o *ownSettings) over(l *Limiter) *fleet.InForce {
+	in, m := l.fleet.InForce(), o.merged.Load()
 	if m == nil {
 		return in
 	}
 	if m.store == in {
 		return m.all
 	}
-	return o.edit(f, func(map[string]*fleet.Setting) {})
+	return o.edit(l, func(map[ownKey]*fleet.Setting) {})
 }
 
-// edit changes the limiter's own settings, and returns all that are then in force for the limiter.
-func (o *ownSettings) edit(f *fleet.Fleet, do func(settings map[string]*fleet.Setting)) *fleet.InForce {
+// edit changes the limiter's own settings, and returns all that are then in force for the limiter. A setting that was made before its rule was
+// known may get another key, because only the rule says whether keys are hashed.
+func (o *ownSettings) edit(l *Limiter, do func(settings map[ownKey]*fleet.Setting)) *fleet.InForce {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.settings == nil {
-		o.settings = map[string]*fleet.Setting{}
+		o.settings = map[ownKey]*fleet.Setting{}
 	}
 	do(o.settings)
-	in, now := f.InForce(), f.Now()
-	maps.DeleteFunc(o.settings, func(_ string, s *fleet.Setting) bool { return s.EndedAt(now) })
+	in, now := l.fleet.InForce(), l.fleet.Now()
+	for k, s := range o.settings {
+		if s.EndedAt(now) {
+			delete(o.settings, k)
+		} else if key := l.subject(l.rules.named(k.rule), k.text); key != s.Key {
+			o.settings[k] = &fleet.Setting{Kind: s.Kind, Rule: s.Rule, Key: key, AllKeys: s.AllKeys, Values: s.Values}
+		}
+	}
 	m := &union{in, in.With(maps.Values(o.settings), now)}
 	o.merged.Store(m)
 	return m.all

@@ -58,6 +58,7 @@ func (l *Limiter) uses(rule *preparedRule) bool {
 
 // use notes that a rule is used by a call, unless that is a Peek. It returns an error if the store cannot decide the rule.
 func (l *Limiter) use(rule *preparedRule, peek bool) error {
+	l.store.Notify(l.notify)
 	err := l.supports(rule, 0)
 	switch {
 	case err != nil:
@@ -70,8 +71,16 @@ func (l *Limiter) use(rule *preparedRule, peek bool) error {
 	return err
 }
 
-// note notes that a rule is used, or will be.
+// note notes that a rule is used, or will be. Only now it is known whether the keys of the rule are hashed.
 func (l *Limiter) note(rule *preparedRule) {
+	l.register(rule)
+	if rule.Hash == HashNever && l.hasher != nil && l.own.merged.Load() != nil {
+		l.own.edit(l, func(map[ownKey]*fleet.Setting) {})
+	}
+}
+
+func (l *Limiter) register(rule *preparedRule) {
+	l.store.Notify(l.notify)
 	u := &l.rules
 	u.mu.Lock()
 	defer u.mu.Unlock()

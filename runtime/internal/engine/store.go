@@ -36,7 +36,7 @@ type Backend interface {
 	Ping(ctx context.Context, prefix string, rules []*Rule) error
 
 	// Notify sets the function that the store calls with notices for its operators: what a server lacks, and what the store does instead. Each
-	// notice is given once.
+	// notice is given once. The first function stays: it is that of the first limiter that uses the store.
 	Notify(func(notice string, cause error))
 
 	// Time returns the time on the clock that calls wait by, and Since the time that has passed on it since t. A test may move that clock.

@@ -138,7 +138,11 @@ func (Cmd) NoRetry() bool { return true }
 func (c Cmd) Clone() redis.Cmder { return Cmd{c.Cmd.Clone().(*redis.Cmd), c.By} }
 
 // Notify implements engine.Backend.
-func (s *Servers) Notify(notify func(notice string, cause error)) { s.notify.Store(&notify) }
+func (s *Servers) Notify(notify func(notice string, cause error)) {
+	if s.notify.Load() == nil {
+		s.notify.CompareAndSwap(nil, &notify)
+	}
+}
 
 // Tell passes a notice to the operator, once.
 func (s *Servers) Tell(notice string, cause error) {
