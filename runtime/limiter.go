@@ -69,27 +69,30 @@ func New(store Store, options ...Option) *Limiter {
 // a call has a rule of instance scope and one of fleet scope. This process charges the first rule. If the store then refuses the second one,
 // the permits of the first go back. While the store fails, policyDecider decides the second one instead.
 func (l *Limiter) byScope() engine.Decider {
-	instance, fallback := l.inProcess(), l.inProcess()
+	instance, fallback := l.inProcess(false), l.inProcess(true)
 	store := &policyDecider{l, fallback, func(c *engine.Claim) (string, engine.Decider) {
 		if c.By == engine.ByFallback {
-			return "fallback", fallback
+			return "fallback", fallback()
 		}
 		return "store", l.store
 	}}
 	return parts.Split(func(c *engine.Claim) (string, engine.Decider) {
 		if c.Rule.Instance {
-			return "instance", instance // first in order: a refusal of this process spares the store a charge that goes back
+			return "instance", instance() // first in order: a refusal of this process spares the store a charge that goes back
 		}
 		return "store", store
 	})
 }
 
-// inProcess returns an empty store in this process. If the limiter's store is in this process, too, they share the clock and the bounds.
-func (l *Limiter) inProcess() engine.Decider {
-	if own := l.store.Local(); own != nil {
-		return own
-	}
-	return memory.New(nil, memory.MaxKeys, memory.MaxBytes)
+// inProcess returns an empty store in this process, which is made when it is first used. whenFull says that it is asked when the limiter's
+// store may be full.
+func (l *Limiter) inProcess(whenFull bool) func() engine.Decider {
+	return sync.OnceValue(func() engine.Decider {
+		if own := l.store.Local(whenFull); own != nil {
+			return own
+		}
+		return memory.New(nil, memory.MaxKeys, memory.MaxBytes)
+	})
 }
 
 // noticesTo returns a function that logs what its operators should know of a store.

@@ -16,7 +16,8 @@ import (
 //
 // Under FailLocal a limiter keeps its own counts until they expire, even after the store is back. So each process gives a subject at most
 // one more limit in a window, however often the store fails. If the limiter dropped these counts, each outage would give a subject a whole
-// new limit.
+// new limit. For these counts a limiter has as much room as its store in memory; on Redis, 1,000,000 counts and 256 MiB. A call for which that
+// is not enough fails with a *StoreError.
 type FailurePolicy uint32
 
 const (
@@ -55,7 +56,7 @@ func (p FailurePolicy) String() string {
 // policyDecider decides by the store of a limiter. While the store fails, it decides by the failure policies of the rules instead.
 type policyDecider struct {
 	limiter     *Limiter
-	fallback    engine.Decider // counts under FailLocal
+	fallback    func() engine.Decider // counts under FailLocal
 	parts.Split                // adjusts each charge where it was made, and resets the store
 }
 
@@ -102,7 +103,7 @@ func (p *policyDecider) decideInstead(ctx context.Context, call *engine.Call, fa
 		}
 	}
 	if policy == FailLocal {
-		v, err = p.fallback.Decide(ctx, call)
+		v, err = p.fallback().Decide(ctx, call)
 	} else {
 		v = pass(call)
 	}

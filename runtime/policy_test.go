@@ -2,12 +2,15 @@ package ratelimit_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/limittest"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
 // A decision of a failure policy says so, also if it is a refusal by a block that this process counts.
@@ -53,5 +56,35 @@ func TestWaitOverAnOutage(t *testing.T) {
 	<-events
 	if e := <-events; e.Source != ratelimit.SourceStore || e.Err != nil {
 		t.Errorf("the call that waited is told with source %s and error %v", e.Source, e.Err)
+	}
+}
+
+// FailLocal counts the calls for which a store in memory has no room: its own counts have bounds of their own, of the same size.
+func TestFailLocalOfAFullStore(t *testing.T) {
+	for name, option := range map[string]memstore.Option{"keys": memstore.WithMaxKeys(10), "bytes": memstore.WithMaxBytes(6000)} {
+		l := ratelimit.New(memstore.New(option), ratelimit.WithFailurePolicy(ratelimit.FailLocal), ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+		rule := ratelimit.Rule{Name: "r", Limit: 2, Per: time.Hour}
+		byPolicy, full := 0, 0
+		for user := range 1000 {
+			for call := range 3 {
+				d, err := l.Allow(t.Context(), ratelimit.Request{Rule: rule, Key: fmt.Sprint(user)})
+				if _, failed := errors.AsType[*ratelimit.StoreError](err); failed {
+					full++
+					continue
+				}
+				if err != nil || d.Allowed != (call < 2) {
+					t.Fatalf("%s: call %d of user %d: %+v, error %v", name, call, user, d, err)
+				}
+				if d.Source == ratelimit.SourcePolicy {
+					byPolicy++
+				}
+			}
+			if full == 0 && byPolicy == 3*5 { // half of the room
+				break
+			}
+		}
+		if byPolicy != 3*5 || full > 0 {
+			t.Errorf("%s: the policy decides %d calls, and %d fail", name, byPolicy, full)
+		}
 	}
 }

@@ -30,7 +30,8 @@ func WithClock(now func() time.Time) Option {
 
 // WithMaxKeys bounds how many counts the store keeps: one for each rule and key. The default is 1,000,000; a value below 1 means
 // 1. Expired counts are removed automatically. When the store is full of counts that still matter, a call with a new key fails with a
-// *ratelimit.StoreError, and the rule's failure policy decides. Known keys are not affected.
+// *ratelimit.StoreError, and the rule's failure policy decides. Known keys are not affected. Under FailLocal each limiter has room for as many
+// counts again.
 func WithMaxKeys(n int) Option {
 	return func(o *options) { o.maxKeys = int64(max(1, n)) }
 }

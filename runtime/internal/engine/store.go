@@ -19,9 +19,9 @@ type Backend interface {
 	// Fleet returns what the processes of a prefix know in common. Limiters of one prefix in this process get the same.
 	Fleet(prefix string) *fleet.Fleet
 
-	// Local returns an empty store in this process, which shares the clock and the bounds of the store. It returns nil if the store is not in
-	// this process.
-	Local() Decider
+	// Local returns an empty store in this process, which has the clock of the store. It shares the bounds of the store, or has bounds of its own
+	// of the same size if it is asked when the store may be full. Local returns nil if the store is not in this process.
+	Local(whenFull bool) Decider
 
 	// Unsupported says why the store cannot decide a rule that may delay its calls by wait microseconds: an argument of the directive, and
 	// what is wrong with it. Both are empty if the store can decide the rule.
@@ -59,7 +59,7 @@ type Charge struct {
 type Defaults struct{}
 
 // Local implements Backend.
-func (Defaults) Local() Decider { return nil }
+func (Defaults) Local(bool) Decider { return nil }
 
 // Unsupported implements Backend.
 func (Defaults) Unsupported(*Rule, int64) (argument, reason string) { return "", "" }

@@ -47,8 +47,10 @@ const (
 
 // New returns a store of at most maxKeys states, one for each rule and subject. They take at most about maxBytes bytes. If now is nil, the store
 // uses the system's clock.
-func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
-	t := &table{clock: newClock(now), seed: maphash.MakeSeed()}
+func New(now func() time.Time, maxKeys, maxBytes int64) *Store { return newStore(newClock(now), maxKeys, maxBytes) }
+
+func newStore(c *clock, maxKeys, maxBytes int64) *Store {
+	t := &table{clock: c, seed: maphash.MakeSeed()}
 	t.bound.maxKeys, t.bound.maxBytes = maxKeys, maxBytes
 	for i := range t.shards {
 		t.shards[i].start()
@@ -57,7 +59,12 @@ func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
 }
 
 // Local implements engine.Backend.
-func (s *Store) Local() engine.Decider { return &Store{table: s.table, space: new(space)} }
+func (s *Store) Local(whenFull bool) engine.Decider {
+	if whenFull {
+		return newStore(s.clock, s.bound.maxKeys, s.bound.maxBytes)
+	}
+	return &Store{table: s.table, space: new(space)}
+}
 
 // makeRoom removes expired entries from all shards that may have some, and reports whether it found any.
 func (s *Store) makeRoom(now int64) (found bool) {

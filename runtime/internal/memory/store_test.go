@@ -230,7 +230,7 @@ func TestNamesAreApart(t *testing.T) {
 	rules[1].Name, rules[2].Tag, rules[3].Kind = "b", "w", engine.SlidingWindow
 	s := New((&hand{now: 1}).time, 100, 1e6)
 	n := int64(0)
-	for _, store := range []*Store{s, s.Local().(*Store)} {
+	for _, store := range []*Store{s, s.Local(false).(*Store)} {
 		for _, prefix := range []string{"p", "q"} {
 			for i := range rules {
 				for _, subject := range []string{"", "x", "y"} {
@@ -312,7 +312,7 @@ func TestLocal(t *testing.T) {
 	s := New(clock.time, 2, 1e6)
 	rule := ruleOf(engine.SlidingWindow, 100)
 	expect(t, s, callOf("a", 1, rule), true)
-	like := s.Local().(*Store)
+	like := s.Local(false).(*Store)
 	if v := expect(t, like, callOf("a", 1, rule), true); v.Now != clock.now {
 		t.Errorf("its time is %d; expected %d", v.Now, clock.now)
 	}
