@@ -62,8 +62,17 @@ func New(store Store, options ...Option) *Limiter {
 	l.fleet = store.Fleet(l.prefix)
 	l.fleet.LogTo(l.logger)
 	l.rules.start()
+	if store.Lately("limiter "+l.prefix) > manyLimiters && !warnedOfMany.Swap(true) {
+		l.logger.Warn("the program makes limiters again and again, perhaps one for each request; each costs the servers many commands: make one "+
+			"store and one limiter when the program starts, and keep them", "prefix", l.prefix, "limiters", manyLimiters, "within", time.Minute)
+	}
 	return l
 }
+
+// manyLimiters is how many limiters of one prefix on one client a program may make within a minute before that is logged.
+const manyLimiters = 100
+
+var warnedOfMany atomic.Bool // a process logs it once
 
 // byScope returns who decides the calls of the limiter: this process the rules of instance scope, and the limiter's store the others. For example,
 // a call has a rule of instance scope and one of fleet scope. This process charges the first rule. If the store then refuses the second one,
@@ -174,8 +183,8 @@ func WithFailurePolicy(policy FailurePolicy) Option {
 }
 
 // WithLogger sets where the limiter logs, instead of slog.Default(). It logs one line when the store is lost, when the store is back (no
-// call has failed for five seconds) with how long it failed and what became of the calls meanwhile, when it cannot read an override, and
-// when a server lacks functions or a permission. WithLogger panics if the logger is nil.
+// call has failed for five seconds) with how long it failed and what became of the calls meanwhile, when it cannot read an override,
+// when a server lacks functions or a permission, and once if the program makes more than 100 limiters of a prefix within a minute. WithLogger panics if the logger is nil.
 func WithLogger(logger *slog.Logger) Option {
 	if logger == nil {
 		panic("ratelimit.WithLogger: the logger is nil")

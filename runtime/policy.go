@@ -57,7 +57,7 @@ func (p FailurePolicy) String() string {
 type policyDecider struct {
 	limiter     *Limiter
 	fallback    func() engine.Decider // counts under FailLocal
-	parts.Split                // adjusts each charge where it was made, and resets the store
+	parts.Split                       // adjusts each charge where it was made, and resets the store
 }
 
 // Decide implements engine.Decider.

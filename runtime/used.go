@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -93,7 +94,11 @@ func (l *Limiter) register(rule *preparedRule) {
 		return
 	}
 	l.fleet.Register(rule.declared())
-	u.checkLater(func() { _ = l.guard(l.checkUsed) })
+	u.checkLater(func() {
+		if l.store.Lately("check "+l.prefix+" "+u.names()) <= 1 { // otherwise another limiter checks them
+			_ = l.guard(l.checkUsed)
+		}
+	})
 }
 
 // checkUsed logs once if the store lacks something that the rules need. Decisions do not depend on it. While the server is away, checkUsed comes
@@ -135,6 +140,16 @@ func (u *usedRules) all() []*preparedRule {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Collect(maps.Values(u.byID))
+}
+
+// names identifies the rules.
+func (u *usedRules) names() string {
+	var all []string
+	for _, rule := range u.numbers() {
+		all = append(all, rule.Name+" "+rule.Tag)
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
 }
 
 // numbers returns the rules that the store decides.

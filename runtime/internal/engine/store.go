@@ -39,6 +39,10 @@ type Backend interface {
 	// notice is given once. The first function stays: it is that of the first limiter that uses the store.
 	Notify(func(notice string, cause error))
 
+	// Lately notes that something was done, and returns how often that was within the present minute: for all stores of this process on the same
+	// servers. A store in this process always returns 0.
+	Lately(what string) int
+
 	// Time returns the time on the clock that calls wait by, and Since the time that has passed on it since t. A test may move that clock.
 	Time() time.Time
 	Since(t time.Time) time.Duration
@@ -74,6 +78,9 @@ func (Defaults) Ping(context.Context, string, []*Rule) error { return nil }
 
 // Notify implements Backend.
 func (Defaults) Notify(func(string, error)) {}
+
+// Lately implements Backend.
+func (Defaults) Lately(string) int { return 0 }
 
 // Time implements Backend.
 func (Defaults) Time() time.Time { return time.Now() }

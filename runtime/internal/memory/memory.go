@@ -47,7 +47,9 @@ const (
 
 // New returns a store of at most maxKeys states, one for each rule and subject. They take at most about maxBytes bytes. If now is nil, the store
 // uses the system's clock.
-func New(now func() time.Time, maxKeys, maxBytes int64) *Store { return newStore(newClock(now), maxKeys, maxBytes) }
+func New(now func() time.Time, maxKeys, maxBytes int64) *Store {
+	return newStore(newClock(now), maxKeys, maxBytes)
+}
 
 func newStore(c *clock, maxKeys, maxBytes int64) *Store {
 	t := &table{clock: c, seed: maphash.MakeSeed()}
