@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
@@ -133,15 +135,39 @@ func TestPingGoesByRules(t *testing.T) {
 	}
 }
 
-// Servers before Redis 7 do not tell scripts their version.
-func TestPingOfAnOldServer(t *testing.T) {
+// Servers before Redis 7 do not tell scripts their version, and miniredis has no struct.
+func TestPingOfAnotherLua(t *testing.T) {
 	client := connect(t, redistest.Start(t).Addr)
-	for _, try := range tries("p:{s}") {
-		if try[0] == "EVAL" {
-			try[1] = "local redis = { error_reply = redis.error_reply }; " + try[1].(string)
-			if err := probe.Try(t.Context(), client, [][]any{try}, nil); err == nil || !strings.Contains(err.Error(), "older than Redis 7") {
-				t.Errorf("got %v", err)
+	for lua, want := range map[string]string{
+		"local redis = { error_reply = redis.error_reply }; ": "older than Redis 7",
+		"local struct; ": "lacks struct, as that of the fake miniredis does: in tests use package memstore, or a real server",
+	} {
+		for _, try := range tries("p:{s}") {
+			if try[0] == "EVAL" {
+				try[1] = lua + try[1].(string)
+				if err := probe.Try(t.Context(), client, [][]any{try}, nil); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want %q", err, want)
+				}
 			}
+		}
+	}
+}
+
+// Hosted servers forbid commands. Ping names one that decisions need, and passes without the others.
+func TestPingOfARestrictedServer(t *testing.T) {
+	rule := ratelimit.Rule{Name: "x", Limit: 10, Per: time.Minute}
+	for command, want := range map[string]string{"SCAN": "", "HSCAN": "", "EVALSHA": "", "EVAL": "lacks EVAL:", "TIME": "lacks TIME:", "LINDEX": "lacks LINDEX"} {
+		client := connect(t, redistest.Start(t, "--rename-command", command, "").Addr)
+		l := ratelimit.New(New(client, WithTimeout(time.Minute)), ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+		if err := l.Check(rule); err != nil {
+			t.Fatal(err)
+		}
+		err := l.Ping(t.Context())
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("without %s: %v, want %q", command, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "older") {
+			t.Errorf("without %s: %v", command, err)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 )
@@ -107,7 +108,7 @@ func Try(ctx context.Context, server redis.UniversalClient, commands [][]any, ne
 	if err != nil && !slices.ContainsFunc(tried, func(c redis.Cmder) bool { return errors.Is(err, c.Err()) }) {
 		return Reason(server, err) // nothing was sent
 	}
-	var denied []string
+	var denied, missing []string
 	var broken error
 	for _, c := range tried {
 		name := strings.ToUpper(c.Name())
@@ -117,16 +118,54 @@ func Try(ctx context.Context, server redis.UniversalClient, commands [][]any, ne
 			if needed == nil || slices.Contains(needed, name) {
 				denied = append(denied, name)
 			}
-		case strings.HasPrefix(err.Error(), "ERR unknown command"):
-			return errors.New("the server is older than Redis 7: upgrade it to Redis 7 or Valkey")
+		case err.Error() == Old:
+			return errOld
+		case err.Error() == NoStruct:
+			return errors.New("the server's Lua lacks struct, as that of the fake miniredis does: in tests use package memstore, or a real server")
+		case IsUnknown(err):
+			missing = append(missing, name)
 		case broken == nil:
 			broken = err
 		}
+	}
+	switch {
+	case len(missing) > 0 && isOld(ctx, server):
+		return errOld
+	case len(missing) > 0:
+		return &Missing{missing}
 	}
 	if len(denied) > 0 {
 		return fmt.Errorf("the user may not run %s on keys of this prefix: permit it, as \"ratelimitctl acl\" prints", strings.Join(denied, ", "))
 	}
 	return Reason(server, broken)
+}
+
+// IsUnknown reports whether an error says that the server lacks a command.
+func IsUnknown(err error) bool {
+	return err != nil && strings.HasPrefix(err.Error(), "ERR unknown command")
+}
+
+// Missing is the error of a server that lacks commands.
+type Missing struct{ Commands []string }
+
+func (m *Missing) Error() string {
+	return fmt.Sprintf("the server lacks %s: permit it again where its configuration has rename-command", strings.Join(m.Commands, ", "))
+}
+
+// The errors of a script that tries what Lua has.
+const (
+	Old      = "ERR older than Redis 7" // such servers do not tell scripts their version
+	NoStruct = "ERR no struct"
+)
+
+var errOld = errors.New("the server is older than Redis 7: upgrade it to Redis 7 or Valkey")
+
+// isOld reports whether a server says that it is older than Redis 7.
+func isOld(ctx context.Context, server redis.UniversalClient) bool {
+	text, err := server.Info(ctx, "server").Result()
+	version, _, _ := strings.Cut(redisinfo.Fields(text)["redis_version"], ".")
+	major, bad := strconv.Atoi(version)
+	return err == nil && bad == nil && major < 7
 }
 
 // reasons are the errors of servers and clients, and what to do about them.
