@@ -17,11 +17,12 @@ func WithErrorHandler(answer func(w http.ResponseWriter, r *http.Request, err er
 	return func(o *options) { o.answer = answer }
 }
 
-// Answer is [Error] that also answers all other errors: with 503 if the request's context has ended, and otherwise with 500. It logs nothing.
+// Answer is [Error] that also answers all other errors: with 503 if the request's context has ended, and otherwise with 500. For nil it does
+// nothing, so a handler may end by Answer(w, r, err). It logs nothing.
 // Log errors that are no [ratelimit.TooManyRequestsError] before you answer them, or add [ratelimit.SlogObserver] to the limiter.
 func Answer(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
-	case Error(w, r, err):
+	case err == nil, Error(w, r, err):
 	case r.Context().Err() != nil:
 		w.WriteHeader(http.StatusServiceUnavailable)
 	default:

@@ -105,6 +105,8 @@ func TestPanicsOfTheClient(t *testing.T) {
 				panicked := recovered(func() {
 					if _, err := l.Allow(ctx, ask); !errors.As(err, new(*ratelimit.StoreError)) {
 						t.Errorf("%s: got error %v", name, err)
+					} else if strings.Contains(err.Error(), "panic") && strings.Contains(err.Error(), "check the address") {
+						t.Errorf("%s: of a panic the error says %v", name, err)
 					}
 				})
 				if panicked != nil && inBackground {

@@ -210,6 +210,8 @@ func Reason(client any, err error) error {
 	switch _, away := errors.AsType[*engine.AwayError](err); {
 	case away || breaker.Reached(err):
 		return err
+	case strings.Contains(err.Error(), "panic"): // of this module, or of the client, which recovers panics of a dialer
+		return &engine.AwayError{Err: fmt.Errorf("the client of the store panics: mend its hooks and its dialer: %w", err)}
 	case isLate(err):
 		return &engine.AwayError{Err: fmt.Errorf("the server did not answer in time: see whether it runs, hangs or is slow, and check the address: %w", err)}
 	}
