@@ -29,7 +29,6 @@ type Limiter struct {
 	prefix    string
 	hasher    *hasher // hashes subjects and members; nil if they are not hashed
 	shownKeys bool    // see WithShownKeys
-	isView    bool    // what it peeks does not make the fleet follow settings: see view
 	policy    FailurePolicy
 	trigger   func(context.Context, Trigger)
 	observers []func(context.Context, *Event)
@@ -153,7 +152,7 @@ func view(limiter any) (any, string, *fleet.Fleet) {
 	l := limiter.(*Limiter)
 	v := &Limiter{
 		store: l.store, decider: l.decider, fleet: l.fleet,
-		prefix: l.prefix, hasher: l.hasher, shownKeys: true, isView: true, policy: l.policy, logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		prefix: l.prefix, hasher: l.hasher, shownKeys: true, policy: l.policy, logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		notify: l.notify,
 	}
 	v.ruleCache.rules = map[uint64]*preparedRule{}

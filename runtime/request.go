@@ -39,6 +39,9 @@ func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, err
 // by the rule's name and window. The first Peek makes the limiter follow overrides, blocks and pauses, as a
 // call does. It may itself go by what the rule declares. The errors are those of Allow.
 func (l *Limiter) Peek(ctx context.Context, requests ...Request) (Decision, error) {
+	if ctx.Value(bridge.Looks) == nil {
+		l.fleet.Watch()
+	}
 	return l.decide(ctx, requests, 0, true)
 }
 

@@ -61,13 +61,9 @@ func (l *Limiter) uses(rule *preparedRule) bool {
 func (l *Limiter) use(rule *preparedRule, peek bool) error {
 	l.store.Notify(l.notify)
 	err := l.supports(rule, 0)
-	switch {
-	case err != nil:
-	case !peek:
+	if err == nil && !peek {
 		rule.usedBy[l.rules.number%usedSlots].Store(l.rules.number)
 		l.note(rule)
-	case !l.isView:
-		l.fleet.Watch()
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -93,6 +94,26 @@ func TestCommands(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A console looks at a subject without a beat: nothing is sent when nobody looks.
+func TestLooksWithoutABeat(t *testing.T) {
+	server := redistest.Start(t)
+	fillFleet(t, server.Addr, 1)
+	synctest.Test(t, func(t *testing.T) {
+		client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+		defer client.Close()
+		hook := new(sent)
+		client.AddHook(hook)
+		h := console.New(ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("shop")))
+		if code, page := send(h, http.MethodPost, "/subject", url.Values{"key": {"k7"}}); code != http.StatusOK || !slices.Contains(hook.take(), "fcall") {
+			t.Errorf("the page asks for no quotas: %d, %s", code, page)
+		}
+		time.Sleep(time.Minute)
+		if names := hook.take(); len(names) > 0 {
+			t.Errorf("%d commands are sent when nobody looks: %q", len(names), names)
+		}
+	})
 }
 
 // A report is read once. When its process says something new, it is read again.

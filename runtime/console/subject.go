@@ -11,6 +11,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
 // use is what a subject has used under one rule.
@@ -166,7 +167,7 @@ func peek(ctx context.Context, l *ratelimit.Limiter, uses []use, text string) er
 	if len(requests) == 0 {
 		return nil
 	}
-	d, err := l.Peek(ctx, requests...)
+	d, err := l.Peek(context.WithValue(ctx, bridge.Looks, true), requests...)
 	if err != nil {
 		return err
 	}

@@ -93,3 +93,9 @@ const (
 	ClientIP identity = "client IP"
 	UserID   identity = "user ID"
 )
+
+// looking is a key of a value in a context.
+type looking string
+
+// Looks is the key of a value in the context of a Peek by a console. Such a Peek does not make the limiter follow settings.
+const Looks looking = "looks"
