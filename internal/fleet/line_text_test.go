@@ -11,9 +11,9 @@ func TestLineOutlivesTheTextOfItsKey(t *testing.T) {
 	text := []byte("ann")
 	reused := Count{Name: "rule", Subject: unsafe.String(&text[0], len(text))}
 	ann := Count{Name: "rule", Subject: "ann"}
-	first := l.Put(nil, reused, []Count{reused}, Holding)
-	second := l.Put(nil, ann, []Count{ann}, Holding)
-	third := l.Put(nil, reused, []Count{reused}, Holding)
+	first := l.Put(nil, 1, reused, []Count{reused}, Holding)
+	second := l.Put(nil, 1, ann, []Count{ann}, Holding)
+	third := l.Put(nil, 1, reused, []Count{reused}, Holding)
 	first.Leave()
 	third.Leave()
 	copy(text, "bob")
