@@ -53,7 +53,7 @@ type Edit struct {
 	For      time.Duration // how long the settings hold; 0 leaves their ends
 	Settings []*Setting    // each replaces the one of its kind, rule and key; a cleared one leaves none. Change sets them to what it wrote
 	// Each is called for each setting s, and may change it. before is the setting that s replaces, or nil if none is in force. If Each returns
-	// false, nothing is written. It may be called several times for a setting, and the last time counts. Each may be nil.
+	// false, nothing more is written. It may be called several times for a setting, and the last time counts. Each may be nil.
 	Each     func(before, s *Setting) bool
 	replaced bool // the settings are all that hold: see Import
 }

@@ -150,7 +150,10 @@ func TestForeignClient(t *testing.T) {
 		var log lines
 		store := redisstore.New(client)
 		for _, prefix := range []string{"p", "q"} {
-			ratelimit.New(store, ratelimit.WithPrefix(prefix), ratelimit.WithLogger(log.logger()))
+			l := ratelimit.New(store, ratelimit.WithPrefix(prefix), ratelimit.WithLogger(log.logger()))
+			if err := l.Ping(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
 		_, isForeign := client.(foreign)
 		if n := strings.Count(log.String(), "may be read from a replica"); n > 1 || (n == 1) != isForeign {

@@ -25,9 +25,7 @@ import (
 // pending is an edit that waits, or a part of which is written.
 type pending struct {
 	*Edit
-	next     int        // the first of its settings that is not written
-	before   *Setting   // what the first one that was written has replaced, or nil
-	wrote    []*Setting // what was written
+	next     int // the first of its settings that is not written
 	answered bool
 	done     bool
 	err      error
@@ -154,11 +152,13 @@ func (f *Fleet) plan(waiting []*pending) *writing {
 		if len(w.parts) > 0 && (p.replaced || len(w.settings)+len(p.Settings)-p.next > perCommand) {
 			break
 		}
+		if slices.ContainsFunc(p.Settings[p.next:], func(s *Setting) bool { return w.names[s.Name()] }) {
+			continue // it replaces what this round sets
+		}
 		part, err := f.planPart(p, held, w.now)
-		switch {
-		case part == nil:
+		if part == nil {
 			p.answered, p.err, w.refused = true, err, true
-		case !slices.ContainsFunc(part.settings, func(s *Setting) bool { return w.names[s.Name()] }): // otherwise it replaces what this round sets
+		} else {
 			held += part.more
 			w.add(part)
 		}
@@ -188,42 +188,49 @@ func (w *writing) add(p *part) {
 	}
 }
 
-// planPart plans the next part of an edit, or the whole to see whether it can be made. held is how many settings hold without it. It returns nil if
-// the edit is not to be written.
+// planPart plans the next part of an edit. Before the first part it plans the whole, to see whether the edit can be made, and what to tell people. held
+// is how many settings hold without the part. It returns nil if nothing more of the edit is to be written.
 func (f *Fleet) planPart(p *pending, held int, now time.Time) (*part, error) {
 	most := MaxSettings
 	if p.Actor.By == "" {
 		most = MaxByProgram
 	}
-	through := len(p.Settings)
-	if p.next > 0 {
-		through = min(through, p.next+perCommand)
+	if p.replaced {
+		held -= f.Status().Lost // they do not hold after an import
+	}
+	through, first := min(len(p.Settings), p.next+perCommand), p.next == 0
+	if first {
+		through = len(p.Settings)
 	}
 	part, err := f.planThrough(p, through, now)
-	if part != nil && part.more > 0 && held+part.more > most {
+	switch {
+	case part == nil && err == nil && !first:
+		return nil, &Unfit{fmt.Sprintf("found other changes meanwhile; %d of %d settings were made", p.next, len(p.Settings))}
+	case part == nil:
+		return nil, err
+	case part.more > 0 && held+part.more > most:
 		return nil, &Unfit{fmt.Sprintf("found %d overrides, blocks and pauses; expected at most %d", held+part.more, most)}
 	}
-	if part != nil && through > p.next+perCommand {
-		part, err = f.planThrough(p, p.next+perCommand, now)
+	var change *Change
+	if first {
+		change = f.changeOf(part, now)
 	}
-	if part == nil {
-		return nil, err
+	if through > p.next+perCommand {
+		if part, err = f.planThrough(p, p.next+perCommand, now); part == nil {
+			return nil, err
+		}
 	}
 	if part.room = math.MaxInt64; part.more > 0 {
 		part.room = f.changed.version + int64(most-held-part.more)
 	}
-	if part.through == len(p.Settings) {
-		part.change = f.changeOf(part, now)
-	}
+	part.change = change
 	return part, nil
 }
 
-// changeOf returns the change of an edit whose last part is planned, or nil. An import is one of all settings that hold after it.
+// changeOf returns the change of an edit that is planned as a whole, or nil. It is written with the first part, so that people see who made it even
+// if the others fail. An import is one of all settings that hold after it.
 func (f *Fleet) changeOf(p *part, now time.Time) *Change {
-	wrote, before := slices.Concat(p.wrote, p.settings), p.pending.before
-	if len(p.wrote) == 0 {
-		before = p.before
-	}
+	wrote := p.settings
 	if p.replaced {
 		all := map[string]*Setting{}
 		for _, s := range wrote {
@@ -236,7 +243,7 @@ func (f *Fleet) changeOf(p *part, now time.Time) *Change {
 		}
 		wrote = slices.SortedFunc(maps.Values(all), Compare)
 	}
-	return p.note(before, wrote, now)
+	return p.note(p.before, wrote, now)
 }
 
 // planThrough plans the settings of an edit that are not written, up to one of them. It returns nil if the edit is not to be made.
@@ -267,6 +274,9 @@ func (f *Fleet) planThrough(p *pending, through int, now time.Time) (*part, erro
 			part.before = before
 		}
 		part.settings = append(part.settings, s)
+		if p.replaced && before != nil && before.lost {
+			before = nil
+		}
 		part.count(before, s.holds(now))
 	}
 	return part, nil
@@ -407,10 +417,7 @@ func (p *part) advance() {
 	if !p.replaced {
 		copy(p.Settings[p.next:], p.settings)
 	}
-	if len(p.wrote) == 0 {
-		p.pending.before = p.before
-	}
-	p.wrote, p.next = append(p.wrote, p.settings...), p.through
+	p.next = p.through
 	p.answered = p.next == len(p.Settings)
 	p.done = p.answered
 }

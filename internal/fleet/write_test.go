@@ -281,3 +281,42 @@ func TestEditsOfManySettings(t *testing.T) {
 		t.Errorf("a part of an edit that does not fit is written: %t, %v", done, err)
 	}
 }
+
+// People see who made an edit, and the caller learns what holds, if the edit ends after its first part.
+func TestEditThatEndsMidway(t *testing.T) {
+	c, _ := client(t, redistest.Start(t).Addr, 0)
+	f, asked := of(c, "p"), 0
+	each := func(_, s *fleet.Setting) bool {
+		asked++
+		return asked <= 250+100 // it is asked for all before the first part, and again for each part
+	}
+	done, err := f.Change(t.Context(), fleet.Edit{Actor: fleet.Actor{By: "kim"}, What: "set", Settings: overrides("r", 250), Each: each})
+	if done || !isUnfit(err) || !strings.Contains(err.Error(), "100 of 250") {
+		t.Errorf("got %t, %v", done, err)
+	}
+	if changes, err := f.Changes(t.Context()); err != nil || len(changes) != 1 || changes[0].By != "kim" || changes[0].Keys != 250 {
+		t.Errorf("got %+v, %v", changes, err)
+	}
+	if all, err := f.List(t.Context()); err != nil || len(all) != 100 {
+		t.Errorf("%d settings, %v", len(all), err)
+	}
+}
+
+// What the store has lost leaves room for an import, because it does not hold afterwards.
+func TestImportAfterALargeLoss(t *testing.T) {
+	server := redistest.Start(t)
+	c, _ := client(t, server.Addr, 0)
+	f := of(c, "p")
+	set(t, f, "kim", overrides("r", fleet.MaxSettings-10)...)
+	server.Do("FLUSHALL")
+	given := overrides("s", 200)
+	for _, s := range given {
+		s.At = time.Now()
+	}
+	if err := f.Import(t.Context(), fleet.Actor{By: "kim"}, given); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := f.List(t.Context()); err != nil || len(all) != 200 {
+		t.Errorf("%d settings, %v", len(all), err)
+	}
+}
