@@ -17,12 +17,6 @@ import (
 
 // Fleet implements engine.Backend. Limiters of one prefix get the same one, as long as one of them is in use.
 func (s *Servers) Fleet(prefix string) *fleet.Fleet {
-	switch s.Client.(type) {
-	case *redis.Client, *redis.ClusterClient, *redis.Ring:
-	default:
-		s.Tell("overrides, blocks and pauses may be read from a replica that is behind: it is not known where the client of the rate limit store reads",
-			fmt.Errorf("found a client of type %T; expected *redis.Client, *redis.ClusterClient or *redis.Ring", s.Client))
-	}
 	s.fleetsLock.Lock()
 	defer s.fleetsLock.Unlock()
 	if f := s.fleets[prefix].Value(); f != nil {
@@ -70,7 +64,7 @@ func (s server) toMaster(ctx context.Context, commands []fleet.Command) ([]redis
 	}
 	add := appendTo(ctx, append([]fleet.Command{{"HDEL", fleet.ProcessesOf(s.prefix), ""}}, commands...))
 	replies, err := cluster.TxPipelined(ctx, add)
-	if redis.HasErrorPrefix(err, "TRYAGAIN") {
+	if redis.HasErrorPrefix(err, "TRYAGAIN") || redis.HasErrorPrefix(err, "NOPERM") { // an older acl permits no transaction
 		replies, err = cluster.Pipelined(ctx, add)
 	}
 	return replies[min(1, len(replies)):], err

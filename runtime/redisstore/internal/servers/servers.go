@@ -139,8 +139,18 @@ func (c Cmd) Clone() redis.Cmder { return Cmd{c.Cmd.Clone().(*redis.Cmd), c.By} 
 
 // Notify implements engine.Backend.
 func (s *Servers) Notify(notify func(notice string, cause error)) {
-	if s.notify.Load() == nil {
-		s.notify.CompareAndSwap(nil, &notify)
+	if s.notify.Load() == nil && s.notify.CompareAndSwap(nil, &notify) {
+		s.tellOfRouting()
+	}
+}
+
+// tellOfRouting tells the operator if it is not known where the client reads.
+func (s *Servers) tellOfRouting() {
+	switch s.Client.(type) {
+	case *redis.Client, *redis.ClusterClient, *redis.Ring:
+	default:
+		s.Tell("overrides, blocks and pauses may be read from a replica that is behind: it is not known where the client of the rate limit store reads",
+			fmt.Errorf("found a client of type %T; expected *redis.Client, *redis.ClusterClient or *redis.Ring", s.Client))
 	}
 }
 
