@@ -167,7 +167,11 @@ func (c *charges) adjust(ctx context.Context, next stage, total func(ch *charge,
 	for i := range c.list {
 		ch := &c.list[i]
 		cost, wanted := total(ch, i)
-		if !wanted || ch.stage >= next || ch.cost() == 0 && !(ch.noCost && next == settled) {
+		if !wanted || ch.stage >= next {
+			continue
+		}
+		if ch.cost() == 0 && (!ch.noCost || next == refunded) { // there is nothing to give back, but no settlement comes after a refund
+			ch.stage = next
 			continue
 		}
 		rules, selected, totals = append(rules, ch.outcome()), append(selected, ch), append(totals, cost)

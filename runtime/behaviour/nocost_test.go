@@ -112,6 +112,23 @@ func TestRefundOfACallWithoutACost(t *testing.T) {
 	})
 }
 
+// No settlement comes after the refund of a call that was charged nothing.
+func TestSettlementAfterTheRefundOfNothing(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		rule := ratelimit.Rule{Name: "tokens", Limit: 1000, Per: 3000 * time.Hour, Refund: ratelimit.RefundError}
+		taken, err := wrap.Begin(t.Context(), s.limiter, wrap.NewRules("p.T.M", rule), wrap.Charge{Key: "ann"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := false
+		taken.RefundUnless(t.Context(), &failed)
+		taken.Settle(t.Context(), 50)
+		if used := s.used(t, rule, "ann"); used != 0 {
+			t.Errorf("%d permits are charged after the refund", used)
+		}
+	})
+}
+
 // A rule refuses no call that costs nothing: not by a block, a pause, an override, a limit of 0, or a key that it cannot count. A settlement is
 // taken all the same if the key can be counted.
 func TestNothingRefusesACallWithoutACost(t *testing.T) {
