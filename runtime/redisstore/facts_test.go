@@ -52,7 +52,7 @@ func TestFactsHaveOneTimer(t *testing.T) {
 func TestEveryFieldTellsCallsApart(t *testing.T) {
 	ignored := map[string]string{
 		"hash": "follows from Name and Tag", "Instance": "the limiter decides by it", "OnError": "the limiter decides by it",
-		"Cost": "a refusal covers all greater costs, and only calls of one permit are joined", "ID": "of Concurrency", "IDs": "of Concurrency", "Renewed": "of Concurrency",
+		"Cost": "a refusal covers all greater costs, and only calls of one permit are joined", "ID": "of Concurrency", "Renewed": "of Concurrency",
 		"Member": "of Distinct", "Delta": "of Adjust",
 	}
 	answers := engine.Claim{}

@@ -97,16 +97,16 @@ func (r *renewals) endGiveBack(call *engine.Call) {
 	})
 }
 
-// due returns the claims of a prefix that the beat has to send: those that renew permits, of all calls or of those whose time has come, and those
-// that give permits back. For each key there are as few as possible: a claim has up to mostRenewed calls.
-func (r *renewals) due(prefix string, all bool) (claims []engine.Claim) {
+// due returns the adjustments of a prefix that the beat has to send: those that renew permits, of all calls or of those whose time has come, and
+// those that give permits back. For each key there are as few as possible: an adjustment has up to mostRenewed calls.
+func (r *renewals) due(prefix string, all bool) (adjustments []*engine.Call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	type change struct {
 		key   permit // without an ID
 		delta int64
 	}
-	latest := make(map[change]int) // the index of the last claim
+	latest := make(map[change]*engine.Call)
 	for p, h := range r.permits {
 		life, passed, delta := time.Duration(h.claim.Rule.Per)*time.Microsecond, clock()-h.since, -h.claim.Cost
 		switch {
@@ -123,30 +123,30 @@ func (r *renewals) due(prefix string, all bool) (claims []engine.Claim) {
 		}
 		id := p.id
 		p.id = 0
-		i, ok := latest[change{p, delta}]
-		if !ok || len(claims[i].IDs) == mostRenewed {
-			i = len(claims)
-			latest[change{p, delta}], claims = i, append(claims, h.claim)
-			claims[i].Delta = delta
+		call := latest[change{p, delta}]
+		if call == nil || len(call.IDs) == mostRenewed {
+			call = &engine.Call{Prefix: prefix, Claims: []engine.Claim{h.claim}}
+			call.Claims[0].Delta = delta
+			latest[change{p, delta}], adjustments = call, append(adjustments, call)
 		}
-		claims[i].IDs = append(claims[i].IDs, id)
+		call.IDs = append(call.IDs, id)
 	}
-	return claims
+	return adjustments
 }
 
-// noteRenewal notes that the permits of a claim were renewed or given back, or could not be. It returns the calls whose permits were renewed
-// although they have ended meanwhile.
-func (r *renewals) noteRenewal(prefix string, c *engine.Claim, sentAt time.Duration, err error) (over []uint64) {
+// noteRenewal notes that the permits of calls were renewed or given back, or could not be. It returns the calls whose permits were renewed although
+// they have ended meanwhile.
+func (r *renewals) noteRenewal(call *engine.Call, renewed bool, sentAt time.Duration, err error) (over []uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := permitOf(prefix, c)
-	for _, p.id = range c.IDs {
+	p := permitOf(call.Prefix, &call.Claims[0])
+	for _, p.id = range call.IDs {
 		h := r.permits[p]
 		switch {
 		case h == nil:
-		case c.Delta > 0 && h.backs > 0:
+		case renewed && h.backs > 0:
 			h.sending, over = false, append(over, p.id)
-		case c.Delta > 0:
+		case renewed:
 			if h.sending = false; err == nil {
 				h.since = sentAt
 			}
@@ -164,22 +164,23 @@ func (r *renewals) noteRenewal(prefix string, c *engine.Claim, sentAt time.Durat
 func (s *store) renew(ctx context.Context, prefix string, all bool) {
 	var sending sync.WaitGroup
 	atOnce := make(chan struct{}, renewAtOnce)
-	for _, c := range s.renewals.due(prefix, all) {
+	for _, call := range s.renewals.due(prefix, all) {
 		atOnce <- struct{}{}
 		sending.Go(func() {
 			defer func() { <-atOnce }()
-			_ = s.Guard(func() { s.renewPermits(ctx, prefix, c) })
+			_ = s.Guard(func() { s.renewPermits(ctx, call) })
 		})
 	}
 	sending.Wait()
 }
 
-// renewPermits renews the permits of a claim or gives them back. If calls are over meanwhile, it gives back what it has renewed.
-func (s *store) renewPermits(ctx context.Context, prefix string, c engine.Claim) {
-	for delta := c.Delta; len(c.IDs) > 0; delta = -c.Cost {
-		c.Delta = delta
+// renewPermits renews the permits of calls or gives them back. If some of the calls are over meanwhile, it gives back what it has renewed.
+func (s *store) renewPermits(ctx context.Context, call *engine.Call) {
+	for delta := call.Claims[0].Delta; len(call.IDs) > 0; delta = -call.Claims[0].Cost {
+		next := call.Clone() // its batch may go on without this one
+		next.Claims[0].Delta = delta
 		sentAt := clock()
-		err := s.one.do(ctx, &request{call: &engine.Call{Prefix: prefix, Claims: []engine.Claim{c}}, adjust: true})
-		c.IDs = s.renewals.noteRenewal(prefix, &c, sentAt, err)
+		err := s.one.do(ctx, &request{call: next, adjust: true})
+		call.IDs = s.renewals.noteRenewal(call, delta > 0, sentAt, err)
 	}
 }

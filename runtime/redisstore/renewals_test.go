@@ -57,15 +57,15 @@ func TestOneClaimRenewsAKey(t *testing.T) {
 func TestCallsEndDuringARenewal(t *testing.T) {
 	s, _ := open(t)
 	calls := hold(t, s, "a", 100)
-	claims := s.renewals.due("p", true)
+	renewals := s.renewals.due("p", true)
 	for i := range calls[:40] {
 		calls[i].Undo()
 		if err := s.Adjust(context.Background(), &calls[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, c := range claims {
-		s.renewPermits(t.Context(), "p", c)
+	for _, call := range renewals {
+		s.renewPermits(t.Context(), call)
 	}
 	if n := inUse(t, s, "a"); n != 60 {
 		t.Errorf("%d permits are taken, want 60", n)

@@ -21,26 +21,22 @@ const askEvery = 50_000
 func newConcurrency(*Rule) State { return new(concurrency) }
 
 func concurrencyTerms(c *Claim, _, _ int64) Terms {
-	t := Terms{A: c.Rule.Per}
-	for _, id := range c.ids() {
-		t.Text = fmt.Appendf(t.Text, "%016x", id)
-	}
-	return t
+	return Terms{A: c.Rule.Per, Text: TextOf(c.ID)}
 }
 
-// workOnCalls counts the entries that are written, two in a unit.
-func workOnCalls(c *Claim, _ int64) int64 { return int64(len(c.IDs)) / 2 }
+// TextOf returns the numbers of calls in the form in which the script has them.
+func TextOf(ids ...uint64) (text []byte) {
+	for _, id := range ids {
+		text = fmt.Appendf(text, "%016x", id)
+	}
+	return text
+}
+
+// workOnCalls counts the entries that are written, two in a unit. Each call takes or gives back c.Cost permits.
+func workOnCalls(c *Claim, n int64) int64 { return max(n, -n) / max(c.Cost, 1) / 2 }
 
 // sizeOfCalls counts the entries, 12 in a unit.
 func sizeOfCalls(c *Claim) int64 { return c.Limit / 12 }
-
-// ids are the calls whose permits the claim takes, renews or gives back.
-func (c *Claim) ids() []uint64 {
-	if c.IDs != nil {
-		return c.IDs
-	}
-	return []uint64{c.ID}
-}
 
 func (s concurrency) used(now int64) (permits int64) {
 	for _, r := range s {
@@ -76,26 +72,21 @@ func (s *concurrency) Commit(c *Claim, n, now, _ int64) bool {
 	return true
 }
 
-// Charge replaces the entries of the claim's calls, if they have any. So it also renews permits.
+// Charge replaces the claim's entry, if it has one. So it also renews permits.
 func (s *concurrency) Charge(c *Claim, n, now int64) {
 	stop := now + c.Rule.Per
 	if c.Renewed {
 		stop = never
 	}
-	*s = s.others(c.ids(), now)
-	for _, id := range c.ids() {
-		*s = append(*s, runningCall{id, n, stop})
-	}
+	*s = append(s.others(c.ID, now), runningCall{c.ID, n, stop})
 }
 
-// GiveBack gives all permits of the claim's calls back.
-func (s *concurrency) GiveBack(c *Claim, _, now int64, _ bool) {
-	*s = s.others(c.ids(), now)
-}
+// GiveBack gives all permits of the claim back.
+func (s *concurrency) GiveBack(c *Claim, _, now int64, _ bool) { *s = s.others(c.ID, now) }
 
 // others returns the entries of other calls whose permits have not ended. It changes s.
-func (s *concurrency) others(ids []uint64, now int64) concurrency {
-	return slices.DeleteFunc(*s, func(r runningCall) bool { return slices.Contains(ids, r.id) || r.stop <= now })
+func (s *concurrency) others(id uint64, now int64) concurrency {
+	return slices.DeleteFunc(*s, func(r runningCall) bool { return r.id == id || r.stop <= now })
 }
 
 func (s concurrency) Expiry(*Rule) int64 {

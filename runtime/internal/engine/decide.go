@@ -177,6 +177,18 @@ func (call *Call) upTo(cells []*Cell, now int64) int64 {
 
 // Adjust changes the charge of each claim by the claim's Delta, or what else the call's Change says. Nothing else may use the cells meanwhile.
 func (call *Call) Adjust(cells []*Cell, now int64) {
+	if call.IDs == nil {
+		call.adjust(cells, now)
+		return
+	}
+	c := &call.Claims[0]
+	for n, ids := c.Delta, call.IDs; len(ids) > 0; ids = ids[1:] {
+		c.Delta, c.ID = n, ids[0]
+		call.adjust(cells, now)
+	}
+}
+
+func (call *Call) adjust(cells []*Cell, now int64) {
 	for i := range call.Claims {
 		c, cell := &call.Claims[i], cells[i]
 		n := c.Delta

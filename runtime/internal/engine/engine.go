@@ -67,9 +67,8 @@ type Claim struct {
 	Burst   int64  // capacity of a bucket, in permits
 	Wait    int64  // how long this rule may delay the call; 0 for Trigger, 0 or NeverFits for Shadow
 	Mode    Mode
-	Renewed bool     // permits that are released do not end while the process lives: the store renews them until they are given back
-	ID      uint64   // identifies the call to a Concurrency, so that permits are given back even if nobody knows whether the call took them; random
-	IDs     []uint64 // of an adjustment: the calls whose permits it renews or gives back, each as many; nil means that of ID alone
+	Renewed bool   // permits that are released do not end while the process lives: the store renews them until they are given back
+	ID      uint64 // identifies the call to a Concurrency, so that permits are given back even if nobody knows whether the call took them; random
 
 	// Decide sets the fields below, except Delta. Every store answers all of them: if two stores decide one call at one time, by one state, their
 	// answers are equal, field by field.
@@ -145,6 +144,10 @@ type Call struct {
 	Rollback bool
 
 	Change Change // what Adjust does
+
+	// IDs tells Adjust to renew or give back the permits of several calls of a Concurrency, instead of those of the claim's ID. The claim's Delta is
+	// the change for each. The call has one claim.
+	IDs []uint64
 
 	Failure error // Decide sets why the store failed, if a failure policy decided
 }

@@ -72,7 +72,11 @@ func (r *Run) AddAdjustment(call *engine.Call, now int64) {
 		if call.Change >= engine.Pauses {
 			return sent{Terms: c.Terms(now, now), cost: c.Delta, wait: int64(bit(call.Change == engine.Repauses, 1))}
 		}
-		return sent{Terms: c.Terms(now, now), cost: c.Delta, wait: c.At, free: !c.Dated && call.Change == engine.Charges}
+		terms := c.Terms(now, now)
+		if call.IDs != nil {
+			terms.Text = engine.TextOf(call.IDs...)
+		}
+		return sent{Terms: terms, cost: c.Delta, wait: c.At, free: !c.Dated && call.Change == engine.Charges}
 	})
 }
 

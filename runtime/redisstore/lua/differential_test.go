@@ -359,9 +359,6 @@ func (p *pair) adjust() {
 			continue
 		}
 		c.Delta = -c.Charged
-		if c.Rule.Kind.Row().Releases && rapid.Bool().Draw(p.t, "of several calls") {
-			c.IDs = rapid.SliceOfNDistinct(rapid.Uint64Range(0, 20), 1, 9, rapid.ID).Draw(p.t, "calls")
-		}
 		if c.Rule.Kind < engine.Distinct && !call.Rollback {
 			most := c.MostSettled()
 			if most == math.MaxInt64 { // this kind has no debts
@@ -370,6 +367,9 @@ func (p *pair) adjust() {
 			c.Delta = rapid.SampledFrom([]int64{-c.Charged, -c.Charged, -1, 1, 5, most}).Draw(p.t, "delta")
 		}
 		some.Claims = append(some.Claims, c)
+	}
+	if len(some.Claims) == 1 && some.Claims[0].Rule.Kind.Row().Releases && rapid.Bool().Draw(p.t, "of several calls") {
+		some.IDs = rapid.SliceOfNDistinct(rapid.Uint64Range(0, 20), 1, 9, rapid.ID).Draw(p.t, "calls")
 	}
 	if len(some.Claims) > 0 {
 		p.change(some)
