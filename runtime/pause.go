@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
@@ -105,7 +106,7 @@ func (l *Limiter) changeStates(ctx context.Context, what string, call *engine.Ca
 		return contextError(ctx, "")
 	}
 	first := &call.Claims[0]
-	change := fleet.Change{By: by.By, Reason: by.Reason, What: what, Rule: first.Rule.Name, Key: first.Subject, Keys: len(call.Claims)}
+	change := fleet.Change{By: by.By, Reason: by.Reason, What: what, Rule: first.Rule.Name, Key: strings.Clone(first.Subject), Keys: len(call.Claims)}
 	switch call.Change {
 	case engine.Gives:
 		change.Permits = -first.Delta

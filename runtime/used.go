@@ -91,6 +91,7 @@ func (l *Limiter) register(rule *preparedRule) {
 	}
 	l.fleet.Register(rule.declared())
 	u.checkLater(func() {
+		u.setDue(false)
 		if l.store.Lately("check "+l.prefix+" "+u.names()) <= 1 { // otherwise another limiter checks them
 			_ = l.guard(l.checkUsed)
 		}
@@ -103,9 +104,7 @@ func (l *Limiter) checkUsed() {
 	ctx, cancel := context.WithTimeout(context.Background(), usedChecks)
 	defer cancel()
 	u := &l.rules
-	u.mu.Lock()
-	u.due = false
-	u.mu.Unlock()
+	u.setDue(false)
 	err := l.store.Ping(ctx, l.prefix, u.numbers())
 	switch _, away := errors.AsType[*engine.AwayError](err); {
 	case err == nil || errors.Is(err, engine.ErrClosed):
@@ -121,6 +120,13 @@ func (l *Limiter) checkUsed() {
 	case !u.warned.Swap(true):
 		l.logger.Warn("the rate limit store is not ready for all rules in use", "err", oneLine(err.Error()))
 	}
+}
+
+// setDue notes whether a check will come.
+func (u *usedRules) setDue(due bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.due = due
 }
 
 // checkLater has the permissions checked after a while. The rules must be locked.
