@@ -19,6 +19,7 @@ import (
 // The permissions that a limiter needs in addition to those of its decisions.
 var (
 	sharded    = []string{"CLUSTER|SLOTS"}
+	fromMaster = []string{"EXEC", "MULTI"} // of clients that read from replicas: a transaction reads from the master
 	scriptless = []string{
 		"BITFIELD", "BITFIELD_RO", "DEL", "EXEC", "HMGET", "HSCAN", "MGET", "MULTI", "PEXPIRETIME", "SET", "STRLEN", "TIME", "UNWATCH", "WATCH",
 		"ZRANGEBYSCORE",
@@ -70,7 +71,7 @@ func (t *tool) printACL(ctx context.Context, _ []string) error {
 		return err
 	}
 	if t.isCluster() {
-		p.Required = union(p.Required, sharded)
+		p.Required, p.Seen = union(p.Required, sharded), union(seen, fromMaster)
 	}
 	processes, _ := t.fleet.Processes(ctx) // without any there are no reports
 	if reports, err := t.fleet.Reports(ctx, processes); t.all || err == nil && len(reports) > 0 {

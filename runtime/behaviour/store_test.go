@@ -145,6 +145,9 @@ func load(t testing.TB, client *redis.Client) {
 	if err := client.FunctionLoad(context.Background(), lua.Library).Err(); err != nil {
 		t.Fatal(err)
 	}
+	if err := client.ScriptLoad(context.Background(), lua.Script).Err(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func connectCluster(t testing.TB, servers redistest.Cluster) *redis.ClusterClient {
