@@ -43,7 +43,7 @@ func (b *batch) weigh(requests []*request) (weight int64) {
 		}
 		for i := range r.call.Claims {
 			c := &r.call.Claims[i]
-			weight += each + c.Rule.Kind.Work(c, r.permits(c)*int64(max(1, len(r.call.IDs))))
+			weight += each + c.Rule.Kind.Work(c, r.permits(c)) + int64(len(r.call.IDs))/2 // two entries of running calls are written in a unit
 			if size := c.Rule.Kind.Size(c); size > 0 && !b.states[hashState(c)] {
 				weight += size
 			}

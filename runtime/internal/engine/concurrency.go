@@ -32,9 +32,6 @@ func TextOf(ids ...uint64) (text []byte) {
 	return text
 }
 
-// workOnCalls counts the entries that are written, two in a unit. Each call takes or gives back c.Cost permits.
-func workOnCalls(c *Claim, n int64) int64 { return max(n, -n) / max(c.Cost, 1) / 2 }
-
 // sizeOfCalls counts the entries, 12 in a unit.
 func sizeOfCalls(c *Claim) int64 { return c.Limit / 12 }
 

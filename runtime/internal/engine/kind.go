@@ -104,7 +104,7 @@ var table = [...]Row{
 		Name: "concurrency", Noun: "concurrency rule", Which: "whose permits come back when calls end", Words: "at the same time",
 		Tag: "concurrency:", MaxLimit: MaxRunning, Accepts: "wait hold",
 		Releases: true, OfOneCall: true, Per: time.Minute, MinPer: 3 * time.Second, // permits are renewed once a second
-		Lua: "concurrency", state: newConcurrency, terms: concurrencyTerms, most: mostByLimit, work: workOnCalls, size: sizeOfCalls,
+		Lua: "concurrency", state: newConcurrency, terms: concurrencyTerms, most: mostByLimit, size: sizeOfCalls,
 		Commands: "GET PEXPIREAT SET SETRANGE",
 	},
 

@@ -100,7 +100,7 @@ local function write(c, entry, text) call('SETRANGE', c.key, states.integer(entr
 function concurrency.commit(c, n, now)
   local running, stop = c.running, now + c.a
   running.last = max(running.last, stop)
-  if not save(c) then states.expire(c.key, running.last) end
+  local saved = save(c)
   for i = 1, #c.text, NUMBER do
     local number = sub(c.text, i, i + NUMBER - 1)
     local entry = running.at[number] or table.remove(running.free)
@@ -112,6 +112,7 @@ function concurrency.commit(c, n, now)
     running.at[number], running.permits[number] = entry, n
     write(c, entry, pack('<dd', stop, n) .. number)
   end
+  if not saved then states.expire(c.key, running.last) end
 end
 
 -- Gives all permits of the claim's calls back.

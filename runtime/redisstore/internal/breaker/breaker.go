@@ -63,9 +63,11 @@ func (b *Breaker) Try(ctx context.Context, ask func() error) error {
 func (b *Breaker) Ask(ctx context.Context, ask func() error) error {
 	err := errPanicked
 	defer func() {
-		if !Reached(err) {
+		switch {
+		case errors.Is(err, context.Canceled): // by the caller, which says nothing about the server
+		case !Reached(err):
 			b.last.Store(&err)
-		} else if b.last.Load() != nil {
+		case b.last.Load() != nil:
 			b.last.Store(nil)
 		}
 	}()

@@ -1,7 +1,9 @@
 package breaker
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -91,3 +93,24 @@ type reply string
 
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
+
+// A caller that gives up says nothing about the server.
+func TestCallerThatGivesUp(t *testing.T) {
+	knocks := 0
+	b := New(Pause, func(context.Context) error {
+		knocks++
+		return nil
+	})
+	for range 2 * maxFailures {
+		if err := b.Ask(t.Context(), func() error { return fmt.Errorf("gone: %w", context.Canceled) }); !errors.Is(err, context.Canceled) {
+			t.Errorf("got error %v", err)
+		}
+	}
+	if knocks > 0 {
+		t.Errorf("%d knocks after calls that gave up", knocks)
+	}
+	_ = b.Ask(t.Context(), func() error { return errors.New("away") })
+	if _ = b.Ask(t.Context(), func() error { return nil }); knocks != 1 {
+		t.Errorf("%d knocks after the server was lost, want 1", knocks)
+	}
+}

@@ -64,7 +64,7 @@ func (s server) toMaster(ctx context.Context, commands []fleet.Command) ([]redis
 	}
 	add := appendTo(ctx, append([]fleet.Command{{"HDEL", fleet.ProcessesOf(s.prefix), ""}}, commands...))
 	replies, err := cluster.TxPipelined(ctx, add)
-	if redis.HasErrorPrefix(err, "TRYAGAIN") || redis.HasErrorPrefix(err, "NOPERM") { // an older acl permits no transaction
+	if redis.HasErrorPrefix(err, "TRYAGAIN") { // none of the commands was run
 		replies, err = cluster.Pipelined(ctx, add)
 	}
 	return replies[min(1, len(replies)):], err

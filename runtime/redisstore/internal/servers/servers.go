@@ -106,9 +106,12 @@ func (s *Servers) knock(server redis.UniversalClient) func(context.Context) erro
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 		defer cancel()
-		subscriber := own.Subscribe(ctx)
-		defer subscriber.Close()
-		return s.Unsent(ctx, subscriber.Ping(ctx), os.ErrDeadlineExceeded)
+		_, err := Await(ctx, s, func() (struct{}, error) { // a dialer may take longer, such as that of go-redis for TLS
+			subscriber := own.Subscribe(ctx)
+			defer subscriber.Close()
+			return struct{}{}, subscriber.Ping(ctx)
+		})
+		return s.Unsent(ctx, err, os.ErrDeadlineExceeded)
 	}
 }
 
