@@ -69,18 +69,14 @@ func TestGuardChargesLikeAWrapper(t *testing.T) {
 }
 
 // However a call ends, its permit of calls that run comes back. After a panic all other charges stay as they are.
-func TestGuardReleases(t *testing.T) {
-	l := ratelimit.New(memstore.New())
-	s := &shop{guard: newShopGuard(l)}
-	rules := shopRules()
+func TestGuardReleases(t *testing.T) { onEveryStore(t, requireReleases) }
+
+func requireReleases(t *testing.T, on *subject) {
+	s := &shop{guard: newShopGuard(on.limiter)}
 	charged := func(name string) int64 {
-		for _, rule := range rules {
+		for _, rule := range shopRules() {
 			if rule.Name == name {
-				d, err := l.Peek(t.Context(), ratelimit.Request{Rule: rule, Key: "ann"})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return rule.Limit - d.Quotas[0].Remaining
+				return rule.Limit - on.peek(t, ratelimit.Request{Rule: rule, Key: "ann"}).Quotas[0].Remaining
 			}
 		}
 		t.Fatalf("no rule %s", name)
