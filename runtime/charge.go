@@ -72,6 +72,9 @@ func (c *call) charges() *charges {
 		r := &c.rulings[i]
 		all.list[i].rule, all.list[i].claim = r.rule, *r.claim
 		all.list[i].claim.KeepTexts()
+		if i > 0 && r.subject == c.rulings[i-1].subject { // as in most calls; one copy serves
+			all.list[i].claim.Subject = all.list[i-1].claim.Subject
+		}
 	}
 	for i := range all.shares {
 		if at := &all.shares[i]; at.ruling < skipped {

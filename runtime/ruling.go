@@ -132,7 +132,7 @@ func (c *call) quotas() []Quota {
 			continue
 		}
 		q := Quota{
-			Rule: r.rule.label, Window: r.rule.window, Key: shown(r.subject), Limit: cmp.Or(r.burst(), claim.Limit), Reset: r.blockLeft,
+			Rule: r.rule.label, Window: r.rule.window, Key: shownAfter(quotas, r.subject), Limit: cmp.Or(r.burst(), claim.Limit), Reset: r.blockLeft,
 			Remaining: max(0, claim.Room), policy: c.policy(r),
 		}
 		if c.lacksLimit(r) && q.Limit == r.limit && !claim.Blocked {
@@ -144,6 +144,14 @@ func (c *call) quotas() []Quota {
 		quotas = append(quotas, q)
 	}
 	return quotas
+}
+
+// shownAfter is shown. If the last quota has the same key, its text serves, as in most calls.
+func shownAfter(quotas []Quota, subject string) string {
+	if n := len(quotas); n > 0 && quotas[n-1].Key == key.Shown(subject) {
+		return quotas[n-1].Key
+	}
+	return shown(subject)
 }
 
 // lacksLimit reports whether the limit is unknown: a peek at a rule with Computed goes by the highest limit, because calls bring their own.
