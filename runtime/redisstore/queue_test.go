@@ -255,13 +255,13 @@ func TestWeights(t *testing.T) {
 		requests []*request
 		most     int
 	}{
-		"plain":                         {asked([]*engine.Call{&plain}), 200},
-		"two rules":                     {asked([]*engine.Call{&two}), 100},
-		"with a report":                 {asked([]*engine.Call{&reports}), 100},
-		"waiting":                       {asked([]*engine.Call{&waits}), 28},
+		"plain":                         {asked([]*engine.Call{&plain}), 100},
+		"two rules":                     {asked([]*engine.Call{&two}), 50},
+		"with a report":                 {asked([]*engine.Call{&reports}), 50},
+		"waiting":                       {asked([]*engine.Call{&waits}), 14},
 		"refunds":                       {[]*request{{call: &refund, adjust: true}}, 3},
-		"running, of one key":           {asked([]*engine.Call{&running}), 16},
-		"pairs of running, of two keys": {asked([]*engine.Call{&running, &other}), 2},
+		"running, of one key":           {asked([]*engine.Call{&running}), 8},
+		"pairs of running, of two keys": {asked([]*engine.Call{&running, &other}), 1},
 	} {
 		b, fit := new(batch), 0
 		for ; b.fits(c.requests); fit++ {

@@ -37,7 +37,7 @@ type renewal struct {
 const (
 	backsOfLost   = 2   // how often permits are given back that a call without a reply may have taken
 	renewAtOnce   = 100 // claims that are sent at the same time
-	mostRenewed   = 125 // calls of one claim that renews their permits; beside 900 others that takes about 0.6 ms
+	mostRenewed   = 60  // calls of one claim that renews their permits; beside 900 others that takes about 0.8 ms
 	partsOfPeriod = 3   // permits are renewed when this part of their time has passed
 )
 

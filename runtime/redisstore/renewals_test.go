@@ -78,7 +78,7 @@ func TestCallsEndDuringARenewal(t *testing.T) {
 // Permits that could not be given back are given back by one claim, too.
 func TestOneClaimGivesBack(t *testing.T) {
 	s, server := open(t)
-	calls := hold(t, s, "a", 100)
+	calls := hold(t, s, "a", mostRenewed)
 	for i := range calls {
 		calls[i].Undo()
 		s.renewals.startGiveBack(&calls[i]) // and it fails

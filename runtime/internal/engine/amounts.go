@@ -29,7 +29,7 @@ func newAmounts(*Rule) State { return new(amounts) }
 func amountTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per} }
 
 // workOnAmounts is for some entries that are read and written, and for those that are moved when a state grows.
-func workOnAmounts(*Claim, int64) int64 { return 7 }
+func workOnAmounts(*Claim, int64) int64 { return 8 }
 
 func (a *amounts) Earliest(c *Claim, n, _, from int64) int64 {
 	excess := a.total + n - c.Limit
