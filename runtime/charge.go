@@ -71,9 +71,11 @@ func (c *call) charges() *charges {
 	for i := range c.rulings {
 		r := &c.rulings[i]
 		all.list[i].rule, all.list[i].claim = r.rule, *r.claim
-		all.list[i].claim.KeepTexts()
+		claim := &all.list[i].claim
 		if i > 0 && r.subject == c.rulings[i-1].subject { // as in most calls; one copy serves
-			all.list[i].claim.Subject = all.list[i-1].claim.Subject
+			claim.Subject, claim.Member = all.list[i-1].claim.Subject, strings.Clone(claim.Member)
+		} else {
+			claim.KeepTexts()
 		}
 	}
 	for i := range all.shares {
@@ -159,7 +161,7 @@ func (c *charges) settle(ctx context.Context, costs []int64) error {
 }
 
 // adjust brings charges to the stage next. total says which charges change, and to which cost. A charge stays as it is if it has reached that
-// stage before. So does one without permits, unless it began at a cost of 0 and is settled. If a store has certainly not changed a charge, the
+// stage before. One without permits only reaches the stage, unless it began at a cost of 0 and is settled. If a store has certainly not changed a charge, the
 // next adjust tries it again. adjust returns the outcomes of the rules. short says that a rule does not take its whole cost.
 func (c *charges) adjust(ctx context.Context, next stage, total func(ch *charge, i int) (int64, bool)) (rules []Outcome, short, err error) {
 	c.mu.Lock()

@@ -17,8 +17,8 @@ const (
 	spread     = 10 * time.Second
 )
 
-// startBeat starts the beat if there is none: two chains of timers, so that a server that hangs does not keep permits on others from being renewed. They end with the fleet,
-// which no timer keeps alive, or when the client is closed.
+// startBeat starts the beat if there is none. The beat is two chains of timers: a server that hangs does not keep permits on others from being renewed.
+// Both end with the fleet, which no timer keeps alive, or when the client is closed.
 func (f *Fleet) startBeat() {
 	if f.server == nil || f.self.beating {
 		return

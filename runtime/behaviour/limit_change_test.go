@@ -37,7 +37,7 @@ func TestLimitChangesWhileNobodyCalls(t *testing.T) {
 	}
 }
 
-// So are those for a limit that changes while a call waits.
+// The examples of that page for a limit that changes while a call waits are right.
 func TestLimitChangesWhileCallsWait(t *testing.T) {
 	for name, test := range map[string]struct {
 		algorithm   ratelimit.Algorithm
