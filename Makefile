@@ -1,10 +1,10 @@
 # Two commands do everything: make demo, make test. They need Go and make, and find or install the rest.
 
 RACE = -race
-SEQUENTIAL = ./annotations ./cmd/ratelimit ./generator ./generator/internal/... ./internal/readme ./runtime/internal/engine ./runtime/redisstore/lua ./scripts # start no goroutines: nothing to race
+SEQUENTIAL = ./annotations ./cmd/ratelimit ./generator ./generator/internal/... ./internal/readme ./internal/engine ./runtime/redisstore/lua ./scripts # start no goroutines: nothing to race
 FUZZTIME = 30s # of each fuzz target
 MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers examples/shop testdata/grpc faults browser # beside the one at the root
-BITS32 = ./runtime ./runtime/internal/engine ./runtime/internal/memory ./runtime/memstore ./internal/fleet ./runtime/redisstore/... # run on platforms of 32 bits
+BITS32 = ./runtime ./internal/engine ./internal/memory ./runtime/memstore ./internal/fleet ./runtime/redisstore/... # run on platforms of 32 bits
 USED = . contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers examples/shop # modules that users build, on any platform
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 

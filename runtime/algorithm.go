@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 // Algorithm is how a rule counts. The numbers never change, because stores keep them.

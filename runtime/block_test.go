@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
+	"github.com/ratelimit-go/ratelimit/internal/memory"
 )
 
 // A block refuses one key under one rule in all limiters until it ends or Unblock ends it. It charges nothing.

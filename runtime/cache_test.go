@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
+	"github.com/ratelimit-go/ratelimit/internal/memory"
 )
 
 // A limiter decides any number of different rules, but keeps a bounded number of them.

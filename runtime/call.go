@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // call is one decision: what it asks, the verdict, and what observers are told. Fields with capitals are those of engine.Call. Calls are

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/period"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // ErrTooManyRequests matches every [TooManyRequestsError] in errors.Is.

@@ -13,12 +13,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/memory"
+	"github.com/ratelimit-go/ratelimit/internal/parts"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/parts"
 )
 
 // Limiter decides calls. It is safe for concurrent use. Make one with [New]: the zero Limiter cannot be used.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Calls of this process that wait are in lines. A call that sleeps until a time, or that a pause holds, is in the line of one of its rules. A

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
+	"github.com/ratelimit-go/ratelimit/internal/memory"
 )
 
 // counted is a store whose servers count what is done.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 func init() {

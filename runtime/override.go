@@ -8,10 +8,10 @@ import (
 	"math"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/period"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Override holds new values for the rules of one name: see [Overrides]. A field that is nil or zero leaves what holds without it: an

@@ -17,8 +17,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/memory"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
 func TestOverrideText(t *testing.T) {

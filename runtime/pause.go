@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/period"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Pause holds the calls of the requests' keys under their rules for d, up to 30 days, in all programs with this prefix on the store. Calls that

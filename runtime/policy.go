@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/parts"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/parts"
 )
 
 // FailurePolicy is what happens to a call that the store fails to decide, because the store cannot be reached, is full, or answers with an

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/cron"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/cron"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // preparedRule is a rule that is ready to be decided on.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Request asks one rule for permits. For example, a request with Key "ann" and Cost 3 takes three permits of ann's, or none.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // ruling is what a call asks one rule. Its claim also has the answer of the rule. Outcomes, violations, quotas and triggers are made from it.

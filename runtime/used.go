@@ -12,8 +12,8 @@ import (
 	"time"
 	"weak"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // UsedRule is a rule that some limiter uses. For example, two processes declare a limit of 100, and a third, newer one declares 200. Then Limits

@@ -7,7 +7,7 @@
 // memory, in virtual time. The tests in runtime/redisstore/lua compare the script on Redis with the engine. Tests whose names begin with
 // TestFault_ are for faults that other systems have had.
 //
-// In the random sequences no waiting call gives up. Other tests do that: runtime/internal/engine tests what happens to places that are given up,
+// In the random sequences no waiting call gives up. Other tests do that: internal/engine tests what happens to places that are given up,
 // runtime/redisstore/lua compares the script in such cases, and TestPlacesThatAreGivenUpAreUsed measures it here.
 //
 // Tests of a single store (its options, its limits, its errors) are in the package of that store.

@@ -10,8 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 

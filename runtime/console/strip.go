@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // strip is a picture of when a subject's permits were taken, and for when its calls wait: a bar for each of its parts, 200 wide and 24 high.

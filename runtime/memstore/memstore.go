@@ -5,8 +5,8 @@ package memstore
 import (
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/memory"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 )
 
 // Option changes a store that [New] makes.

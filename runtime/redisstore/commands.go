@@ -3,9 +3,9 @@ package redisstore
 import (
 	"slices"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 // eachAtOnce calls do for each call in a goroutine of its own.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 const maxAhead = 10_000 // permits of one lease

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 const maxSending = 2 // batches that are sent to one server at the same time: if one connection hangs, the other one still works

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 // renewals are the permits of calls that run in this process: those of rules with Concurrency, which a generated wrapper gives back. They

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 var running = &engine.Rule{Name: "run", Tag: "concurrency:3s", Kind: engine.Concurrency, Per: 3 * second}

@@ -3,7 +3,7 @@ package redisstore
 import (
 	"slices"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 

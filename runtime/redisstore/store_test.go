@@ -12,10 +12,10 @@ import (
 	"github.com/robfig/cron/v3"
 	"pgregory.net/rapid"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/memory"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 

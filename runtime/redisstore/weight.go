@@ -1,6 +1,6 @@
 package redisstore
 
-import "github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+import "github.com/ratelimit-go/ratelimit/internal/engine"
 
 // A server does nothing else while a run is decided. So a batch is weighed by the time that its run may take, and not by its requests. The unit
 // is half the time of a plain claim by FCALL on a busy server, about 4 us. A batch weighs at most maxWeight, about 0.8 ms; a heavier request is sent

@@ -6,8 +6,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Charge is what one rule charges a call.

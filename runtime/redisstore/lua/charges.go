@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // Charge is a number of permits, or of members, that were admitted at a time. Calls wait for a time to come.

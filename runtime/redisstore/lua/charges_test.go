@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 // Charges finds the waiting calls of every algorithm that keeps places for them.

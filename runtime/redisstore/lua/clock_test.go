@@ -8,7 +8,7 @@ import (
 	"github.com/robfig/cron/v3"
 	"pgregory.net/rapid"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 // If the server's clock is set back, by up to a day in all, no rule admits more than its limit by real time, and no subject is refused for

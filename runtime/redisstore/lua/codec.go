@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // The flags of a call. new_call in claims.lua reads them.

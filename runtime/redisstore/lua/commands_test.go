@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 // The table of kinds names exactly the commands that the script runs.

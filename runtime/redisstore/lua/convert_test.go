@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 // answer is the answer to a call: when it was decided, and when it is admitted, or 0.

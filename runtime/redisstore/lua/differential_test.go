@@ -15,8 +15,8 @@ import (
 	"github.com/robfig/cron/v3"
 	"pgregory.net/rapid"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 var differentialSteps = flag.Int("differential.steps", 40_000, "how many calls the engine and the script are compared in")

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 // FuzzReply decodes arbitrary replies. A refused call is not charged, no number is so large that sums overflow, and an error is about the reply.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 func waiting(kind engine.Kind, limit, burst, wait int64) *engine.Call {

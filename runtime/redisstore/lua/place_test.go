@@ -5,8 +5,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // If a call waits for one of its rules, its other rules keep places, too. A later call uses the free places of all its rules, even of rules that

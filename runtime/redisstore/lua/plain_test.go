@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // TestPlainCallsLikeOthers sends the same calls to the script, and to one that decides every call in the long way. Their replies and the states

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 // A trigger admits any cost, but the script writes at most as many permits as the limit. So one call cannot stop the server.

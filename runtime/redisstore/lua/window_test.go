@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 // Calls open at most 64 windows ahead. Those that would have to wait longer ask again, and then get the next windows.

@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 )
 
 // However busy a count is, every refund ends, and its permits are free again.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"

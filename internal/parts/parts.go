@@ -12,7 +12,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 // Split returns the name of the part that a claim belongs to, and the decider of that part. A Split is itself an engine.Decider: it decides a

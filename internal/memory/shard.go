@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 // shard is a part of the table, with a lock of its own. Its entries are in pages, without gaps: the last entry replaces one that is removed. A

@@ -9,9 +9,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/engine"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/memory"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/parts"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/memory"
+	"github.com/ratelimit-go/ratelimit/internal/parts"
 )
 
 // failing is a store that may be lost.
