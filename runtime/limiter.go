@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
@@ -23,9 +24,9 @@ import (
 
 // Limiter decides calls. It is safe for concurrent use. Make one with [New]: the zero Limiter cannot be used.
 type Limiter struct {
-	store     engine.Store
-	decider   engine.Decider // decides the calls: see byScope
-	fleet     *fleet.Fleet   // what the processes of the prefix know in common
+	store     backend.Store
+	decider   backend.Decider // decides the calls: see byScope
+	fleet     *fleet.Fleet    // what the processes of the prefix know in common
 	prefix    string
 	hasher    *hasher // hashes subjects and members; nil if they are not hashed
 	shownKeys bool    // see WithShownKeys
@@ -33,7 +34,7 @@ type Limiter struct {
 	trigger   func(context.Context, Trigger)
 	observers []func(context.Context, *Event)
 	logger    *slog.Logger
-	notify    func(notice string, cause error) // logs what operators should know of the store, and keeps no limiter; see engine.Backend
+	notify    func(notice string, cause error) // logs what operators should know of the store, and keeps no limiter; see backend.Store
 	outage    outage
 	panicked  atomic.Bool // a panic in the background was logged
 	missing   sync.Map    // the rules of wrappers for which it was logged that an identity is missing, by name
@@ -76,26 +77,26 @@ var warnedOfMany atomic.Bool // a process logs it once
 // byScope returns who decides the calls of the limiter: this process the rules of instance scope, and the limiter's store the others. For example,
 // a call has a rule of instance scope and one of fleet scope. This process charges the first rule. If the store then refuses the second one,
 // the permits of the first go back. While the store fails, policyDecider decides the second one instead.
-func (l *Limiter) byScope() engine.Decider {
+func (l *Limiter) byScope() backend.Decider {
 	instance, fallback := l.inProcess(false), l.inProcess(true)
-	store := &policyDecider{l, fallback, func(c *engine.Claim) (string, engine.Decider) {
+	byPolicy := &policyDecider{l, fallback, func(c *engine.Claim) (string, backend.Decider) {
 		if c.By == engine.ByFallback {
 			return "fallback", fallback()
 		}
 		return "store", l.store
 	}}
-	return parts.Split(func(c *engine.Claim) (string, engine.Decider) {
+	return parts.Split(func(c *engine.Claim) (string, backend.Decider) {
 		if c.Rule.Instance {
 			return "instance", instance() // first in order: a refusal of this process spares the store a charge that goes back
 		}
-		return "store", store
+		return "store", byPolicy
 	})
 }
 
 // inProcess returns an empty store in this process, which is made when it is first used. whenFull says that it is asked when the limiter's
 // store may be full.
-func (l *Limiter) inProcess(whenFull bool) func() engine.Decider {
-	return sync.OnceValue(func() engine.Decider {
+func (l *Limiter) inProcess(whenFull bool) func() backend.Decider {
+	return sync.OnceValue(func() backend.Decider {
 		if own := l.store.Local(whenFull); own != nil {
 			return own
 		}
@@ -106,7 +107,7 @@ func (l *Limiter) inProcess(whenFull bool) func() engine.Decider {
 // noticesTo returns a function that logs what its operators should know of a store.
 func noticesTo(logger *slog.Logger) func(notice string, cause error) {
 	return func(text string, cause error) {
-		if p, ok := errors.AsType[*engine.PanicError](cause); ok {
+		if p, ok := errors.AsType[*backend.PanicError](cause); ok {
 			logger.Error(text, "err", oneLine(cause.Error()), "stack", string(p.Stack))
 			return
 		}
@@ -117,7 +118,7 @@ func noticesTo(logger *slog.Logger) func(notice string, cause error) {
 // guard calls do on a goroutine of the limiter. If do panics, for example in a hook of the store's client, guard logs the first panic, and
 // returns an error.
 func (l *Limiter) guard(do func()) error {
-	err := engine.Guard(do)
+	err := backend.Guard(do)
 	if err != nil && !l.panicked.Swap(true) {
 		l.notify("the rate limit store panicked in the background", err)
 	}
@@ -132,12 +133,12 @@ func (l *Limiter) elapsed() time.Duration { return l.store.Since(processStart) }
 
 // Store keeps the state of rules and decides calls. Make one with memstore.New, redisstore.New or plain.New. Only this module implements
 // Store.
-type Store = engine.Store
+type Store = backend.Store
 
 func init() { bridge.View, bridge.Charges = view, chargesOf }
 
 // chargesOf returns when the permits of a request's count were taken. Under Prepay and Warmup the state does not say for whom permits are.
-func chargesOf(ctx context.Context, limiter, request any) ([]engine.Charge, error) {
+func chargesOf(ctx context.Context, limiter, request any) ([]backend.Charge, error) {
 	l, r := limiter.(*Limiter), request.(Request)
 	rule, subject, err := l.ruleFor(&r)
 	if err != nil || rule.Prepay || rule.Warmup > 0 {

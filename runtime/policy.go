@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/parts"
 )
@@ -56,11 +57,11 @@ func (p FailurePolicy) String() string {
 // policyDecider decides by the store of a limiter. While the store fails, it decides by the failure policies of the rules instead.
 type policyDecider struct {
 	limiter     *Limiter
-	fallback    func() engine.Decider // counts under FailLocal
-	parts.Split                       // adjusts each charge where it was made, and resets the store
+	fallback    func() backend.Decider // counts under FailLocal
+	parts.Split                        // adjusts each charge where it was made, and resets the store
 }
 
-// Decide implements engine.Decider.
+// Decide implements backend.Decider.
 func (p *policyDecider) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	v, err := p.limiter.store.Decide(ctx, call)
 	switch {
@@ -80,7 +81,7 @@ func (p *policyDecider) Decide(ctx context.Context, call *engine.Call) (engine.V
 
 // answers reports whether an error is the answer of a store that works. No failure policy applies to it.
 func answers(err error) bool {
-	_, unreadable := errors.AsType[*engine.StateError](err)
+	_, unreadable := errors.AsType[*backend.StateError](err)
 	_, unfit := errors.AsType[*RuleError](err)
 	return unreadable || unfit
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 )
@@ -106,8 +107,8 @@ func (l *Limiter) checkUsed() {
 	u := &l.rules
 	u.setDue(false)
 	err := l.store.Ping(ctx, l.prefix, u.numbers())
-	switch _, away := errors.AsType[*engine.AwayError](err); {
-	case err == nil || errors.Is(err, engine.ErrClosed):
+	switch _, away := errors.AsType[*backend.AwayError](err); {
+	case err == nil || errors.Is(err, backend.ErrClosed):
 	case away:
 		u.mu.Lock()
 		defer u.mu.Unlock()

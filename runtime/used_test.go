@@ -14,6 +14,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/memory"
@@ -142,7 +143,7 @@ type returning struct {
 
 func (s *returning) Ping(ctx context.Context, prefix string, rules []*engine.Rule) error {
 	if s.asked++; s.asked <= 3 {
-		return fmt.Errorf("127.0.0.1:1: %w", &engine.AwayError{Err: errors.New("the server is away")})
+		return fmt.Errorf("127.0.0.1:1: %w", &backend.AwayError{Err: errors.New("the server is away")})
 	}
 	return s.narrow.Ping(ctx, prefix, rules)
 }
@@ -191,7 +192,7 @@ func TestDroppedLimiterIsNotChecked(t *testing.T) {
 type closing struct{ *memory.Store }
 
 func (closing) Ping(context.Context, string, []*engine.Rule) error {
-	return fmt.Errorf("%w: really", engine.ErrClosed)
+	return fmt.Errorf("%w: really", backend.ErrClosed)
 }
 
 // A program that ends soon after a rule is first used logs nothing.

@@ -3,7 +3,7 @@
 // there has the same name as its file here, and so do most functions that do the same.
 //
 // The algorithms are no store: they have no locks, read no clock, and do no input or output. Their times and durations are whole microseconds.
-// Times are Unix times on the clock of the store. The file store.go says what a store offers its limiters.
+// Times are Unix times on the clock of the store.
 //
 // These words have a fixed meaning:
 //

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"hash/maphash"
 	"slices"
 	"strings"
@@ -239,19 +238,4 @@ func (call *Call) AskAgain(v Verdict) bool {
 		}
 	}
 	return true
-}
-
-// Decider decides calls. It is safe for concurrent use. A store is a Decider, and so is what stands between a limiter and its store: each such
-// Decider does one thing and passes the rest on to the next.
-type Decider interface {
-	// Decide checks all claims, and then charges all of them or none. It charges none if the call is refused, or if it returns an error.
-	Decide(ctx context.Context, call *Call) (Verdict, error)
-
-	// Adjust changes the charge of each claim of an admitted call by the claim's Delta, once. It leaves in each Delta the part that it did not
-	// do and will not do: all of it if Adjust certainly did nothing, or the permits for which the debt would last too long. In a claim that takes
-	// permits it sets At to the time for which they were taken, and Dated.
-	Adjust(ctx context.Context, call *Call) error
-
-	// Reset deletes the states of all claims, and returns how many there were.
-	Reset(ctx context.Context, call *Call) (int, error)
 }

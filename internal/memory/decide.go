@@ -16,7 +16,7 @@ type work struct {
 	unpacked []engine.Unpacked
 }
 
-// Decide implements engine.Store.
+// Decide implements backend.Store.
 func (s *Store) Decide(_ context.Context, call *engine.Call) (engine.Verdict, error) {
 	v, err := s.decide(call)
 	if err != nil && s.makeRoom(v.Now) {
@@ -152,7 +152,7 @@ func (s *Store) pack(keys []key, w *work, now, entries, bytes int64) {
 	s.bound.add(entries, bytes)
 }
 
-// Adjust implements engine.Store.
+// Adjust implements backend.Store.
 func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 	now, err := s.adjust(call)
 	if err != nil && s.makeRoom(now) {
@@ -197,7 +197,7 @@ func (s *Store) adjust(call *engine.Call) (now int64, err error) {
 	return now, nil
 }
 
-// Reset implements engine.Store.
+// Reset implements backend.Store.
 func (s *Store) Reset(_ context.Context, call *engine.Call) (found int, err error) {
 	keys := s.keys(nil, call)
 	w := s.lock(keys)

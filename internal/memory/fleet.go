@@ -6,7 +6,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 )
 
-// Fleet implements engine.Backend. The fleet of a store in this process is this process.
+// Fleet implements backend.Store. The fleet of a store in this process is this process.
 func (s *Store) Fleet(prefix string) *fleet.Fleet {
 	f, ok := s.fleets.Load(prefix)
 	if !ok {

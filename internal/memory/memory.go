@@ -9,15 +9,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 )
 
 // ErrFull is the error of a call that needs memory while the store is full of counts that still matter.
 var ErrFull = errors.New("the store in memory is full: raise WithMaxKeys or WithMaxBytes")
 
-// Store is an engine.Store in memory. It has no goroutine: calls remove expired entries, a few at a time.
+// Store is an backend.Store in memory. It has no goroutine: calls remove expired entries, a few at a time.
 type Store struct {
-	engine.Defaults
+	backend.Defaults
 	*table
 	Failure func() error // why settings cannot be read and written now; or nil
 	space   *space
@@ -60,8 +60,8 @@ func newStore(c *clock, maxKeys, maxBytes int64) *Store {
 	return &Store{table: t, space: new(space)}
 }
 
-// Local implements engine.Backend.
-func (s *Store) Local(whenFull bool) engine.Decider {
+// Local implements backend.Store.
+func (s *Store) Local(whenFull bool) backend.Decider {
 	if whenFull {
 		return newStore(s.clock, s.bound.maxKeys, s.bound.maxBytes)
 	}

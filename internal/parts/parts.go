@@ -12,23 +12,24 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
-// Split returns the name of the part that a claim belongs to, and the decider of that part. A Split is itself an engine.Decider: it decides a
+// Split returns the name of the part that a claim belongs to, and the decider of that part. A Split is itself an backend.Decider: it decides a
 // call part by part, in the order of their names. It passes a call with a single part on unchanged.
-type Split func(*engine.Claim) (name string, decider engine.Decider)
+type Split func(*engine.Claim) (name string, decider backend.Decider)
 
 // part holds the claims of a call that are decided in one step.
 type part struct {
-	engine.Decider
+	backend.Decider
 	call    engine.Call // with copies of the claims
 	index   []int       // of the claims in the whole call
 	verdict engine.Verdict
 }
 
 // Sole returns the decider of a call with a single part, and otherwise nil.
-func (s Split) Sole(call *engine.Call) engine.Decider {
+func (s Split) Sole(call *engine.Call) backend.Decider {
 	first, decider := s(&call.Claims[0])
 	for i := 1; i < len(call.Claims); i++ {
 		if name, _ := s(&call.Claims[i]); name != first {
@@ -62,7 +63,7 @@ func (s Split) parts(call *engine.Call, wanted func(*engine.Claim) bool) []*part
 
 func all(*engine.Claim) bool { return true }
 
-// Decide implements engine.Decider. It asks all parts, even after a refusal, so all rules that refuse are known.
+// Decide implements backend.Decider. It asks all parts, even after a refusal, so all rules that refuse are known.
 func (s Split) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	if whole := s.Sole(call); whole != nil {
 		return whole.Decide(ctx, call)
@@ -120,7 +121,7 @@ func (p *part) trim(ctx context.Context, n int64) error {
 		c := &p.call.Claims[i]
 		c.Delta = min(0, n-c.Charged)
 	}
-	alone := Split(func(*engine.Claim) (string, engine.Decider) { return "", p.Decider })
+	alone := Split(func(*engine.Claim) (string, backend.Decider) { return "", p.Decider })
 	err := alone.Adjust(ctx, &p.call)
 	for i := range p.call.Claims {
 		c := &p.call.Claims[i]
@@ -183,7 +184,7 @@ func (p *part) copyTo(call *engine.Call, v *engine.Verdict) {
 
 func changes(c *engine.Claim) bool { return c.Delta != 0 }
 
-// Adjust implements engine.Decider. It passes on only the claims that change. If one part fails, the others are
+// Adjust implements backend.Decider. It passes on only the claims that change. If one part fails, the others are
 // still adjusted.
 func (s Split) Adjust(ctx context.Context, call *engine.Call) error {
 	if whole := s.Sole(call); whole != nil && !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool { return c.Delta == 0 }) {
@@ -200,7 +201,7 @@ func (s Split) Adjust(ctx context.Context, call *engine.Call) error {
 	return failed
 }
 
-// Reset implements engine.Decider.
+// Reset implements backend.Decider.
 func (s Split) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
 	if whole := s.Sole(call); whole != nil {
 		return whole.Reset(ctx, call)

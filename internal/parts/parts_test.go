@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/memory"
 	"github.com/ratelimit-go/ratelimit/internal/parts"
@@ -37,7 +38,7 @@ func TestPartsDecideLikeAWhole(t *testing.T) {
 		clock := func() time.Time { return now }
 		whole := memory.New(clock, 1000, 1<<20)
 		stores := map[string]*failing{}
-		split := parts.Split(func(c *engine.Claim) (string, engine.Decider) { return c.Subject, stores[c.Subject] })
+		split := parts.Split(func(c *engine.Claim) (string, backend.Decider) { return c.Subject, stores[c.Subject] })
 		rules := []*engine.Rule{
 			{Name: "sliding", Kind: engine.SlidingWindow, Per: 1_000_000},
 			{Name: "bucket", Tag: "bucket", Kind: engine.TokenBucket, Per: 1_000_000},

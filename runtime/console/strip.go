@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
@@ -46,7 +46,7 @@ func (c *console) addStrips(ctx context.Context, l *ratelimit.Limiter, uses []us
 }
 
 // drawStrip draws the charges of a window, or all of them if its length is 0. It returns nil if there are none.
-func drawStrip(charges []engine.Charge, now time.Time, window time.Duration) *strip {
+func drawStrip(charges []backend.Charge, now time.Time, window time.Duration) *strip {
 	if len(charges) == 0 {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/memory"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -89,7 +90,7 @@ func (s *failingStore) Sleep(ctx context.Context, d time.Duration, _ bool) { s.c
 
 func (s *failingStore) Ping(context.Context, string, []*engine.Rule) error {
 	if err := s.failure(); err != nil {
-		return &engine.AwayError{Err: err}
+		return &backend.AwayError{Err: err}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/parts"
@@ -24,7 +25,7 @@ type bySubject struct {
 
 const crossSlot = "CROSSSLOT " // the beginning of a cluster's error if the subjects of a run are in different slots
 
-// Decide implements engine.Decider. All parts together have one timeout.
+// Decide implements backend.Decider. All parts together have one timeout.
 func (b bySubject) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	s := b.of
 	split := s.Split.Load() // before Sole, because another call may find the cluster meanwhile
@@ -43,7 +44,7 @@ func (b bySubject) Decide(ctx context.Context, call *engine.Call) (engine.Verdic
 
 // bySubject splits calls by subject, if different subjects may be on different servers. decider decides each part.
 func (s *store) bySubject(decider *oneServer) parts.Split {
-	return func(c *engine.Claim) (string, engine.Decider) {
+	return func(c *engine.Claim) (string, backend.Decider) {
 		if s.Split.Load() {
 			return c.Subject, decider
 		}
@@ -57,7 +58,7 @@ type oneServer struct {
 	until time.Time // when the time of the whole decision ends; if zero, that time begins with the first request
 }
 
-// Decide implements engine.Decider. A panic counts as a lost reply: the call may have been admitted.
+// Decide implements backend.Decider. A panic counts as a lost reply: the call may have been admitted.
 func (o *oneServer) Decide(ctx context.Context, call *engine.Call) (v engine.Verdict, err error) {
 	r := request{call: call, until: o.until}
 	sentAt := clock()
@@ -98,7 +99,7 @@ func (s *store) do(ctx context.Context, r *request) error {
 	}
 }
 
-// Adjust implements engine.Decider. It returns at the latest when ctx or the time of the decision ends. The adjustment still goes to the server,
+// Adjust implements backend.Decider. It returns at the latest when ctx or the time of the decision ends. The adjustment still goes to the server,
 // because a charge must not outlive its call. All claims of the call change.
 func (o *oneServer) Adjust(ctx context.Context, call *engine.Call) error {
 	call.Asked = false
@@ -124,7 +125,7 @@ func (o *oneServer) adjustLater(call *engine.Call) {
 	}
 }
 
-// Reset implements engine.Decider.
+// Reset implements backend.Decider.
 func (o *oneServer) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
 	var states []*redis.IntCmd
 	_, err = o.Client.Pipelined(ctx, func(pipe redis.Pipeliner) error {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
@@ -25,10 +26,10 @@ func clock() time.Duration { return time.Since(processStart) }
 // later and has another one at once. At the end of the 200 ms the 47 that are left go back to the server.
 type leases struct {
 	*store
-	next engine.Decider
+	next backend.Decider
 }
 
-// Decide implements engine.Decider.
+// Decide implements backend.Decider.
 func (d *leases) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	var l *lease
 	if call.Claims[0].Rule.Lease > 0 {
@@ -75,7 +76,7 @@ func (d *leases) lease(call *engine.Call) *lease {
 	return f.lease.Load()
 }
 
-// Adjust implements engine.Decider. It adjusts the charge of a call that was admitted with the present permits of a lease, if the change is
+// Adjust implements backend.Decider. It adjusts the charge of a call that was admitted with the present permits of a lease, if the change is
 // the same for all rules.
 func (d *leases) Adjust(ctx context.Context, call *engine.Call) error {
 	if call.Claims[0].Dated {
@@ -86,7 +87,7 @@ func (d *leases) Adjust(ctx context.Context, call *engine.Call) error {
 	return d.next.Adjust(ctx, call)
 }
 
-// Reset implements engine.Decider.
+// Reset implements backend.Decider.
 func (d *leases) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	defer d.endLeases(call)
 	return d.next.Reset(ctx, call)

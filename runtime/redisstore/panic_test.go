@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -184,7 +185,7 @@ func TestPanicOfAHiddenClient(t *testing.T) {
 	s := New(brittle{connect(t, server.Addr), f}, asking...)
 	f.on.Store(true)
 	call := of(minute, 9, "a")
-	if _, err := s.Decide(context.Background(), &call); !errors.As(err, new(*engine.PanicError)) {
+	if _, err := s.Decide(context.Background(), &call); !errors.As(err, new(*backend.PanicError)) {
 		t.Errorf("got error %v", err)
 	}
 	f.on.Store(false)

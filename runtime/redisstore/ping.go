@@ -12,7 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 )
 
-// Ping implements engine.Backend. It tries the commands on the single server, on each master of a cluster, or on each shard of a ring. It always
+// Ping implements backend.Store. It tries the commands on the single server, on each master of a cluster, or on each shard of a ring. It always
 // tries SET, too, which shows whether the server accepts data.
 func (s *store) Ping(ctx context.Context, prefix string, rules []*engine.Rule) error {
 	needed := commandsOf(rules)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -70,7 +71,7 @@ func TestPingOfAClosedClient(t *testing.T) {
 		if err := s.Client.(interface{ Close() error }).Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Ping(t.Context(), "p", rulesOfAllKinds()); !errors.Is(err, engine.ErrClosed) || !errors.Is(err, redis.ErrClosed) {
+		if err := s.Ping(t.Context(), "p", rulesOfAllKinds()); !errors.Is(err, backend.ErrClosed) || !errors.Is(err, redis.ErrClosed) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

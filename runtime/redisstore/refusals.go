@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
@@ -24,9 +25,9 @@ const defaultRefusalMemory = 100 * time.Millisecond
 // The nodes take part: a node remembers a refusal when it reads the reply. Before a goroutine sends a batch, the node answers those of its requests
 // that a refusal covers.
 type refusals struct {
-	engine.Decider // the next
-	facts          *facts
-	memory         time.Duration // how long a refusal is remembered at most; 0 means not at all
+	backend.Decider // the next
+	facts           *facts
+	memory          time.Duration // how long a refusal is remembered at most; 0 means not at all
 
 	changes atomic.Int64       // how many changes this process has made to charges
 	changed [4096]atomic.Int64 // which of these was the last change to a state, by the state's hash
@@ -50,7 +51,7 @@ type moment struct {
 
 func (m *refusals) moment() moment { return moment{clock(), m.changes.Load()} }
 
-// Decide implements engine.Decider.
+// Decide implements backend.Decider.
 func (m *refusals) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	v, known, asked := m.recall(call)
 	if known {
@@ -65,7 +66,7 @@ func (m *refusals) Decide(ctx context.Context, call *engine.Call) (engine.Verdic
 	return v, err
 }
 
-// Reset implements engine.Decider.
+// Reset implements backend.Decider.
 func (m *refusals) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	defer m.forget(call)
 	return m.Decider.Reset(ctx, call)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
@@ -27,7 +28,7 @@ func of(rule *engine.Rule, limit int64, subjects ...string) engine.Call {
 }
 
 // requireAdmits checks how many of n calls are admitted.
-func requireAdmits(t testing.TB, s engine.Store, call func() engine.Call, n, want int) {
+func requireAdmits(t testing.TB, s backend.Store, call func() engine.Call, n, want int) {
 	t.Helper()
 	admitted := 0
 	for range n {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/parts"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -54,7 +55,7 @@ func WithStats() Option { return func(s *store) { s.Counts = true } }
 // store passes a call to leases, refusals, bySubject and oneServer, in this order. Each answers the call or asks the next one.
 type store struct {
 	*servers.Servers
-	engine.Decider
+	backend.Decider
 	functions bool
 	nodes     sync.Map   // of *node by redis.UniversalClient, or by range of slots
 	adding    sync.Mutex // held while a node is added
@@ -88,7 +89,7 @@ func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	return s
 }
 
-// Reset implements engine.Store.
+// Reset implements backend.Store.
 func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	own := call.Clone() // the caller may reuse its call
 	return servers.Await(ctx, s.Servers, func() (int, error) { return s.Decider.Reset(ctx, own) })

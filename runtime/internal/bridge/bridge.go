@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 )
@@ -77,7 +78,7 @@ var (
 	View func(limiter any) (view any, prefix string, known *fleet.Fleet)
 	// Charges returns when the permits of a ratelimit.Request's count were taken, and for when calls wait, as far as the store of a
 	// *ratelimit.Limiter knows.
-	Charges func(ctx context.Context, limiter, request any) ([]engine.Charge, error)
+	Charges func(ctx context.Context, limiter, request any) ([]backend.Charge, error)
 )
 
 // Missing is the error of an expression that needs what the context does not carry: a "client IP" or a "user ID".

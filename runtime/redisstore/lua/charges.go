@@ -11,12 +11,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 )
 
 // Charge is a number of permits, or of members, that were admitted at a time. Calls wait for a time to come.
-type Charge = engine.Charge
+type Charge = backend.Charge
 
 // count is the count at a key, with what is needed to read it: fields of the rule, and the server's time.
 type count struct {

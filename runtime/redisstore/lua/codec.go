@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 )
@@ -139,16 +140,16 @@ type WindowsAt int64
 
 func (WindowsAt) Error() string { return "the calendar windows are not those of the server's time" }
 
-// Fault translates an error of the script. If the script could not read the value of a key, Fault returns an *engine.StateError.
+// Fault translates an error of the script. If the script could not read the value of a key, Fault returns an *backend.StateError.
 func Fault(err error) error {
 	if err == nil {
 		return nil
 	}
 	if found := laterLayout.FindStringSubmatch(err.Error()); found != nil {
-		return &engine.StateError{Found: fmt.Sprintf("state has layout %s; this program knows layout %s: update it", found[1], found[2]), Err: err}
+		return &backend.StateError{Found: fmt.Sprintf("state has layout %s; this program knows layout %s: update it", found[1], found[2]), Err: err}
 	}
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		return &engine.StateError{Found: "the key of a count holds another type; delete the key, or choose another prefix: " + err.Error(), Err: err}
+		return &backend.StateError{Found: "the key of a count holds another type; delete the key, or choose another prefix: " + err.Error(), Err: err}
 	}
 	return err
 }

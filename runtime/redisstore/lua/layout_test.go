@@ -16,6 +16,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
@@ -227,7 +228,7 @@ func TestLaterLayout(t *testing.T) {
 				call.Claims = []engine.Claim{other, u.claim}
 				_, err := v.decide(call)
 				want := fmt.Sprintf("state has layout %d; this program knows layout %d: update it", layout, known)
-				if unreadable, ok := errors.AsType[*engine.StateError](err); !ok || unreadable.Error() != want {
+				if unreadable, ok := errors.AsType[*backend.StateError](err); !ok || unreadable.Error() != want {
 					t.Errorf("%s: the error is %v, want %s", key, err, want)
 				}
 				if !maps.Equal(before, v.dump()) {

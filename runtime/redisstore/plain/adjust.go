@@ -12,7 +12,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
 )
 
-// Adjust implements engine.Store. If ctx ends, it goes on in the background.
+// Adjust implements backend.Store. If ctx ends, it goes on in the background.
 func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 	own := call.Clone() // the caller may reuse its claims
 	claims, err := servers.Await(ctx, s.Servers, func() ([]engine.Claim, error) {
@@ -124,7 +124,7 @@ func (s *store) discard(ctx context.Context, tx *redis.Tx, counters []*counter) 
 	return errAgain
 }
 
-// Reset implements engine.Store.
+// Reset implements backend.Store.
 func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	own := call.Clone() // the caller may reuse its claims
 	return servers.Await(ctx, s.Servers, func() (int, error) { return s.reset(ctx, own) })

@@ -56,7 +56,7 @@ func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	return s
 }
 
-// Unsupported implements engine.Backend.
+// Unsupported implements backend.Store.
 func (s *store) Unsupported(r *engine.Rule, wait int64) (argument, reason string) {
 	switch {
 	case r.Block > 0:
@@ -86,7 +86,7 @@ func (s *store) unfit(claims []engine.Claim) error {
 	return nil
 }
 
-// Decide implements engine.Store. It returns when ctx ends, and if the server is silent. If the call is then admitted later, its charge is given
+// Decide implements backend.Store. It returns when ctx ends, and if the server is silent. If the call is then admitted later, its charge is given
 // back.
 func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	own, charged := call.Clone(), make(chan bool, 1) // the caller may reuse its claims before the answer comes

@@ -15,7 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
@@ -188,9 +188,9 @@ func Reason(client any, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, redis.ErrClosed):
-		return fmt.Errorf("%w: %w", engine.ErrClosed, err)
+		return fmt.Errorf("%w: %w", backend.ErrClosed, err)
 	}
-	if _, unreadable := errors.AsType[*engine.StateError](err); unreadable {
+	if _, unreadable := errors.AsType[*backend.StateError](err); unreadable {
 		return err
 	}
 	if strings.HasPrefix(err.Error(), "WRONGPASS ") {
@@ -207,15 +207,15 @@ func Reason(client any, err error) error {
 			return fmt.Errorf("%s: %w", r.advice, err)
 		}
 	}
-	switch _, away := errors.AsType[*engine.AwayError](err); {
+	switch _, away := errors.AsType[*backend.AwayError](err); {
 	case away || breaker.Reached(err):
 		return err
 	case strings.Contains(err.Error(), "panic"): // of this module, or of the client, which recovers panics of a dialer
-		return &engine.AwayError{Err: fmt.Errorf("the client of the store panics: mend its hooks and its dialer: %w", err)}
+		return &backend.AwayError{Err: fmt.Errorf("the client of the store panics: mend its hooks and its dialer: %w", err)}
 	case isLate(err):
-		return &engine.AwayError{Err: fmt.Errorf("the server did not answer in time: see whether it runs, hangs or is slow, and check the address: %w", err)}
+		return &backend.AwayError{Err: fmt.Errorf("the server did not answer in time: see whether it runs, hangs or is slow, and check the address: %w", err)}
 	}
-	return &engine.AwayError{Err: fmt.Errorf("the server cannot be reached: check the address and whether it runs: %w", err)}
+	return &backend.AwayError{Err: fmt.Errorf("the server cannot be reached: check the address and whether it runs: %w", err)}
 }
 
 // isLate reports whether an error says that a server did not answer in time. The deadline of a store, which is one, may end while a client still tries

@@ -20,7 +20,7 @@ type done struct {
 	what   string
 }
 
-// Lately implements engine.Backend.
+// Lately implements backend.Store.
 func (s *Servers) Lately(what string) int {
 	lately.Lock()
 	defer lately.Unlock()

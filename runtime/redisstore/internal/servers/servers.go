@@ -15,7 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
@@ -24,7 +24,7 @@ import (
 
 // Servers are the servers of a client.
 type Servers struct {
-	engine.Defaults
+	backend.Defaults
 	Client  redis.UniversalClient
 	Timeout time.Duration // of a decision
 	Split   atomic.Bool   // different subjects may be on different servers
@@ -140,7 +140,7 @@ func (Cmd) NoRetry() bool { return true }
 // Clone implements redis.Cmder.
 func (c Cmd) Clone() redis.Cmder { return Cmd{c.Cmd.Clone().(*redis.Cmd), c.By} }
 
-// Notify implements engine.Backend.
+// Notify implements backend.Store.
 func (s *Servers) Notify(notify func(notice string, cause error)) {
 	if s.notify.Load() == nil && s.notify.CompareAndSwap(nil, &notify) {
 		s.tellOfRouting()
@@ -169,16 +169,16 @@ func (s *Servers) Tell(notice string, cause error) {
 // Guard calls do. If do panics, for example in a hook of the client, Guard tells the operator, and returns an error. Goroutines of a store need
 // it: a panic there would end the program.
 func (s *Servers) Guard(do func()) error {
-	err := engine.Guard(do)
+	err := backend.Guard(do)
 	if err != nil {
 		s.Tell("the client of the rate limit store panicked; calls on its way fail", err)
 	}
 	return err
 }
 
-// Charges implements engine.Backend.
-func (s *Servers) Charges(ctx context.Context, state string, period time.Duration, burst int64, now time.Time) ([]engine.Charge, error) {
-	return Await(ctx, s, func() ([]engine.Charge, error) { return lua.Charges(ctx, s.Client, state, period, burst, now) })
+// Charges implements backend.Store.
+func (s *Servers) Charges(ctx context.Context, state string, period time.Duration, burst int64, now time.Time) ([]backend.Charge, error) {
+	return Await(ctx, s, func() ([]backend.Charge, error) { return lua.Charges(ctx, s.Client, state, period, burst, now) })
 }
 
 // Await is [fleet.Await] for work that may panic, for example in a hook of the client.

@@ -1,21 +1,36 @@
-package engine
+// Package backend is the contract between those who ask for decisions and those who keep counts. It has no logic: package memory and package
+// redisstore keep counts.
+package backend
 
 import (
 	"context"
 	"errors"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 )
 
-// Store keeps the states of rules and decides calls on them.
-type Store interface {
-	Decider
-	Backend
+// Decider decides calls. It is safe for concurrent use. A store is a Decider, and so is what stands between a limiter and its store: each such
+// Decider does one thing and passes the rest on to the next.
+type Decider interface {
+	// Decide checks all claims, and then charges all of them or none. It charges none if the call is refused, or if it returns an error.
+	Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error)
+
+	// Adjust changes the charge of each claim of an admitted call by the claim's Delta, once. It leaves in each Delta the part that it did not
+	// do and will not do: all of it if Adjust certainly did nothing, or the permits for which the debt would last too long. In a claim that takes
+	// permits it sets At to the time for which they were taken, and Dated.
+	Adjust(ctx context.Context, call *engine.Call) error
+
+	// Reset deletes the states of all claims, and returns how many there were.
+	Reset(ctx context.Context, call *engine.Call) (int, error)
 }
 
-// Backend is what a store offers its limiters besides decisions. A store embeds [Defaults], and has its own method for what it does otherwise.
-type Backend interface {
+// Store keeps the states of rules and decides calls on them. The other methods are what it offers its limiters besides. A store embeds
+// [Defaults], and has its own method for what it does otherwise.
+type Store interface {
+	Decider
+
 	// Fleet returns what the processes of a prefix know in common. Limiters of one prefix in this process get the same.
 	Fleet(prefix string) *fleet.Fleet
 
@@ -25,7 +40,7 @@ type Backend interface {
 
 	// Unsupported says why the store cannot decide a rule that may delay its calls by wait microseconds: an argument of the directive, and
 	// what is wrong with it. Both are empty if the store can decide the rule.
-	Unsupported(r *Rule, wait int64) (argument, reason string)
+	Unsupported(r *engine.Rule, wait int64) (argument, reason string)
 
 	// Charges returns when permits of the count at a key were taken, and for when calls wait, as far as the state says. The count's rule has the
 	// given period and burst. now is the store's time. It is for people who look: it asks for one state by one command.
@@ -33,7 +48,7 @@ type Backend interface {
 
 	// Ping returns nil if calls under a prefix can be decided. Otherwise the error says in one sentence why not, and what to do. Ping tries
 	// what every rule needs, and what the given rules need.
-	Ping(ctx context.Context, prefix string, rules []*Rule) error
+	Ping(ctx context.Context, prefix string, rules []*engine.Rule) error
 
 	// Notify sets the function that the store calls with notices for its operators: what a server lacks, and what the store does instead. Each
 	// notice is given once. The first function stays: it is that of the first limiter that uses the store.
@@ -58,37 +73,37 @@ type Charge struct {
 	Permits int64
 }
 
-// Defaults are the methods of a Backend, without Fleet, for a store that is elsewhere, decides every rule, is always ready, and has no notices.
+// Defaults are the methods of a Store, without a Decider and Fleet, for a store that is elsewhere, decides every rule, is always ready, and has no notices.
 // Its calls wait by the clock of this machine.
 type Defaults struct{}
 
-// Local implements Backend.
+// Local implements Store.
 func (Defaults) Local(bool) Decider { return nil }
 
-// Unsupported implements Backend.
-func (Defaults) Unsupported(*Rule, int64) (argument, reason string) { return "", "" }
+// Unsupported implements Store.
+func (Defaults) Unsupported(*engine.Rule, int64) (argument, reason string) { return "", "" }
 
-// Charges implements Backend.
+// Charges implements Store.
 func (Defaults) Charges(context.Context, string, time.Duration, int64, time.Time) ([]Charge, error) {
 	return nil, nil
 }
 
-// Ping implements Backend.
-func (Defaults) Ping(context.Context, string, []*Rule) error { return nil }
+// Ping implements Store.
+func (Defaults) Ping(context.Context, string, []*engine.Rule) error { return nil }
 
-// Notify implements Backend.
+// Notify implements Store.
 func (Defaults) Notify(func(string, error)) {}
 
-// Lately implements Backend.
+// Lately implements Store.
 func (Defaults) Lately(string) int { return 0 }
 
-// Time implements Backend.
+// Time implements Store.
 func (Defaults) Time() time.Time { return time.Now() }
 
-// Since implements Backend. It reads only the monotonic clock, which takes half the time of Time.
+// Since implements Store. It reads only the monotonic clock, which takes half the time of Time.
 func (Defaults) Since(t time.Time) time.Duration { return time.Since(t) }
 
-// Sleep implements Backend.
+// Sleep implements Store.
 func (Defaults) Sleep(ctx context.Context, d time.Duration, _ bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
