@@ -22,7 +22,7 @@ test: ## every test of every module, with the race detector where goroutines run
 	sh scripts/browser-needs.sh
 	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) $$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL))")
 	go test $(SEQUENTIAL)
-	$(if $(RACE),go test -run=AllocatesNothing ./runtime/wrap) # the race detector makes pools forget
+	$(if $(RACE),go test -run=AllocatesNothing ./runtime ./runtime/wrap) # the race detector makes pools forget
 	for m in $(MODULES); do (cd $$m && go test ./...) || exit; done
 	for m in contrib/*/newest.mod; do (cd $${m%/*} && go test -modfile=newest.mod ./...) || exit; done # go.mod has the oldest that work
 	$(MAKE) alerts

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
 // Block refuses the keys of the requests under their rules for d, up to 30 days, for all limiters of this prefix on the store. This limiter
@@ -37,13 +37,13 @@ type Blocked struct {
 // out keys that are refused by the Block of a rule. If the store cannot be read, the slice is nil, and the error is a *StoreError or wraps the
 // context's.
 func (l *Limiter) Blocked(ctx context.Context) ([]Blocked, error) {
-	settings, err := l.fleet.List(ctx)
+	settings, err := l.machine().Fleet().List(ctx)
 	if err != nil {
-		return nil, storeError(ctx, "", err)
+		return nil, l.machine().StoreError(ctx, "", err)
 	}
 	all := []Blocked{}
 	for _, s := range settings {
-		if s.Kind == fleet.Block && !s.EndedAt(l.fleet.Now()) {
+		if s.Kind == fleet.Block && !s.EndedAt(l.machine().Fleet().Now()) {
 			all = append(all, Blocked{s.Rule, key.Shown(s.Key), s.Until, s.By, s.Reason})
 		}
 	}
@@ -72,7 +72,7 @@ func (l *Limiter) keySettings(ctx context.Context, kind fleet.Kind, requests []R
 	case !cleared && (e.For <= 0 || e.For > maxBlock):
 		return nil, requests[0].Rule.wrong(e.What, "found %s; expected more than 0, up to %s", e.For, maxBlock)
 	}
-	by, _ := ctx.Value(bridge.UserID).(string)
+	by, _ := ctx.Value(decide.UserID).(string)
 	settings := make([]*fleet.Setting, len(requests))
 	for i := range requests {
 		r := &requests[i]

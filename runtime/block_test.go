@@ -49,7 +49,7 @@ func TestBlock(t *testing.T) {
 			t.Fatal(err)
 		}
 		allowed(l, true, ann)
-		if l.fleet.InForce() != nil {
+		if l.machine().Fleet().InForce() != nil {
 			t.Error("there is a table of nobody")
 		}
 		if err := l.Block(ctx, time.Minute, ann); err != nil {
@@ -58,7 +58,7 @@ func TestBlock(t *testing.T) {
 		time.Sleep(time.Minute)
 		allowed(l, true, ann)
 		synctest.Wait()
-		if l.fleet.InForce() != nil {
+		if l.machine().Fleet().InForce() != nil {
 			t.Error("blocks that are over are kept")
 		}
 	})

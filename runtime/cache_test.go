@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/memory"
 )
 
 // A limiter decides any number of different rules, but keeps a bounded number of them.
 func TestRulesOfRequestsAreBounded(t *testing.T) {
 	l := New(memory.New(nil, memory.MaxKeys, memory.MaxBytes))
-	for i := range cachedRules + 1000 {
+	for i := range decide.MaxRequests + 1000 {
 		for _, want := range []bool{true, false} {
 			d, err := l.Allow(t.Context(), Request{Rule: Rule{Name: fmt.Sprint("r", i), Limit: 1, Per: time.Hour}})
 			if err != nil || d.Allowed != want {
@@ -20,21 +21,21 @@ func TestRulesOfRequestsAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if n := len(l.ruleCache.rules); n != cachedRules {
-		t.Errorf("%d rules are kept, want %d", n, cachedRules)
+	if n := l.machine().Requests(); n != decide.MaxRequests {
+		t.Errorf("%d rules are kept, want %d", n, decide.MaxRequests)
 	}
 }
 
 // Rules that are used in turns are prepared once, also 30,000 of them. A tenth more than the limiter keeps are mostly found as well.
 func TestRulesInTurnsAreFound(t *testing.T) {
-	for _, n := range []int{1000, 30_000, cachedRules + cachedRules/10} {
+	for _, n := range []int{1000, 30_000, decide.MaxRequests + decide.MaxRequests/10} {
 		l := New(memory.New(nil, memory.MaxKeys, memory.MaxBytes))
-		last, found := make([]*preparedRule, n), 0
+		last, found := make([]*decide.Method, n), 0
 		for turn := range 3 {
 			for i := range n {
 				rule := Rule{Name: fmt.Sprint("r", i), Limit: 1, Per: time.Hour}
 				p, err := l.prepare(&rule)
-				if err != nil || p.Rule != rule {
+				if err != nil || *ruleOf(p.Rule()) != rule {
 					t.Fatalf("got %+v for %+v, error %v", p, rule, err)
 				}
 				if turn == 2 && p == last[i] {
@@ -43,7 +44,7 @@ func TestRulesInTurnsAreFound(t *testing.T) {
 				last[i] = p
 			}
 		}
-		if kept := len(l.ruleCache.rules); found < n*2/3 || n <= cachedRules && found != n || kept > cachedRules {
+		if kept := l.machine().Requests(); found < n*2/3 || n <= decide.MaxRequests && found != n || kept > decide.MaxRequests {
 			t.Errorf("of %d rules %d are found, and %d are kept", n, found, kept)
 		}
 	}

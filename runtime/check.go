@@ -11,15 +11,17 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
 const (
 	maxName        = 256
 	maxPer         = 3660 * 24 * time.Hour
-	maxBlock       = 30 * 24 * time.Hour
+	maxBlock       = decide.MaxBlock
 	maxLimit       = engine.MaxLimit
 	maxBucketLimit = engine.MaxBucketLimit
 	maxRefill      = 36600 * 24 * time.Hour // how long an empty bucket may take to fill
@@ -242,7 +244,7 @@ func (r Rule) checkMode() error {
 		r.wrongIf(r.Scope > ScopeInstance, "scope", "found %d; expected fleet or instance", r.Scope),
 		r.wrongIf(r.Refund > RefundError, "refund", "found %d; expected never or error", r.Refund),
 		r.wrongIf(r.Hash > HashNever, "hash", "found %d; expected true or false", r.Hash),
-		r.wrongIf(r.OnError.base() > FailLocal, "on-error", "found %d; expected deny, allow or local", r.OnError),
+		r.wrongIf(decide.Policy(r.OnError).Base() > decide.FailLocal, "on-error", "found %d; expected deny, allow or local", r.OnError),
 	)
 }
 
@@ -283,23 +285,12 @@ func (l *Limiter) Check(rules ...Rule) error {
 	for _, rule := range rules {
 		p, err := rule.prepare("")
 		if err == nil {
-			err = l.supports(p, p.Wait.Microseconds())
+			err = l.machine().Supports(p, p.Wait.Microseconds())
 		}
 		if err == nil {
-			l.note(p)
+			l.machine().Note(p)
 		}
 		failed = append(failed, err)
 	}
-	return joinErrors(failed...)
-}
-
-// supports returns an error if the store cannot decide a rule that may delay its calls by wait microseconds.
-func (l *Limiter) supports(rule *preparedRule, wait int64) error {
-	if rule.Scope == ScopeInstance {
-		return nil
-	}
-	if argument, reason := l.store.Unsupported(rule.numbers, wait); reason != "" {
-		return rule.wrong(argument, "%s", reason)
-	}
-	return nil
+	return printable.Join(failed...)
 }

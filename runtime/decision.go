@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 )
 
 // Decision is the answer to [Limiter.Allow], [Limiter.Wait] and [Limiter.Peek].
@@ -31,21 +33,22 @@ type Decision struct {
 	// applies, a rule has a limit of 0, [Limiter.Block] refuses the subject, or FailOpen decided.
 	At time.Time
 
-	charges *charges // nil if nothing was charged
+	charges *decide.Charges // nil if nothing was charged
 }
 
 // set sets d, which is zero, to the decision of a call. It is not returned, because a Decision is long to copy.
-func (d *Decision) set(c *call) {
-	d.Allowed, d.Never, d.Taken, d.At = c.verdict.Admitted, c.never, c.verdict.Taken, time.UnixMicro(c.verdict.Now)
-	d.Source, d.Quotas = Source(c.verdict.Source), c.quotas()
+func (d *Decision) set(c *decide.Call) {
+	v := c.Verdict()
+	d.Allowed, d.Never, d.Taken, d.At = v.Admitted, c.IsNever(), v.Taken, time.UnixMicro(v.Now)
+	d.Source, d.Quotas = Source(v.Source), quotasOf(c)
 	if !d.Allowed {
-		d.Violations, d.RetryAfter = c.violations(nil, ModeEnforce)
+		d.Violations, d.RetryAfter = violationsOf(c, nil, ModeEnforce)
 		return
 	}
-	d.At = time.UnixMicro(c.verdict.At)
-	d.Violations, _ = c.violations(nil, ModeShadow)
+	d.At = time.UnixMicro(v.At)
+	d.Violations, _ = violationsOf(c, nil, ModeShadow)
 	if !c.Peek {
-		d.charges = c.charges()
+		d.charges = c.Charges()
 	}
 }
 
@@ -57,7 +60,7 @@ func (d *Decision) set(c *call) {
 // The error is a *StoreError, or wraps the context's. If no server could be reached, the next Refund tries again. If the reply of a
 // server was lost, or the context ended meanwhile, it does not: permits may stay taken, but none goes back twice.
 func (d Decision) Refund(ctx context.Context) error {
-	return d.charges.giveBack(ctx, EventRefunded, func(*charge) bool { return true })
+	return d.charges.Refund(ctx)
 }
 
 // Settle changes the charge to what the call really cost. Pass one cost for each request, in the same order. If the call cost less than it
@@ -71,14 +74,14 @@ func (d Decision) Refund(ctx context.Context) error {
 // A rule is settled once, and not after a Refund; later calls return nil. A Refund after Settle gives back what is charged then. If there
 // are more or fewer costs than requests, or a cost is below 0, the error is a *RuleError. The other errors are those of Refund.
 func (d Decision) Settle(ctx context.Context, costs ...int64) error {
-	return d.charges.settle(ctx, costs)
+	return d.charges.SettleAll(ctx, costs)
 }
 
 // Release says that the call is over: it gives back the permits of rules with [Concurrency], once. Later calls return nil.
 // [Decision.Refund] gives those back, too. Permits that are not released end after the rule's Per. The errors are those of Refund. After an
 // error the store goes on trying by itself.
 func (d Decision) Release(ctx context.Context) error {
-	return d.charges.giveBack(ctx, EventReleased, (*charge).releases)
+	return d.charges.ReleaseNow(ctx)
 }
 
 // Source is what decided a call.
@@ -112,26 +115,6 @@ type Quota struct {
 	policy policy
 }
 
-// wishes are what the caller wants to know of the calls under a context. They are one value of the context, because each look into a context
-// takes time.
-type wishes struct {
-	report *Report
-	charge *Charge
-}
-
-type wishesKey struct{}
-
-// wishesOf returns the wishes of the callers under ctx.
-func wishesOf(ctx context.Context) wishes {
-	w, _ := ctx.Value(wishesKey{}).(wishes)
-	return w
-}
-
-// in returns a context with these wishes in place of those of ctx.
-func (w wishes) in(ctx context.Context) context.Context {
-	return context.WithValue(ctx, wishesKey{}, w)
-}
-
 // Report collects the quotas of the decisions that are made under a context. It is safe for concurrent use.
 type Report struct {
 	mu     sync.Mutex
@@ -145,18 +128,27 @@ const maxQuotas = 100
 // tree. Such a decision costs the store somewhat more. [Limiter.Peek] adds nothing to a report. Nor do rules that FailOpen decides, because
 // nothing counts their calls.
 func WithReport(ctx context.Context) (context.Context, *Report) {
-	w := wishesOf(ctx)
-	w.report = new(Report)
-	return w.in(ctx), w.report
+	r := new(Report)
+	return withReport(ctx, (*reporter)(r)), r
 }
 
 // WithoutReport returns a context whose decisions are in no report. Use it for limits that callers should not see, such as the limits of
 // your calls to other services.
 func WithoutReport(ctx context.Context) context.Context {
-	w := wishesOf(ctx)
-	w.report = nil
-	return w.in(ctx)
+	return withReport(ctx, nil)
 }
+
+func withReport(ctx context.Context, r decide.Reporter) context.Context {
+	w := decide.WishesOf(ctx)
+	w.Report = r
+	return w.In(ctx)
+}
+
+// reporter implements decide.Reporter.
+type reporter Report
+
+// Add adds what the rules of a call have left.
+func (r *reporter) Add(c *decide.Call) { (*Report)(r).add(quotasOf(c)) }
 
 // Quotas returns the quota of each rule and key after its last decision, in the order of the first decisions. A report keeps at most 100
 // quotas, and leaves out later ones.

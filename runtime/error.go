@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
 // ErrTooManyRequests matches every [TooManyRequestsError] in errors.Is.
@@ -31,7 +32,7 @@ type TooManyRequestsError struct {
 	Never      bool          // a rule of limit 0 refused: retrying is pointless
 	Violations []Violation   // the rules that refused, in their order
 
-	hasher *hasher // of the limiter
+	limiter *decide.Limiter // which refused
 }
 
 // Violation is the refusal of one rule. For example, ann has used all ten permits of a rule "search" with a Limit of 10 per minute, the first
@@ -109,7 +110,7 @@ func (e *TooManyRequestsError) Error() string {
 	if e.Method != "" {
 		s = e.Method + ": " + s
 	}
-	return oneLine(s)
+	return printable.Line(s)
 }
 
 // Is reports whether target is [ErrTooManyRequests].
@@ -131,7 +132,7 @@ type NeverAdmissibleError struct {
 
 // Error returns the cost, and the largest one that can be admitted.
 func (e *NeverAdmissibleError) Error() string {
-	return oneLine(fmt.Sprintf("%s: a cost of %d can never be admitted: the %s is %d",
+	return printable.Line(fmt.Sprintf("%s: a cost of %d can never be admitted: the %s is %d",
 		whose(e.Method, e.Rule), e.Cost, cmp.Or(e.what, "limit"), e.Limit))
 }
 
@@ -145,7 +146,7 @@ type StoreError struct {
 
 // Error returns the text of the cause, with the method.
 func (e *StoreError) Error() string {
-	return oneLine(fmt.Sprintf("%s: %v", where(e.Method, "store"), e.Err))
+	return printable.Line(fmt.Sprintf("%s: %v", where(e.Method, "store"), e.Err))
 }
 
 // Unwrap returns the cause.
@@ -177,7 +178,7 @@ func (e *KeyError) Error() string {
 	if e.Err != nil {
 		parts = append(parts, e.Err.Error())
 	}
-	return oneLine(strings.Join(parts, ": "))
+	return printable.Line(strings.Join(parts, ": "))
 }
 
 // Unwrap returns the cause, or nil.
@@ -197,31 +198,8 @@ func (e *RuleError) Error() string {
 	if e.Rule != "" {
 		text = "rule " + strconv.Quote(e.Rule) + ": " + text
 	}
-	return oneLine(text)
+	return printable.Line(text)
 }
-
-// errorList is several errors in one. Its text is one line, which may be cut before the last errors.
-type errorList struct{ errs []error }
-
-// joinErrors is errors.Join, with a text of one line.
-func joinErrors(errs ...error) error {
-	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	switch len(errs) {
-	case 0:
-		return nil
-	case 1:
-		return errs[0]
-	default:
-		return &errorList{errs}
-	}
-}
-
-func (l *errorList) Error() string {
-	return oneLine(strings.ReplaceAll(errors.Join(l.errs...).Error(), "\n", "; "))
-}
-
-// Unwrap returns the errors.
-func (l *errorList) Unwrap() []error { return l.errs }
 
 // whose returns the text of where, or "rate limit" for a request whose rule has no name.
 func whose(method, rule string) string { return cmp.Or(where(method, rule), "rate limit") }

@@ -10,12 +10,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
-// maxLine bounds the text of an error, in bytes.
-const maxLine = 1024 - len("…")
-
-// oneLine makes the text of an error one line of at most 1 kB. The text may contain what a caller sent.
-func oneLine(s string) string { return printable.Text(s, maxLine) }
-
 // The methods named fields return what errors show in a log and as JSON. Durations are texts such as "1m30s". Zero values are left out.
 
 func (e *TooManyRequestsError) fields() []slog.Attr {
@@ -57,7 +51,7 @@ func nonEmpty(attrs ...slog.Attr) []slog.Attr {
 		}
 		switch a.Value.Kind() {
 		case slog.KindString:
-			a.Value = slog.StringValue(oneLine(v.String()))
+			a.Value = slog.StringValue(printable.Line(v.String()))
 		case slog.KindDuration:
 			a.Value = slog.StringValue(a.Value.Duration().String())
 		}

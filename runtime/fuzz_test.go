@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
 // checkLine fails the test if the error is not one line of at most 1 kB.
 func checkLine(t *testing.T, err error) {
 	t.Helper()
-	if text := oneLine(err.Error()); len(text) > maxLine+len("…") || strings.ContainsFunc(text, unicode.IsControl) {
+	if text := printable.Line(err.Error()); len(text) > 1024 || strings.ContainsFunc(text, unicode.IsControl) {
 		t.Errorf("an error of %d bytes: %q", len(text), text)
 	}
 }
@@ -64,8 +66,8 @@ func FuzzUsedRule(f *testing.F) {
 		if err != nil { // parseUsed does not check the cron expression
 			return
 		}
-		p.label = used.Name
-		line := p.declared().Text
+		p.Label = used.Name
+		line := p.Declared.Text(p.Label)
 		again, err := parseUsed(line)
 		if err != nil || again.Rule != used.Rule {
 			t.Errorf("%s became %s, which is %+v, %v", text, line, again, err)

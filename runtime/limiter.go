@@ -3,48 +3,22 @@ package ratelimit
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io"
 	"log/slog"
 	"math"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/backend"
-	"github.com/ratelimit-go/ratelimit/internal/engine"
-	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/internal/memory"
-	"github.com/ratelimit-go/ratelimit/internal/parts"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
 // Limiter decides calls. It is safe for concurrent use. Make one with [New]: the zero Limiter cannot be used.
-type Limiter struct {
-	store     backend.Store
-	decider   backend.Decider // decides the calls: see byScope
-	fleet     *fleet.Fleet    // what the processes of the prefix know in common
-	prefix    string
-	hasher    *hasher // hashes subjects and members; nil if they are not hashed
-	shownKeys bool    // see WithShownKeys
-	policy    FailurePolicy
-	trigger   func(context.Context, Trigger)
-	observers []func(context.Context, *Event)
-	logger    *slog.Logger
-	notify    func(notice string, cause error) // logs what operators should know of the store, and keeps no limiter; see backend.Store
-	outage    outage
-	panicked  atomic.Bool // a panic in the background was logged
-	missing   sync.Map    // the rules of wrappers for which it was logged that an identity is missing, by name
+type Limiter decide.Limiter
 
-	releaseLines fleet.Lines // the calls that wait until others end, under rules of instance scope
-	ruleCache    ruleCache
-	own          ownSettings
-	rules        usedRules
-	placeLines   fleet.Lines // the calls that wait for their places, or for the end of a pause
-}
+// machine returns the machinery of the limiter.
+func (l *Limiter) machine() *decide.Limiter { return (*decide.Limiter)(l) }
 
 // New returns a limiter that counts in store. Make the store with memstore.New, redisstore.New or plain.New. New panics if store is nil. Any
 // number of limiters may share a store. Limiters with the same prefix share their counts.
@@ -52,117 +26,37 @@ func New(store Store, options ...Option) *Limiter {
 	if store == nil {
 		panic("ratelimit.New: the store is nil")
 	}
-	l := &Limiter{store: store, prefix: DefaultPrefix, logger: slog.Default()}
+	o := newOptions()
 	for _, option := range options {
-		option(l)
+		option(o)
 	}
-	l.decider = l.byScope()
-	l.notify = noticesTo(l.logger)
-	l.ruleCache.rules = map[uint64]*preparedRule{}
-	l.fleet = store.Fleet(l.prefix)
-	l.fleet.LogTo(l.logger)
-	l.rules.start()
-	if store.Lately("limiter "+l.prefix) > manyLimiters && !warnedOfMany.Swap(true) {
-		l.logger.Warn("the program makes limiters again and again, perhaps one for each request; each costs the servers many commands: make one "+
-			"store and one limiter when the program starts, and keep them", "prefix", l.prefix, "limiters", manyLimiters, "within", time.Minute)
-	}
-	return l
+	return (*Limiter)(decide.New(store, o.Options))
 }
-
-// manyLimiters is how many limiters of one prefix on one client a program may make within a minute before that is logged.
-const manyLimiters = 100
-
-var warnedOfMany atomic.Bool // a process logs it once
-
-// byScope returns who decides the calls of the limiter: this process the rules of instance scope, and the limiter's store the others. For example,
-// a call has a rule of instance scope and one of fleet scope. This process charges the first rule. If the store then refuses the second one,
-// the permits of the first go back. While the store fails, policyDecider decides the second one instead.
-func (l *Limiter) byScope() backend.Decider {
-	instance, fallback := l.inProcess(false), l.inProcess(true)
-	byPolicy := &policyDecider{l, fallback, func(c *engine.Claim) (string, backend.Decider) {
-		if c.By == engine.ByFallback {
-			return "fallback", fallback()
-		}
-		return "store", l.store
-	}}
-	return parts.Split(func(c *engine.Claim) (string, backend.Decider) {
-		if c.Rule.Instance {
-			return "instance", instance() // first in order: a refusal of this process spares the store a charge that goes back
-		}
-		return "store", byPolicy
-	})
-}
-
-// inProcess returns an empty store in this process, which is made when it is first used. whenFull says that it is asked when the limiter's
-// store may be full.
-func (l *Limiter) inProcess(whenFull bool) func() backend.Decider {
-	return sync.OnceValue(func() backend.Decider {
-		if own := l.store.Local(whenFull); own != nil {
-			return own
-		}
-		return memory.New(nil, memory.MaxKeys, memory.MaxBytes)
-	})
-}
-
-// noticesTo returns a function that logs what its operators should know of a store.
-func noticesTo(logger *slog.Logger) func(notice string, cause error) {
-	return func(text string, cause error) {
-		if p, ok := errors.AsType[*backend.PanicError](cause); ok {
-			logger.Error(text, "err", oneLine(cause.Error()), "stack", string(p.Stack))
-			return
-		}
-		logger.Warn(text, "err", oneLine(cause.Error()))
-	}
-}
-
-// guard calls do on a goroutine of the limiter. If do panics, for example in a hook of the store's client, guard logs the first panic, and
-// returns an error.
-func (l *Limiter) guard(do func()) error {
-	err := backend.Guard(do)
-	if err != nil && !l.panicked.Swap(true) {
-		l.notify("the rate limit store panicked in the background", err)
-	}
-	return err
-}
-
-// processStart is when this process started, by the wall clock and by the monotonic clock.
-var processStart = time.Now()
-
-// elapsed is the time since a fixed instant, by the clock that calls wait by.
-func (l *Limiter) elapsed() time.Duration { return l.store.Since(processStart) }
 
 // Store keeps the state of rules and decides calls. Make one with memstore.New, redisstore.New or plain.New. Only this module implements
 // Store.
 type Store = backend.Store
 
-func init() { bridge.View, bridge.Charges = view, chargesOf }
-
-// chargesOf returns when the permits of a request's count were taken. Under Prepay and Warmup the state does not say for whom permits are.
-func chargesOf(ctx context.Context, limiter, request any) ([]backend.Charge, error) {
-	l, r := limiter.(*Limiter), request.(Request)
-	rule, subject, err := l.ruleFor(&r)
-	if err != nil || rule.Prepay || rule.Warmup > 0 {
-		return nil, err
-	}
-	return l.store.Charges(ctx, key.State(l.prefix, rule.Name, subject, rule.numbers.Tag), rule.Per, rule.Burst, l.fleet.Now())
-}
-
-// view returns a limiter for a console: it decides by the same store, prefix and secret, takes keys also in the form in which they are
-// shown, and declares no rules.
-func view(limiter any) (any, string, *fleet.Fleet) {
-	l := limiter.(*Limiter)
-	v := &Limiter{
-		store: l.store, decider: l.decider, fleet: l.fleet,
-		prefix: l.prefix, hasher: l.hasher, shownKeys: true, policy: l.policy, logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		notify: l.notify,
-	}
-	v.ruleCache.rules = map[uint64]*preparedRule{}
-	v.rules.start()
-	return v, v.prefix, v.fleet
-}
-
 // Option changes a limiter that [New] makes.
-type Option func(*Limiter)
+type Option func(*options)
+
+// options are what a limiter is made with.
+type options struct {
+	decide.Options
+	trigger   func(context.Context, Trigger)
+	observers []func(context.Context, *Event)
+}
+
+// newOptions returns the options of a limiter that was given none. They have what only this package can make.
+func newOptions() *options {
+	o := &options{Options: decide.Options{Prefix: DefaultPrefix, Logger: slog.Default()}}
+	o.Public = decide.Public{
+		KeyError: keyError, TooCostly: tooCostly, StoreError: storeError, RuleError: ruleError, IsAnswer: isAnswer,
+		Refusal: func(c *decide.Call) error { return refusalOf(c) }, Failed: o.failed, Describe: describe, Discreet: discreet,
+		Tell: o.tell, TellChange: o.tellChange,
+	}
+	return o
+}
 
 // DefaultPrefix is the prefix of all keys in the store, unless [WithPrefix] sets another.
 const DefaultPrefix = "ratelimit"
@@ -172,14 +66,14 @@ const DefaultPrefix = "ratelimit"
 // prefix "shop", the permits that ann has of a rule "codes" in an hour are under the key shop:codes:{ann}:1h.
 func WithPrefix(prefix string) Option {
 	prefix = strings.Clone(key.Escape(prefix))
-	return func(l *Limiter) { l.prefix = prefix }
+	return func(o *options) { o.Prefix = prefix }
 }
 
 // WithFailurePolicy sets what happens to calls while the store fails, for rules without a policy of their own. The default is FailClosed.
 // If the rules of one call differ, the strictest policy holds: FailClosed, then FailLocal, then FailOpen. With FailLocal and a Limit of 10 in
 // three processes, up to 30 permits pass while the store fails.
 func WithFailurePolicy(policy FailurePolicy) Option {
-	return func(l *Limiter) { l.policy = policy }
+	return func(o *options) { o.Policy = decide.Policy(policy) }
 }
 
 // WithLogger sets where the limiter logs, instead of slog.Default(). It logs one line when the store is lost, when the store is back (no
@@ -189,7 +83,7 @@ func WithLogger(logger *slog.Logger) Option {
 	if logger == nil {
 		panic("ratelimit.WithLogger: the logger is nil")
 	}
-	return func(l *Limiter) { l.logger = logger }
+	return func(o *options) { o.Logger = logger }
 }
 
 // Trigger describes a rule in trigger mode that has reached its limit. For example, a rule has a Limit of 100, and 98 permits are used. A call
@@ -209,7 +103,7 @@ func WithTrigger(trigger func(context.Context, Trigger)) Option {
 	if trigger == nil {
 		panic("ratelimit.WithTrigger: the function is nil")
 	}
-	return func(l *Limiter) { l.trigger = trigger }
+	return func(o *options) { o.trigger, o.Public.Fire = trigger, o.fire }
 }
 
 // Status is what a limiter knows of its store, its rules and the settings in force. It is for metrics. For example, two overrides and a
@@ -233,12 +127,11 @@ type RuleStatus struct {
 
 // Status returns what the limiter knows now. It asks no store.
 func (l *Limiter) Status() Status {
-	of := l.fleet.Status()
-	s := Status{StoreUp: of.Err == nil && !l.failedLately(), Lost: of.Lost, Read: l.fleet.Read(), Rules: l.ruleStatus()}
-	for setting := range l.own.over(l).All() {
-		if l.unexpired(setting) != nil {
-			s.Settings++
-		}
+	m := l.machine()
+	of := m.Fleet().Status()
+	s := Status{StoreUp: of.Err == nil && !m.FailedLately(), Lost: of.Lost, Read: m.Fleet().Read(), Rules: l.ruleStatus()}
+	for range m.Settings() {
+		s.Settings++
 	}
 	s.Unusable = len(l.unusable())
 	return s
@@ -246,9 +139,9 @@ func (l *Limiter) Status() Status {
 
 func (l *Limiter) ruleStatus() []RuleStatus {
 	var all []RuleStatus
-	for _, rule := range l.rules.all() {
-		now, _, _ := l.inForce(rule, "") // which is no subject
-		all = append(all, RuleStatus{rule.label, now.Limit, now.Computed})
+	for _, rule := range l.machine().Used() {
+		now := l.machine().InForce(rule, "") // which is no subject
+		all = append(all, RuleStatus{rule.Label, now.Limit, now.Computed})
 	}
 	slices.SortFunc(all, func(a, b RuleStatus) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.least(), b.least()))
@@ -275,26 +168,27 @@ func (r RuleStatus) least() int64 {
 // The error is a *StoreError, or wraps the context's. A *StoreError says what to do about an unknown user, a wrong password, a missing
 // permission, a server that is too old, or a read-only replica.
 func (l *Limiter) Ping(ctx context.Context) error {
-	l.store.Notify(l.notify)
-	err := l.store.Ping(ctx, l.prefix, nil) // its error says most about a store that does not answer
+	m := l.machine()
+	m.Notify()
+	err := m.Store().Ping(ctx, m.Prefix(), nil) // its error says most about a store that does not answer
 	if err == nil {
-		err = l.fleet.Follow(ctx)
+		err = m.Fleet().Follow(ctx)
 	}
 	if err != nil {
-		return storeError(ctx, "", err)
+		return m.StoreError(ctx, "", err)
 	}
 	used, err := l.Rules(ctx)
 	if err != nil && !strings.Contains(err.Error(), "unknown command 'HSCAN'") { // Ping goes by the rules of this limiter then
 		return err
 	}
-	rules := l.rules.numbers()
+	rules := m.UsedNumbers()
 	for _, rule := range used {
 		if p, err := rule.prepare(""); err == nil {
-			rules = append(rules, p.numbers)
+			rules = append(rules, &p.Numbers)
 		}
 	}
 	if len(rules) == 0 {
 		return nil
 	}
-	return storeError(ctx, "", l.store.Ping(ctx, l.prefix, rules))
+	return m.StoreError(ctx, "", m.Store().Ping(ctx, m.Prefix(), rules))
 }

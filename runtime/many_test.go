@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/memory"
 )
 
@@ -21,8 +22,8 @@ func (c counted) Lately(what string) int {
 
 // A program that makes a limiter for each request is told so, once. One that makes a limiter for each prefix is not.
 func TestLimiterForEachRequest(t *testing.T) {
-	warnedOfMany.Store(false)
-	defer warnedOfMany.Store(false)
+	decide.WarnedOfMany.Store(false)
+	defer decide.WarnedOfMany.Store(false)
 	var log bytes.Buffer
 	store := counted{memory.New(nil, 100, 1<<20), map[string]int{}}
 	logger := WithLogger(slog.New(slog.NewTextHandler(&log, nil)))

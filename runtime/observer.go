@@ -10,7 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/decide"
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
@@ -118,72 +119,94 @@ func WithObserver(observe func(ctx context.Context, e *Event)) Option {
 	if observe == nil {
 		panic("ratelimit.WithObserver: the function is nil")
 	}
-	return func(l *Limiter) { l.observers = append(l.observers, observe) }
+	return func(o *options) { o.observers, o.Public.Observe = append(o.observers, observe), o.observeCall }
 }
 
-func (l *Limiter) observe(ctx context.Context, e *Event) {
-	for _, observe := range l.observers {
+func (o *options) observe(ctx context.Context, e *Event) {
+	for _, observe := range o.observers {
 		observe(ctx, e)
 	}
 }
 
+// kinds are the events of package decide.
+var kinds = [...]EventKind{
+	decide.Refunded: EventRefunded, decide.Settled: EventSettled, decide.Released: EventReleased, decide.Given: EventGiven,
+	decide.StoreLost: EventStoreLost, decide.StoreBack: EventStoreBack,
+}
+
 // tell calls the observers with an event that is no decision.
-func (l *Limiter) tell(ctx context.Context, kind EventKind, method string, err error, rules ...Outcome) {
-	if len(l.observers) > 0 {
-		l.observe(ctx, &Event{Kind: kind, Method: method, Rules: rules, Err: err})
+func (o *options) tell(ctx context.Context, kind decide.EventKind, method string, err error, changed []decide.Changed) {
+	e := &Event{Kind: kinds[kind], Method: method, Err: err}
+	for _, c := range changed {
+		outcome := bare(c.Rule, c.Subject, c.Limit)
+		outcome.CostBefore, outcome.Cost = c.Before, c.After
+		e.Rules = append(e.Rules, outcome)
+	}
+	o.observe(ctx, e)
+}
+
+// tellChange calls the observers with settings that this program changed.
+func (o *options) tellChange(ctx context.Context, what string, settings []*fleet.Setting) {
+	if len(o.observers) > 0 {
+		o.observe(ctx, &Event{Kind: EventChanged, Change: what, Settings: settingsOf(settings)})
 	}
 }
 
-// observe calls the observers with the call's decision. took includes the wait.
-func (c *call) observe(ctx context.Context, took time.Duration) {
-	e := &c.event
+// events are used again, so that a decision that is observed allocates nothing.
+var events = sync.Pool{New: func() any { return new(Event) }}
+
+// observeCall calls the observers with a decision. took includes the wait.
+func (o *options) observeCall(ctx context.Context, c *decide.Call, took time.Duration) {
+	e := events.Get().(*Event)
+	defer events.Put(e)
+	v := c.Verdict()
 	*e = Event{
-		Rules: e.Rules[:0], Kind: EventRefused, Method: c.method, Source: Source(c.verdict.Source), Err: cmp.Or(c.err, c.Failure),
-		Waited: c.waited, Took: took - c.waited,
+		Rules: e.Rules[:0], Kind: EventRefused, Method: c.Method(), Source: Source(v.Source), Err: cmp.Or(c.Err(), c.Failure),
+		Waited: c.Waited(), Took: took - c.Waited(),
 	}
 	switch {
-	case c.abandoned:
+	case c.IsAbandoned():
 		e.Kind, e.Waited, e.Took = EventAbandoned, took, 0
-	case c.err != nil:
+	case c.Err() != nil:
 		e.Kind = EventFailed
-	case c.verdict.Admitted:
+	case v.Admitted:
 		e.Kind = EventAdmitted
 	default:
-		e.Never = c.never
+		e.Never = c.IsNever()
 	}
-	if rule := ruleOf(c.err); rule != "" {
+	if rule := ruleIn(c.Err()); rule != "" {
 		e.Rules = append(e.Rules, Outcome{Rule: rule})
 	} else {
-		for i := range c.rulings {
-			e.add(c, &c.rulings[i])
+		for i := range c.Asked {
+			e.add(c, &c.Asked[i])
 		}
 	}
-	c.limiter.observe(ctx, e)
+	o.observe(ctx, e)
 }
 
 // add adds the outcome of one rule to a decision.
-func (e *Event) add(c *call, r *ruling) {
+func (e *Event) add(c *decide.Call, a *decide.Asked) {
 	if e.Kind == EventFailed {
-		o := r.rule.outcome(r.subject, r.limit)
-		o.Cost = r.cost
+		o := bare(a.Rule, a.Claim.Subject, a.Limit)
+		o.Cost = a.Cost
 		e.Rules = append(e.Rules, o)
 		return
 	}
-	o := c.outcome(r)
+	o := outcomeOf(c, a)
 	switch {
 	case e.Kind == EventAbandoned:
-		o = r.rule.outcome(r.subject, o.Limit)
-		o.CostBefore = r.cost
+		o = bare(a.Rule, a.Claim.Subject, o.Limit)
+		o.CostBefore = a.Cost
 	case e.Kind == EventAdmitted && !o.Refused:
-		o.Cost = r.claim.Charged
-	case o.Mode == ModeEnforce && o.Refused && !c.never:
+		o.Cost = a.Claim.Charged
+	case o.Mode == ModeEnforce && o.Refused && !c.IsNever():
 		e.RetryAfter = max(e.RetryAfter, o.RetryAfter)
 	}
 	e.Rules = append(e.Rules, o)
 }
 
-// ruleOf returns the name of the rule that an error is about, or "". A caller may have made it up.
-func ruleOf(err error) (name string) {
+// ruleIn returns the name of the rule that an error is about, or "". A caller may have made it up.
+func ruleIn(err error) (name string) {
 	switch e := err.(type) {
 	case *KeyError:
 		name = e.Rule
@@ -193,11 +216,6 @@ func ruleOf(err error) (name string) {
 		name = e.Rule
 	}
 	return printable.Text(name, maxName)
-}
-
-// outcome returns the outcome of a rule without an answer.
-func (p *preparedRule) outcome(subject string, limit int64) Outcome {
-	return Outcome{Rule: p.label, Window: p.window, Key: key.Shown(subject), Mode: p.Mode, Limit: limit, Releases: p.row.Releases}
 }
 
 // defaultLines is the largest number of lines that an observer logs in a second.
@@ -273,10 +291,10 @@ func (s *slogger) mayLog(second int64) (left int64, ok bool) {
 }
 
 // logHasher hashes keys in logs. Each process has a secret of its own.
-var logHasher = sync.OnceValue(func() *hasher {
+var logHasher = sync.OnceValue(func() *decide.Hasher {
 	secret := make([]byte, minSecret)
 	_, _ = rand.Read(secret) // it never fails
-	return newHasher(secret)
+	return decide.NewHasher(secret)
 })
 
 // shown returns the text that is logged for a key.
@@ -284,7 +302,7 @@ func (s *slogger) shown(key string) string {
 	if s.plain || key == "" {
 		return key
 	}
-	return logHasher().hash(key)
+	return logHasher().Hash(key)
 }
 
 func (s *slogger) fields(e *Event) []slog.Attr {
@@ -310,7 +328,7 @@ func (s *slogger) fields(e *Event) []slog.Attr {
 		if !s.plain {
 			err = keyless(err)
 		}
-		fields = append(fields, slog.String("err", oneLine(err.Error())))
+		fields = append(fields, slog.String("err", printable.Line(err.Error())))
 	}
 	return fields
 }

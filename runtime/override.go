@@ -5,9 +5,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
@@ -60,7 +60,7 @@ func (v Override) check(name string) error {
 		rule.wrongIf(v.Factor != 0 && !(v.Factor >= minFactor && v.Factor <= maxFactor),
 			"factor", "found %g; expected %g to %d", v.Factor, minFactor, maxFactor),
 		rule.wrongIf(v.Factor != 0 && v.Limit != nil, "factor", "found limit as well; expected one of the two"),
-		rule.wrongIf(len(v.Key) > maxText, "key", "found %d bytes; expected at most %d", len(v.Key), maxText),
+		rule.wrongIf(len(v.Key) > decide.MaxText, "key", "found %d bytes; expected at most %d", len(v.Key), decide.MaxText),
 		v.apply(rule).check(),
 	)
 }
@@ -80,7 +80,7 @@ func (v Override) apply(r Rule) Rule {
 	if v.Limit != nil {
 		r.Limit, r.Computed = *v.Limit, false
 	}
-	r.Limit, r.Burst = times(r.Limit, v.Factor), times(cmp.Or(v.Burst, r.Burst), v.Factor)
+	r.Limit, r.Burst = decide.Times(r.Limit, v.Factor), decide.Times(cmp.Or(v.Burst, r.Burst), v.Factor)
 	if v.Limit != nil || v.Factor != 0 {
 		r.Amounts, r.raised = counts == engine.Amounts, counts == engine.SlidingWindow && r.Limit > maxTimes
 	}
@@ -91,19 +91,6 @@ func (v Override) apply(r Rule) Rule {
 		}
 	}
 	return r
-}
-
-// times returns n times a factor, rounded up. A factor of 0 changes nothing. What is wrong by less than 10^-12 is an error of the factor's
-// binary form.
-func times(n int64, factor float64) int64 {
-	if factor == 0 {
-		return n
-	}
-	exact := float64(n) * factor
-	if near := math.Round(exact); math.Abs(exact-near) <= exact*1e-12 {
-		return int64(near)
-	}
-	return int64(math.Ceil(exact))
 }
 
 // overrideOf returns the override of a setting. That of nil is empty.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
 // Overrides change rules by their names while the program runs, for all keys or for one. An override in the store applies to all limiters with
@@ -61,17 +62,17 @@ func (o *Overrides) set(ctx context.Context, rule string, v Override, each func(
 // subjectOf returns the subject for a key under the rules of a name. If the limiter hashes subjects, the rule says whether it does so here. A rule
 // that no program has used hashes.
 func (l *Limiter) subjectOf(ctx context.Context, name, text string) (string, error) {
-	rule := *l.rules.named(name)
-	if l.hasher != nil && text != "" && rule.Hash != HashNever {
+	plain := l.machine().UsesPlainKeys(name)
+	if l.machine().Hashes() && text != "" && !plain {
 		rules, err := l.Rules(ctx)
 		if err != nil {
 			return "", err
 		}
 		if i := slices.IndexFunc(rules, func(r UsedRule) bool { return fleet.SettingName(r.Name) == name }); i >= 0 {
-			rule = rules[i].Rule
+			plain = rules[i].Hash == HashNever
 		}
 	}
-	return l.subject(&rule, text), nil
+	return l.machine().Subject(plain, text), nil
 }
 
 // Clear removes the override of a rule and key from the store. With the key "" it removes the override for all keys, and not those for single
@@ -97,14 +98,14 @@ func (l *Limiter) changeSettings(ctx context.Context, e fleet.Edit) (done bool, 
 	for _, s := range e.Settings {
 		s.Rule, s.Key, s.By = strings.Clone(s.Rule), strings.Clone(s.Key), strings.Clone(s.By)
 	}
-	done, err = l.fleet.Change(ctx, e)
+	done, err = l.machine().Fleet().Change(ctx, e)
 	if unfit, ok := errors.AsType[*fleet.Unfit](err); ok {
 		return false, &RuleError{Rule: e.Settings[0].Rule, Argument: e.What, Reason: unfit.Reason}
 	}
-	if done && len(l.observers) > 0 {
-		l.observe(ctx, &Event{Kind: EventChanged, Change: e.What, Settings: settingsOf(e.Settings)})
+	if done {
+		l.machine().TellChange(ctx, e.What, e.Settings)
 	}
-	return done, storeError(ctx, "", err)
+	return done, l.machine().StoreError(ctx, "", err)
 }
 
 // settingsOf returns settings of the store for observers. A block is one without values.
@@ -121,11 +122,11 @@ func settingsOf(all []*fleet.Setting) []Setting {
 // cannot be read, List returns the others and an error. If the store cannot be read, the slice is nil, and the error is a *StoreError or wraps
 // the context's.
 func (o *Overrides) List(ctx context.Context) ([]Setting, error) {
-	all, err := o.limiter.fleet.List(ctx)
+	all, err := o.limiter.machine().Fleet().List(ctx)
 	if err != nil {
-		return nil, storeError(ctx, "", err)
+		return nil, o.limiter.machine().StoreError(ctx, "", err)
 	}
-	found, malformed := []Setting{}, o.limiter.fleet.Status().Malformed
+	found, malformed := []Setting{}, o.limiter.machine().Fleet().Status().Malformed
 	for _, s := range all {
 		if s.Kind != fleet.Override {
 			continue
@@ -145,22 +146,21 @@ func (o *Overrides) SetLocal(rule string, v Override) error {
 	if err := v.check(rule); err != nil {
 		return err
 	}
-	id := ownKey{strings.Clone(rule), strings.Clone(v.Key)}
-	s := &fleet.Setting{Kind: fleet.Override, Rule: id.rule, Key: id.text, AllKeys: id.text == "", Values: v.values()}
-	o.limiter.own.edit(o.limiter, func(settings map[ownKey]*fleet.Setting) { settings[id] = s })
+	rule, v.Key = strings.Clone(rule), strings.Clone(v.Key)
+	o.limiter.machine().SetLocal(&fleet.Setting{Kind: fleet.Override, Rule: rule, Key: v.Key, AllKeys: v.Key == "", Values: v.values()})
 	return nil
 }
 
 // ClearLocal removes the override that SetLocal set. If the store has one, it applies again.
 func (o *Overrides) ClearLocal(rule, key string) {
-	o.limiter.own.edit(o.limiter, func(settings map[ownKey]*fleet.Setting) { delete(settings, ownKey{rule, key}) })
+	o.limiter.machine().ClearLocal(rule, key)
 }
 
 // Err returns nil, or what is wrong with the overrides, blocks and pauses: the last attempt to read them from the store failed, or the store has
 // lost them, so that those that this process knows stay in force; some of them could not be parsed; or an override has a value that a rule which
 // was called cannot have, such as Per for a rule with Cron, or a Per that would give two different rules of a method one count.
 func (o *Overrides) Err() error {
-	status, errs := o.limiter.fleet.Status(), o.limiter.unusable()
+	status, errs := o.limiter.machine().Fleet().Status(), o.limiter.unusable()
 	if status.Err != nil {
 		errs = append(errs, &StoreError{Err: status.Err})
 	}
@@ -172,19 +172,7 @@ func (o *Overrides) Err() error {
 
 // unusable returns an error for each setting that cannot be parsed, or that a rule cannot have.
 func (l *Limiter) unusable() []error {
-	errs := slices.Clone(l.fleet.Status().Malformed)
-	for s := range l.own.over(l).All() {
-		if l.unexpired(s) == nil {
-			continue
-		}
-		for a := s.Applied.Load(); a != nil; a = a.Next {
-			if a.Err != nil {
-				errs = append(errs, a.Err)
-				break
-			}
-		}
-	}
-	return errs
+	return append(slices.Clone(l.machine().Fleet().Status().Malformed), l.machine().Unusable()...)
 }
 
 var errLost = errors.New("the store lost its overrides, blocks and pauses; those that this process knows stay in force until they end")
@@ -192,5 +180,5 @@ var errLost = errors.New("the store lost its overrides, blocks and pauses; those
 // joined joins the errors, sorted by their texts.
 func joined(errs []error) error {
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return joinErrors(slices.CompactFunc(errs, func(a, b error) bool { return a.Error() == b.Error() })...)
+	return printable.Join(slices.CompactFunc(errs, func(a, b error) bool { return a.Error() == b.Error() })...)
 }

@@ -16,9 +16,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/memory"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
 func TestOverrideText(t *testing.T) {
@@ -109,7 +109,7 @@ func TestImpossibleOverrides(t *testing.T) {
 		"per":      {{Per: -time.Second}, {Per: time.Nanosecond}, {Per: maxPer + time.Hour}},
 		"burst":    {{Burst: -1}, {Burst: maxBucketLimit + 1}},
 		"mode":     {{Mode: new(Mode(3))}, {Limit: limit(0), Mode: new(ModeTrigger)}, {Burst: 1, Mode: new(ModeTrigger)}},
-		"key":      {{Limit: limit(1), Key: strings.Repeat("x", maxText+1)}},
+		"key":      {{Limit: limit(1), Key: strings.Repeat("x", decide.MaxText+1)}},
 		"name":     {{Limit: limit(1)}},
 	} {
 		name := "r"
@@ -134,8 +134,8 @@ func TestImpossibleOverrides(t *testing.T) {
 			t.Errorf("got error %v", err)
 		}
 	}
-	if in := l.own.over(l); in != nil {
-		t.Error("a refused override is in force")
+	for s := range l.machine().Settings() {
+		t.Errorf("%+v is in force", s)
 	}
 }
 
@@ -150,19 +150,16 @@ func TestOverrideKeepsTheIdentity(t *testing.T) {
 		if err := l.Overrides().SetLocal("p.T.M", o); err != nil {
 			t.Fatal(err)
 		}
-		changed, _, _ := l.inForce(rule, "k")
-		if changed == rule || changed.numbers.Tag != rule.numbers.Tag {
-			t.Errorf("%+v: %+v has the tag %v, want %v", o, changed.Rule, changed.numbers.Tag, rule.numbers.Tag)
-		}
-		if again, _, _ := l.inForce(rule, "k"); again != changed {
-			t.Errorf("%+v: prepared for each call", o)
+		changed := l.machine().InForce(rule, "k")
+		if changed == rule || changed.Numbers.Tag != rule.Numbers.Tag {
+			t.Errorf("%+v: %+v has the tag %v, want %v", o, *ruleOf(changed), changed.Numbers.Tag, rule.Numbers.Tag)
 		}
 	}
 	if err := l.Overrides().SetLocal("p.T.M", Override{Per: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	if changed, _, _ := l.inForce(rule, "k"); changed.numbers.Tag != "bucket:1h:{phone}" {
-		t.Errorf("tag %v", changed.numbers.Tag)
+	if changed := l.machine().InForce(rule, "k"); changed.Numbers.Tag != "bucket:1h:{phone}" {
+		t.Errorf("tag %v", changed.Numbers.Tag)
 	}
 }
 
@@ -225,16 +222,16 @@ func TestPrecedence(t *testing.T) {
 			}
 		}
 		want.Limit, want.Burst = exactly(want.Limit, factor), exactly(want.Burst, factor)
-		got, _, _ := l.inForce(rule, "ann")
-		if got.Rule != want {
-			t.Fatalf("all %+v, own %+v:\n got %+v\nwant %+v", all, own, got.Rule, want)
+		got := l.machine().InForce(rule, "ann")
+		if *ruleOf(got) != want {
+			t.Fatalf("all %+v, own %+v:\n got %+v\nwant %+v", all, own, *ruleOf(got), want)
 		}
 		given := rapid.Int64Range(0, 1000).Draw(t, "given")
-		if n := got.limitFor(given); !want.Computed && n != want.Limit || want.Computed && n != exactly(given, factor) {
+		if n := got.LimitFor(given); !want.Computed && n != want.Limit || want.Computed && n != exactly(given, factor) {
 			t.Fatalf("all %+v, own %+v: the limit of a call, %d, becomes %d", all, own, given, n)
 		}
-		if other, _, _ := l.inForce(rule, "bob"); all.check("r") != nil && other != rule {
-			t.Fatalf("another key has %+v", other.Rule)
+		if other := l.machine().InForce(rule, "bob"); all.check("r") != nil && other != rule {
+			t.Fatalf("another key has %+v", *ruleOf(other))
 		}
 	})
 }
@@ -253,14 +250,14 @@ func exactly(n int64, factor float64) int64 {
 // A factor makes no limit of a call higher than the rule can have.
 func TestFactorOfALimitThatComesWithCalls(t *testing.T) {
 	l := New(memory.New(nil, 10, 1<<20))
-	rules, err := prepareMethod("p.T.M", []Rule{{Name: "r", Computed: true, Per: time.Minute}})
+	rules, err := Prepare("p.T.M", Rule{Name: "r", Computed: true, Per: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Overrides().Set(t.Context(), "r", Override{Factor: 1000}); err != nil {
 		t.Fatal(err)
 	}
-	take(t, l, rules, bridge.Charge{Key: "k", Cost: 1, Limit: rules.rules[0].mostLimit()})
+	take(t, l, rules, decide.Use{Key: "k", Cost: 1, Limit: rules.All[0].MostLimit})
 	if err := l.Overrides().Err(); err != nil {
 		t.Error(err)
 	}
@@ -305,7 +302,7 @@ func TestListOfUnusableOverrides(t *testing.T) {
 		{Kind: fleet.Override, Rule: "r", AllKeys: true, Values: fleet.Values{Mode: "off", Limit: new(int64(1))}},
 		{Kind: fleet.Override, Rule: "s", AllKeys: true, Values: fleet.Values{Limit: new(int64(1))}},
 	}}
-	if _, err := l.fleet.Change(t.Context(), edit); err != nil {
+	if _, err := l.machine().Fleet().Change(t.Context(), edit); err != nil {
 		t.Fatal(err)
 	}
 	all, err := l.Overrides().List(t.Context())
@@ -356,34 +353,6 @@ func TestOverridesOfKeysAreHashed(t *testing.T) {
 	}
 }
 
-// A call looks for settings without an allocation, whatever is set.
-func TestOverridesAllocateNothing(t *testing.T) {
-	l := New(memory.New(nil, 1, 1<<20))
-	rule, err := Rule{Name: "r", Limit: 1, Per: time.Minute}.prepare("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, set := range []func() error{
-		func() error { return nil },
-		func() error { return l.Overrides().SetLocal("r", Override{Limit: new(int64(5))}) },
-		func() error { return l.Overrides().Set(t.Context(), "r", Override{Key: "k", Factor: 2}) },
-		func() error { return l.Block(t.Context(), time.Hour, Request{Rule: Rule{Name: "r"}, Key: "k"}) },
-	} {
-		if err := set(); err != nil {
-			t.Fatal(err)
-		}
-		want, blocked := []int64{1, 5, 10, 10}[i], i == 3
-		n := testing.AllocsPerRun(1000, func() {
-			if got, left, _ := l.inForce(rule, "k"); got.Limit != want || left > 0 != blocked {
-				t.Errorf("limit %d, blocked for %s", got.Limit, left)
-			}
-		})
-		if n > 0 {
-			t.Errorf("step %d: %v allocations a call", i, n)
-		}
-	}
-}
-
 // Err ignores an override that did not suit a rule and has ended, even if nobody has called since.
 func TestErrOfAnOverrideThatHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -399,7 +368,7 @@ func TestErrOfAnOverrideThatHasEnded(t *testing.T) {
 			if err := set(Override{Per: time.Minute, Until: time.Now().Add(time.Minute)}); err != nil {
 				t.Fatal(err)
 			}
-			if got, _, _ := l.inForce(rule, ""); got != rule {
+			if got := l.machine().InForce(rule, ""); got != rule {
 				t.Errorf("got %+v", got)
 			}
 			if err := l.Overrides().Err(); err == nil || !strings.Contains(err.Error(), "cron") {
@@ -432,14 +401,13 @@ func TestOverrideEnds(t *testing.T) {
 		blocked bool
 	}{{0, 9, true}, {time.Second - 1e6, 9, true}, {time.Second, 9, false}, {time.Minute - 1e6, 9, false}, {time.Minute, 5, false},
 		{time.Hour - 1e6, 5, false}, {time.Hour, 1, false}} {
-		l.fleet = l.store.Fleet(l.prefix)
 		now = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).Add(want.after)
 		d, err := l.Peek(t.Context(), q)
 		if err != nil || d.Quotas[0].Limit != want.limit || d.Allowed == want.blocked {
 			t.Errorf("after %s: got %+v, %v", want.after, d, err)
 		}
 	}
-	if l.fleet.InForce() != nil {
+	if l.machine().Fleet().InForce() != nil {
 		t.Error("ended settings are looked at")
 	}
 }
@@ -462,7 +430,7 @@ func TestActor(t *testing.T) {
 	if err := l.Give(ctx, -2, q); err != nil {
 		t.Fatal(err)
 	}
-	changes, err := l.fleet.Changes(t.Context())
+	changes, err := l.machine().Fleet().Changes(t.Context())
 	if err != nil || len(changes) != 6 {
 		t.Fatalf("got %+v, %v", changes, err)
 	}
@@ -509,9 +477,9 @@ func TestSettingsAreBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkInForce looks for the settings of a call: none at all, some by key of which the call's key has none, and one of its key.
-func BenchmarkInForce(b *testing.B) {
-	rule, err := Rule{Name: "r", Limit: 1, Per: time.Minute}.prepare("")
+// BenchmarkSettings asks what is in force for a call: no settings at all, some by key of which the call's key has none, and one of its key.
+func BenchmarkSettings(b *testing.B) {
+	rules, err := Prepare("p.T.M", Rule{Name: "r", Limit: 1, Per: time.Minute})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -520,7 +488,9 @@ func BenchmarkInForce(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				l.inForce(rule, subject)
+				c := methodOn(l, rules).Open(false)
+				c.Add(decide.Use{Key: subject, Cost: 1})
+				c.Free()
 			}
 		})
 	}
@@ -529,7 +499,7 @@ func BenchmarkInForce(b *testing.B) {
 	for i := range fleet.MaxByProgram {
 		edit.Settings = append(edit.Settings, &fleet.Setting{Kind: fleet.Override, Rule: "r", Key: fmt.Sprint("+8613800", i), Values: fleet.Values{Factor: 2}})
 	}
-	if _, err := l.fleet.Change(b.Context(), edit); err != nil {
+	if _, err := l.machine().Fleet().Change(b.Context(), edit); err != nil {
 		b.Fatal(err)
 	}
 	run("a key without one", "+86138001234567")
@@ -564,11 +534,11 @@ func TestOverridesOfKeysOfRulesToCome(t *testing.T) {
 			t.Errorf("%s: without the override %+v, error %v", rule.Name, d, err)
 		}
 	}
-	registered, err := prepareMethod("p.T.M", []Rule{{Name: "declared", Key: "{user}", Limit: 5, Per: time.Minute, Hash: HashNever}})
+	registered, err := Prepare("p.T.M", Rule{Name: "declared", Key: "{user}", Limit: 5, Per: time.Minute, Hash: HashNever})
 	if err != nil {
 		t.Fatal(err)
 	}
-	registered.Register(l)
+	methodOn(l, registered)
 	if err := l.Overrides().Set(t.Context(), "declared", Override{Key: "ann", Limit: new(int64(2))}); err != nil {
 		t.Fatal(err)
 	}

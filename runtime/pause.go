@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/period"
@@ -35,14 +36,14 @@ func (l *Limiter) changePauses(ctx context.Context, requests []Request, e fleet.
 	if err != nil {
 		return err
 	}
-	marks := &engine.Call{Prefix: l.prefix, Change: engine.Repauses}
+	marks := &engine.Call{Prefix: l.machine().Prefix(), Change: engine.Repauses}
 	for i := range requests {
 		rule, claim, err := l.claimOf(&requests[i])
 		switch {
 		case !requests[i].Rule.Pausable:
 		case err != nil:
 			return err
-		case rule.Pausable && claimOn(marks, &claim) == nil:
+		case rule.Numbers.Pausable && decide.ClaimOn(marks, &claim) == nil:
 			if claim.Delta = e.For.Microseconds(); all[i].Cleared {
 				claim.Delta = -1
 			}
@@ -61,39 +62,10 @@ func (l *Limiter) changePauses(ctx context.Context, requests []Request, e fleet.
 		ctx = WithActor(ctx, "", "")
 	}
 	if len(marks.Claims) > 0 {
-		err = l.changeStates(ctx, e.What, marks, func() error { return l.decider.Adjust(ctx, marks) })
+		err = l.changeStates(ctx, e.What, marks, func() error { return l.machine().Decider().Adjust(ctx, marks) })
 	}
 	l.wakeAll(requests)
 	return err
-}
-
-// Pause implements bridge.Taken. The wrapped call returns its own result, so an error is only logged.
-func (c *charges) Pause(ctx context.Context, pauses ...time.Duration) {
-	call := &engine.Call{Prefix: c.limiter.prefix, Change: engine.Pauses}
-	for i, share := range c.shares {
-		if i >= len(pauses) || pauses[i] <= 0 || share.ruling == skipped {
-			continue
-		}
-		ch := &c.list[share.ruling]
-		if !ch.rule.Pausable {
-			continue
-		}
-		claim := ch.rule.claim
-		claim.Subject, claim.Limit, claim.Delta = ch.claim.Subject, max(1, ch.rule.Limit), min(pauses[i], maxBlock).Microseconds()
-		if same := claimOn(call, &claim); same != nil {
-			same.Delta = max(same.Delta, claim.Delta)
-			continue
-		}
-		call.Claims = append(call.Claims, claim)
-	}
-	if len(call.Claims) == 0 {
-		return
-	}
-	back, cancel := afterCall(ctx)
-	defer cancel()
-	if err := c.limiter.decider.Adjust(back, call); err != nil {
-		c.limiter.logger.WarnContext(ctx, "a pause that a far side asked for could not be stored", "err", oneLine(err.Error()))
-	}
 }
 
 // changeStates calls do, which changes the states of a call that nobody made, in the name of the actor of ctx.
@@ -103,7 +75,7 @@ func (l *Limiter) changeStates(ctx context.Context, what string, call *engine.Ca
 		return err
 	}
 	if ctx.Err() != nil {
-		return contextError(ctx, "")
+		return decide.ContextError(ctx, "")
 	}
 	first := &call.Claims[0]
 	change := fleet.Change{By: by.By, Reason: by.Reason, What: what, Rule: first.Rule.Name, Key: strings.Clone(first.Subject), Keys: len(call.Claims)}
@@ -114,56 +86,16 @@ func (l *Limiter) changeStates(ctx context.Context, what string, call *engine.Ca
 		change.For = period.Format(time.Duration(first.Delta) * time.Microsecond)
 	}
 	if err = do(); err == nil {
-		err = l.fleet.Note(ctx, change)
+		err = l.machine().Fleet().Note(ctx, change)
 	}
-	return storeError(ctx, "", err)
+	return l.machine().StoreError(ctx, "", err)
 }
 
 // wakeAll wakes the calls of this limiter that wait for the keys of the requests, so that they ask again.
 func (l *Limiter) wakeAll(requests []Request) {
 	for i := range requests {
 		if rule, subject, err := l.ruleFor(&requests[i]); err == nil {
-			l.placeLines.Wake(fleet.Count{Name: rule.Name, Tag: rule.numbers.Tag, Subject: subject})
+			l.machine().WakeAll(rule, subject)
 		}
 	}
-}
-
-// isPaused reports whether a subject of the call is paused by now. Only the store knows the pauses of rules that are Pausable. If it fails to
-// say, failure policies decide. A call whose place came before ctx ended goes on.
-func (c *call) isPaused(ctx context.Context) (bool, error) {
-	peek := engine.Call{Prefix: c.Prefix, Peek: true}
-	for i := range c.rulings {
-		r := &c.rulings[i]
-		if r.rule.Mode != ModeEnforce {
-			continue
-		}
-		if c.limiter.pauseLeft(r.rule, r.subject) > 0 {
-			return true, nil
-		}
-		if r.rule.Pausable {
-			peek.Claims = append(peek.Claims, *r.claim)
-		}
-	}
-	if len(peek.Claims) == 0 {
-		return false, nil
-	}
-	if _, err := c.limiter.decider.Decide(ctx, &peek); err != nil && ended(ctx) == nil {
-		return false, storeError(ctx, c.method, err)
-	}
-	return peek.PausedUntil() > 0, nil
-}
-
-// pauseHere answers a call as a store would. A setting pauses one of its subjects.
-func (c *call) pauseHere() {
-	now, longest := c.limiter.store.Time().UnixMicro(), int64(0)
-	for i := range c.rulings {
-		r := &c.rulings[i]
-		claim, left := r.claim, r.pauseLeft.Microseconds()
-		claim.Clear()
-		if left > 0 {
-			claim.Earliest, claim.Paused, claim.Full, claim.Refused = now+left, now+left, now+left, left > claim.Wait
-		}
-		longest = max(longest, left)
-	}
-	c.verdict = engine.Verdict{Now: now, At: now + longest}
 }

@@ -2,64 +2,158 @@ package ratelimit
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"hash/maphash"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/cron"
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
-// preparedRule is a rule that is ready to be decided on.
-type preparedRule struct {
-	Rule
-	label   string // the name in errors, events and quotas
-	window  string
-	numbers *engine.Rule
-	row     *engine.Row   // what the engine knows about how the rule counts
-	priced  bool          // the rule of a method has cost=
-	base    *preparedRule // the rule without overrides; nil if it has none
-	method  *methodRules  // nil for the rule of a request, and with overrides
-	claim   engine.Claim  // claims one permit, without a subject and a wait; calls copy it
-	factor  float64       // multiplies the limits of calls, as an override says: see limitFor; 0 leaves them
+// Prepared are the rules of one method, ready for every limiter. Generated code has them: see package wrap. A program that calls a limiter itself
+// passes a [Request] for each rule.
+type Prepared decide.Rules
 
-	settings atomic.Pointer[ruleSettings] // the settings in force, when a limiter last looked
-	usedBy   [usedSlots]atomic.Uint64     // the limiters that noted it as used
+// Prepare checks and prepares the rules of a method, whose name is pkg.Type.Method. A rule without a name gets the name of the method. The error
+// is a *[RuleError].
+func Prepare(method string, rules ...Rule) (*Prepared, error) {
+	if len(rules) > maxRules {
+		return nil, &RuleError{Rule: method, Argument: "rules", Reason: fmt.Sprintf("found %d; expected at most %d", len(rules), maxRules)}
+	}
+	all, unnamed := &decide.Rules{Method: method}, 0
+	for _, rule := range rules {
+		label := rule.Name
+		if rule.Name == "" || rule.Name == method {
+			rule.Name, label = method, method
+			if unnamed++; unnamed > 1 {
+				label = fmt.Sprintf("%s#%d", method, unnamed)
+			}
+		}
+		p, err := rule.prepare(method)
+		if method != "" {
+			err = cmp.Or(err, rule.checkQueue())
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.Label, p.Unnamed, p.Of = label, key.IsUnnamed(rule.Name, method), all
+		ruleOf(p).unnamed = p.Unnamed
+		all.All = append(all.All, p)
+	}
+	return (*Prepared)(all), nil
 }
 
+// Rules returns the rules with the names that errors and events show.
+func (p *Prepared) Rules() []Rule {
+	rules := make([]Rule, len(p.All))
+	for i, rule := range p.All {
+		rules[i] = *ruleOf(rule)
+		rules[i].Name = rule.Label
+	}
+	return rules
+}
+
+// declared implements decide.Declared.
+type declared Rule
+
+// ruleOf returns a rule as programs write it.
+func ruleOf(rule *decide.Rule) *Rule { return (*Rule)(rule.Declared.(*declared)) }
+
 // prepare checks a rule and prepares it for decisions. method is "" for the rule of a request.
-func (r Rule) prepare(method string) (*preparedRule, error) {
+func (r Rule) prepare(method string) (*decide.Rule, error) {
 	label := r.Name
 	if r.unnamed && method == "" {
 		r.Name, _, _ = strings.Cut(r.Name, "#")
 		method = r.Name
 	}
 	window := r.Window()
-	return r.prepareAs(label, window, key.Tag(r.Name, method, window, r.Key))
+	p, err := r.prepareAs(label, window, key.Tag(r.Name, method, window, r.Key))
+	if err == nil {
+		p.Of = &decide.Rules{All: []*decide.Rule{p}}
+	}
+	return p, err
 }
 
-func (r Rule) prepareAs(label, window, tag string) (*preparedRule, error) {
+func (r Rule) prepareAs(label, window, tag string) (*decide.Rule, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	numbers := &engine.Rule{
-		Name: r.Name, Tag: tag, Kind: r.kind(), Per: r.length().Microseconds(), Warmup: r.Warmup.Microseconds(),
-		Slices: r.sliceCount(), Block: r.Block.Microseconds(), BlockMax: r.BlockMax.Microseconds(), Pausable: r.Pausable, Lease: r.Lease.Microseconds(),
-		Instance: r.Scope == ScopeInstance, OnError: uint32(r.OnError),
+	p := &decide.Rule{
+		Declared: (*declared)(&r), Label: label, Window: window, Key: r.Key, Distinct: r.Distinct, Message: r.Message,
+		Algorithm: r.algorithm(), Limit: r.Limit, MostLimit: r.mostLimit(), Burst: r.Burst, NoStore: r.Warmup > 0 || r.Algorithm == LeakyBucket && r.Prepay,
+		Per: r.Per, Wait: r.Wait, Queue: r.Queue, Computed: r.Computed, Unnamed: r.unnamed, PlainKeys: r.Hash == HashNever,
+		Refunds: r.Refund == RefundError, Prepay: r.Prepay,
+		Numbers: engine.Rule{
+			Name: r.Name, Tag: tag, Kind: r.kind(), Per: r.length().Microseconds(), Warmup: r.Warmup.Microseconds(),
+			Slices: r.sliceCount(), Block: r.Block.Microseconds(), BlockMax: r.BlockMax.Microseconds(), Pausable: r.Pausable, Lease: r.Lease.Microseconds(),
+			Instance: r.Scope == ScopeInstance, OnError: uint32(r.OnError),
+		},
+	}
+	if r.Algorithm == LeakyBucket {
+		p.Burst = 1
 	}
 	if r.Cron != "" {
 		var err error
-		if numbers.Schedule, err = r.schedule(); err != nil {
+		if p.Numbers.Schedule, err = r.schedule(); err != nil {
 			return nil, err
 		}
 	}
-	return &preparedRule{
-		Rule: r, label: label, window: window, numbers: numbers, row: numbers.Kind.Row(),
-		claim: engine.Claim{Rule: numbers, Cost: 1, Limit: r.Limit, Burst: r.capacity(r.Limit), Mode: engine.Mode(r.Mode)},
-	}, nil
+	p.Row = p.Numbers.Kind.Row()
+	p.Claim = engine.Claim{Rule: &p.Numbers, Cost: 1, Limit: r.Limit, Burst: p.Capacity(r.Limit), Mode: engine.Mode(r.Mode)}
+	return p, nil
+}
+
+// Override implements decide.Declared.
+func (d *declared) Override(rule *decide.Rule, own, all *fleet.Setting) (*decide.Rule, error) {
+	v, wrong := overrideOf(own)
+	under, alsoWrong := overrideOf(all)
+	if err := printable.Join(wrong, alsoWrong); err != nil {
+		return nil, err
+	}
+	v = v.or(under)
+	changed := v.apply(Rule(*d))
+	p, err := changed.prepareAs(rule.Label, changed.Window(), tagOf(rule, &changed))
+	if err != nil {
+		return nil, err
+	}
+	p.Base, p.Of, p.Factor, p.Unnamed, p.Priced = rule, rule.Of, v.Factor, rule.Unnamed, rule.Priced
+	return p, clash(rule, p, v)
+}
+
+// tagOf returns the tag that a rule has after an override has changed it.
+func tagOf(rule *decide.Rule, changed *Rule) string {
+	return changed.Window() + strings.TrimPrefix(rule.Numbers.Tag, rule.Window)
+}
+
+// clash returns an error if an override would give two different rules of a method one count. Such rules cannot decide a call together. If
+// another rule has that count without the override, or comes first in the method, changed cannot have it.
+func clash(rule, changed *decide.Rule, v Override) error {
+	tag, first := changed.Numbers.Tag, true
+	if tag == rule.Numbers.Tag {
+		return nil
+	}
+	for _, other := range rule.Of.All {
+		first = first && other != rule
+		if other == rule || other.Numbers.Name != rule.Numbers.Name || other.Key != rule.Key || other.Numbers.Instance != rule.Numbers.Instance {
+			continue
+		}
+		overridden := v.apply(*ruleOf(other))
+		if (other.Numbers.Tag == tag || first && tagOf(other, &overridden) == tag) && !countAlike(*ruleOf(changed), overridden) {
+			return ruleOf(rule).wrong("per", "found %s, which is the window of another rule of this name in the method; give one of them another name", changed.Window)
+		}
+	}
+	return nil
+}
+
+// CountsLike implements decide.Declared.
+func (d *declared) CountsLike(other decide.Declared) bool {
+	return countAlike(Rule(*d), Rule(*other.(*declared)))
 }
 
 // countAlike reports whether two rules of one count can decide a call together: they differ at most in where their keys come from, and in what they
@@ -69,46 +163,33 @@ func countAlike(a, b Rule) bool {
 	return a == b
 }
 
-// limitFor returns the limit for a call. Only a rule with Computed uses the given one. The factor of an override does not raise it above the
-// largest limit that the rule can have.
-func (p *preparedRule) limitFor(given int64) int64 {
-	if !p.Computed {
-		return p.Limit
+// WrongLimit implements decide.Declared.
+func (d *declared) WrongLimit(limit int64) string {
+	r := (*Rule)(d)
+	if wrong := r.wrongLimit(limit); wrong != "" || !r.refillsTooSlowly(limit) {
+		return wrong
 	}
-	return min(times(given, p.factor), max(given, p.mostLimit()))
+	return fmt.Sprintf("found %d, at which a burst of %d takes over a hundred years to fill", limit, r.Burst)
 }
 
-// capacity is how many permits a bucket holds at a limit.
-func (r *Rule) capacity(limit int64) int64 {
-	switch {
-	case r.Warmup > 0, r.Algorithm == LeakyBucket && r.Prepay:
-		return 0
-	case r.Algorithm == LeakyBucket:
-		return 1
-	case r.Burst > 0:
-		return r.Burst
-	default:
-		return limit
-	}
+// CannotWait implements decide.Declared.
+func (d *declared) CannotWait() error { return (*Rule)(d).checkWaits(true) }
+
+// Wrong implements decide.Declared.
+func (d *declared) Wrong(argument, reason string) error {
+	return &RuleError{Rule: d.Name, Argument: argument, Reason: reason}
+}
+
+// Text implements decide.Declared.
+func (d *declared) Text(label string) string {
+	used := usedText{Rule(*d).forTools(), d.unnamed}
+	used.Name = label
+	text, _ := json.Marshal(used) // texts and numbers: it never fails
+	return string(text)
 }
 
 // sliceCount is how many slices the window of a SlidingCounter has.
 func (r *Rule) sliceCount() int64 { return cmp.Or(r.Slices, defaultSlices) }
-
-// delay returns how long the rule may delay a call at a limit, in microseconds: at most longest, and at most the time that the permits of
-// its queue take to leave. That time is rounded up, because places are. In a bucket of one permit each place is rounded up from the place
-// before it.
-func (r *Rule) delay(longest time.Duration, limit int64) int64 {
-	wait := longest.Microseconds()
-	if r.Queue == 0 || limit == 0 {
-		return wait
-	}
-	per := r.Per.Microseconds()
-	if r.capacity(limit) == 1 {
-		per += (limit - per%limit) % limit
-	}
-	return min(wait, engine.MulDiv(r.Queue, per, limit))
-}
 
 func (r Rule) schedule() (*engine.Schedule, error) {
 	zone, err := time.LoadLocation(r.TZ)
@@ -134,8 +215,8 @@ func (r Rule) Boundaries(now time.Time, n int) ([]time.Time, error) {
 	}
 	var ends []time.Time
 	for last := now; len(ends) < n; {
-		_, stop := p.numbers.Schedule.Window(last.UnixMicro())
-		end := time.UnixMicro(stop).In(p.numbers.Schedule.Zone)
+		_, stop := p.Numbers.Schedule.Window(last.UnixMicro())
+		end := time.UnixMicro(stop).In(p.Numbers.Schedule.Zone)
 		if end.Sub(last) > farthest {
 			break
 		}
@@ -152,53 +233,29 @@ func (r Rule) clone() Rule {
 	return r
 }
 
-// ruleCache keeps the prepared rules of requests. When it is full, a new rule replaces an arbitrary one: if a program uses a few more rules in
-// turns than the cache keeps, it still finds most of them.
-type ruleCache struct {
-	recent [recentRules]atomic.Pointer[preparedRule]
-
-	mu    sync.Mutex
-	rules map[uint64]*preparedRule // by the hash of the rule; at most cachedRules
-}
-
-const (
-	cachedRules = 40_000 // about 20 MB
-	// recentRules is the number of rules that are found by comparison alone. Comparing takes a tenth of the time of hashing a rule.
-	recentRules = 64
-)
-
 var ruleSeed = maphash.MakeSeed()
 
-// prepare returns the prepared rule of a request.
-func (l *Limiter) prepare(r *Rule) (*preparedRule, error) {
-	recent := &l.ruleCache.recent[(maphash.String(ruleSeed, r.Name)^uint64(r.Limit))%recentRules]
-	if p := recent.Load(); p != nil && p.Rule == *r {
-		return p, nil
-	}
-	p, err := l.ruleCache.find(r)
-	if err == nil {
-		recent.Store(p)
-	}
-	return p, err
-}
-
-func (c *ruleCache) find(r *Rule) (*preparedRule, error) {
-	hash := maphash.Comparable(ruleSeed, *r)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p := c.rules[hash]; p != nil && p.Rule == *r {
-		return p, nil
+// prepare returns the rule of a request, ready for decisions. It hashes the fields in which rules usually differ, and compares all of them.
+func (l *Limiter) prepare(r *Rule) (*decide.Method, error) {
+	hash := maphash.String(ruleSeed, r.Name) ^ uint64(r.Limit)*0x9e3779b97f4a7c15 ^ uint64(r.Per)*0xff51afd7ed558ccd
+	for m := l.machine().Find(hash); m != nil; m = m.Next() {
+		if isOf(m.Rule(), r) {
+			return m, nil
+		}
 	}
 	p, err := r.clone().prepare("")
 	if err != nil {
 		return nil, err
 	}
-	for other := range c.rules {
-		if len(c.rules) < cachedRules {
-			break
-		}
-		delete(c.rules, other)
+	return l.machine().Keep(hash, p), nil
+}
+
+// isOf reports whether a rule was prepared from r. An unnamed rule loses the number at the end of its name.
+func isOf(rule *decide.Rule, r *Rule) bool {
+	if !r.unnamed {
+		return *ruleOf(rule) == *r
 	}
-	c.rules[hash] = p
-	return p, nil
+	named := *ruleOf(rule)
+	named.Name = rule.Label
+	return named == *r
 }

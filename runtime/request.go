@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
 // Request asks one rule for permits. For example, a request with Key "ann" and Cost 3 takes three permits of ann's, or none.
@@ -39,8 +38,8 @@ func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, err
 // by the rule's name and window. The first Peek makes the limiter follow overrides, blocks and pauses, as a
 // call does. It may itself go by what the rule declares. The errors are those of Allow.
 func (l *Limiter) Peek(ctx context.Context, requests ...Request) (Decision, error) {
-	if ctx.Value(bridge.Looks) == nil {
-		l.fleet.Watch()
+	if ctx.Value(decide.Looks) == nil {
+		l.machine().Fleet().Watch()
 	}
 	return l.decide(ctx, requests, 0, true)
 }
@@ -63,58 +62,57 @@ const maxRules = 255
 const longestWait = maxPer
 
 func (l *Limiter) decide(ctx context.Context, requests []Request, wait time.Duration, peek bool) (d Decision, err error) {
-	c := l.newCall("", nil, min(len(requests), maxRules), false)
-	defer c.free()
-	c.wait, c.ofRequests, c.Peek = wait, true, peek
-	c.err = c.addAll(requests)
-	if err := c.perform(ctx); err != nil {
+	c := l.machine().OpenRequests(min(len(requests), maxRules), wait, peek)
+	defer c.Free()
+	if err := c.Perform(ctx, l.addAll(c, requests, wait > 0)); err != nil {
 		return d, err
 	}
-	if !c.verdict.Admitted && wait > 0 {
-		return d, c.refusal()
+	if !c.Verdict().Admitted && wait > 0 {
+		return d, refusalOf(c)
 	}
 	d.set(c)
 	return d, nil
 }
 
-func (c *call) addAll(requests []Request) error {
+func (l *Limiter) addAll(c *decide.Call, requests []Request, waits bool) error {
 	if n := len(requests); n == 0 || n > maxRules {
 		return &RuleError{Argument: "requests", Reason: fmt.Sprintf("found %d; expected 1 to %d", n, maxRules)}
 	}
 	for i := range requests {
 		r := &requests[i]
-		rule, err := c.limiter.prepare(&r.Rule)
+		m, err := l.prepare(&r.Rule)
 		if err != nil {
 			return err
 		}
-		limit := int64(0)
-		if rule.Computed {
+		use := decide.Use{Key: r.Key, Cost: cmp.Or(r.Cost, 1), Member: r.Member}
+		if r.Rule.Computed {
 			if !c.Peek {
-				return rule.wrong("limit", "found Computed, so the limit of this call is unknown; give the request a rule with its Limit")
+				return r.Rule.wrong("limit", "found Computed, so the limit of this call is unknown; give the request a rule with its Limit")
 			}
-			limit = rule.mostLimit()
+			use.Limit = r.Rule.mostLimit()
 		}
-		if err = c.checkUpTo(rule, r, &requests[0]); err == nil {
-			err = c.add(rule, &bridge.Charge{Key: r.Key, Cost: cmp.Or(r.Cost, 1), Member: r.Member, Limit: limit})
+		c.UpTo = r.UpTo
+		if r.UpTo || requests[0].UpTo {
+			if err = r.checkUpTo(&requests[0], waits); err != nil {
+				return err
+			}
 		}
-		if err != nil {
+		if err = c.AddRequest(m, &use); err != nil {
 			return err
 		}
-		c.next++
 	}
 	return nil
 }
 
 // checkUpTo returns an error if UpTo does not go with the rule of r, or if UpTo or its Cost differs from the first request of the call.
-func (c *call) checkUpTo(rule *preparedRule, r, first *Request) error {
-	c.UpTo = r.UpTo
+func (r *Request) checkUpTo(first *Request, waits bool) error {
 	switch {
 	case r.UpTo != first.UpTo || r.UpTo && cmp.Or(r.Cost, 1) != cmp.Or(first.Cost, 1):
-		return rule.wrong("requests", "found UpTo on some requests, or with different costs; expected one cost and UpTo on all of them")
-	case r.UpTo && !rule.kind().Accepts("up-to"):
-		return rule.wrong("requests", "found UpTo for a rule with distinct, prepay, warmup or concurrency, which do not go with it")
-	case r.UpTo && c.wait > 0:
-		return rule.wrong("requests", "found UpTo in a call that waits; expected Allow or Peek")
+		return r.Rule.wrong("requests", "found UpTo on some requests, or with different costs; expected one cost and UpTo on all of them")
+	case r.UpTo && !r.Rule.kind().Accepts("up-to"):
+		return r.Rule.wrong("requests", "found UpTo for a rule with distinct, prepay, warmup or concurrency, which do not go with it")
+	case r.UpTo && waits:
+		return r.Rule.wrong("requests", "found UpTo in a call that waits; expected Allow or Peek")
 	}
 	return nil
 }
@@ -125,7 +123,7 @@ func (c *call) checkUpTo(rule *preparedRule, r, first *Request) error {
 // a second longer than the count matters. It does not count a block that has outlived its count. Costs do not matter. Do not refund or settle a
 // charge from before a Reset: a Calendar window and a SlidingCounter cannot tell it from later charges. The errors are those of Allow.
 func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
-	call := &engine.Call{Prefix: l.prefix}
+	call := &engine.Call{Prefix: l.machine().Prefix()}
 	for i := range requests {
 		_, claim, err := l.claimOf(&requests[i])
 		if err != nil {
@@ -138,7 +136,7 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 	}
 	found := 0
 	err := l.changeStates(ctx, "reset", call, func() (err error) {
-		found, err = l.decider.Reset(ctx, call)
+		found, err = l.machine().Decider().Reset(ctx, call)
 		return err
 	})
 	return found, err
@@ -158,36 +156,36 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 		return noRequests()
 	}
 	n = min(max(n, -maxLimit), maxLimit)
-	call := &engine.Call{Prefix: l.prefix, Change: engine.Gives}
-	var rules []Outcome
+	call := &engine.Call{Prefix: l.machine().Prefix(), Change: engine.Gives}
+	var changed []decide.Changed
 	for i := range requests {
 		rule, claim, err := l.claimOf(&requests[i])
 		switch {
 		case err != nil:
 			return err
 		case rule.Distinct != "":
-			return rule.wrong("give", "does not go with distinct=: each member counts once")
-		case !rule.accepts("give"):
-			return rule.checkAccepts("give", true)
-		case rule.Computed && rule.row.IsBucket:
-			return rule.wrong("give", "each call brings the limit of this bucket, so its rate is unknown; override the limit first")
+			return ruleOf(rule).wrong("give", "does not go with distinct=: each member counts once")
+		case !rule.Algorithm.Accepts("give"):
+			return ruleOf(rule).checkAccepts("give", true)
+		case rule.Computed && rule.Row.IsBucket:
+			return ruleOf(rule).wrong("give", "each call brings the limit of this bucket, so its rate is unknown; override the limit first")
 		}
 		claim.Delta = -n
-		if same := claimOn(call, &claim); same != nil {
+		if same := decide.ClaimOn(call, &claim); same != nil {
 			same.Delta += claim.Delta
 			continue
 		}
 		call.Claims = append(call.Claims, claim)
-		rules = append(rules, rule.outcome(claim.Subject, rule.Limit))
+		changed = append(changed, decide.Changed{Rule: rule, Subject: claim.Subject, Limit: rule.Limit})
 	}
 	for i := range call.Claims {
-		c, o := &call.Claims[i], &rules[i]
+		c, o := &call.Claims[i], &changed[i]
 		most := c.MostSettled()
 		c.Delta = min(max(c.Delta, -most), most)
-		o.CostBefore, o.Cost = max(0, -c.Delta), max(0, c.Delta)
+		o.Before, o.After = max(0, -c.Delta), max(0, c.Delta)
 	}
-	err := l.changeStates(ctx, "give", call, func() error { return l.decider.Adjust(ctx, call) })
-	l.tell(ctx, EventGiven, "", err, rules...)
+	err := l.changeStates(ctx, "give", call, func() error { return l.machine().Decider().Adjust(ctx, call) })
+	l.machine().Tell(ctx, decide.Given, "", err, changed...)
 	return err
 }
 
@@ -198,7 +196,7 @@ func (l *Limiter) StateKey(r Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return key.State(l.prefix, rule.Name, subject, rule.numbers.Tag), nil
+	return key.State(l.machine().Prefix(), rule.Numbers.Name, subject, rule.Numbers.Tag), nil
 }
 
 // RuleFor returns the rule of a request as the overrides that the limiter knows make it for the request's key. It is for tools. The error is a
@@ -208,46 +206,34 @@ func (l *Limiter) RuleFor(r Request) (Rule, error) {
 	if err != nil {
 		return Rule{}, err
 	}
-	changed := rule.Rule
+	changed := *ruleOf(rule)
 	changed.Name = r.Rule.Name
 	return changed, nil
 }
 
 // ruleFor returns the rule and the subject of a request, with the settings in force applied.
-func (l *Limiter) ruleFor(r *Request) (*preparedRule, string, error) {
-	rule, err := l.prepare(&r.Rule)
+func (l *Limiter) ruleFor(r *Request) (*decide.Rule, string, error) {
+	m, err := l.prepare(&r.Rule)
 	if err != nil {
 		return nil, "", err
 	}
-	subject := l.subject(&rule.Rule, r.Key)
-	rule, _, _ = l.inForce(rule, subject)
-	return rule, subject, nil
+	subject := l.subject(&r.Rule, r.Key)
+	return l.machine().InForce(m.Rule(), subject), subject, nil
 }
 
 // claimOf returns the rule of a request as it is in force, and its claim of one permit.
-func (l *Limiter) claimOf(r *Request) (*preparedRule, engine.Claim, error) {
+func (l *Limiter) claimOf(r *Request) (*decide.Rule, engine.Claim, error) {
 	rule, subject, err := l.ruleFor(r)
 	if err == nil {
-		err = l.supports(rule, 0)
+		err = l.machine().Supports(rule, 0)
 	}
 	if err == nil && r.Key == "" && rule.Key != "" {
-		err = &KeyError{Rule: rule.label, Expr: rule.Key, Reason: "the key is empty"}
+		err = &KeyError{Rule: rule.Label, Expr: rule.Key, Reason: "the key is empty"}
 	}
 	if err != nil {
 		return nil, engine.Claim{}, err
 	}
-	claim := rule.claim
-	claim.Subject, claim.Limit = subject, max(1, rule.limitFor(rule.mostLimit()))
+	claim := rule.Claim
+	claim.Subject, claim.Limit = subject, max(1, rule.LimitFor(rule.MostLimit))
 	return rule, claim, nil
-}
-
-// claimOn returns the claim of a call on the same count as c, or nil. A call has one claim on a count.
-func claimOn(call *engine.Call, c *engine.Claim) *engine.Claim {
-	i := slices.IndexFunc(call.Claims, func(o engine.Claim) bool {
-		return o.Subject == c.Subject && o.Rule.Name == c.Rule.Name && o.Rule.Tag == c.Rule.Tag && o.Rule.Instance == c.Rule.Instance
-	})
-	if i < 0 {
-		return nil
-	}
-	return &call.Claims[i]
 }

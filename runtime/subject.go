@@ -2,19 +2,11 @@ package ratelimit
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"hash"
-	"sync"
 
-	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 )
-
-func init() { bridge.HashOf = hashOf }
 
 // Hash is whether [WithSubjectHash] applies to a rule.
 type Hash uint8
@@ -38,73 +30,24 @@ func WithSubjectHash(secret []byte) Option {
 	if len(secret) < minSecret {
 		panic(fmt.Sprintf("ratelimit.WithSubjectHash: the secret has %d bytes; expected at least %d", len(secret), minSecret))
 	}
-	h := newHasher(secret)
-	return func(l *Limiter) { l.hasher = h }
-}
-
-// hasher hashes texts under a secret.
-type hasher struct{ macs sync.Pool }
-
-// mac is a hash with a buffer for its input and output, so that hashing a text costs one allocation.
-type mac struct {
-	hash.Hash
-	room []byte
-}
-
-func newHasher(secret []byte) *hasher {
-	secret = append([]byte(nil), secret...)
-	return &hasher{sync.Pool{New: func() any { return &mac{Hash: hmac.New(sha256.New, secret)} }}}
-}
-
-// hashBytes is how many bytes of a hash replace a text.
-const hashBytes = 16
-
-func (h *hasher) hash(text string) string {
-	m := h.macs.Get().(*mac)
-	defer h.macs.Put(m)
-	m.Reset()
-	m.room = append(m.room[:0], text...)
-	m.Write(m.room)
-	m.room = m.Sum(m.room[:0])
-	var out [(hashBytes*8 + 5) / 6]byte
-	base64.RawURLEncoding.Encode(out[:], m.room[:hashBytes])
-	return string(out[:])
-}
-
-// hidden returns the text, or its hash if the limiter hashes the texts of this rule. It never hashes the empty text.
-func (l *Limiter) hidden(rule *Rule, text string) string {
-	if l.hasher == nil || rule.Hash == HashNever || text == "" {
-		return text
-	}
-	return l.hasher.hash(text)
+	h := decide.NewHasher(secret)
+	return func(o *options) { o.Hasher = h }
 }
 
 // WithShownKeys makes the limiter accept keys of requests in the form that errors, events and [Quota] show: escaped, cut if they are long,
 // and hashed if the program hashes them. A key in any other form is used as it is. The option is for tools that pass such keys to
 // [Limiter.Peek], [Limiter.Reset] or [Limiter.Block]. Do not use it in a program that takes keys from its callers: a caller could name the
 // counts of another.
-func WithShownKeys() Option { return func(l *Limiter) { l.shownKeys = true } }
+func WithShownKeys() Option { return func(o *options) { o.ShownKeys = true } }
 
 // subject returns the subject for the key of a call under a rule.
 func (l *Limiter) subject(rule *Rule, text string) string {
-	if l.shownKeys && text != "" && key.IsEscaped(text) {
-		return text
-	}
-	return key.Subject(l.hidden(rule, text))
-}
-
-// hashOf returns the hash of a text for the message of the refusal err. It reports false if the limiter does not hash subjects.
-func hashOf(err error, text string) (string, bool) {
-	refusal, ok := err.(*TooManyRequestsError)
-	if !ok || refusal.hasher == nil {
-		return "", false
-	}
-	return refusal.hasher.hash(text), true
+	return l.machine().Subject(rule.Hash == HashNever, text)
 }
 
 // discreet returns err. If the limiter hashes subjects, it returns a KeyError without the text of its cause, which may name a subject.
-func (l *Limiter) discreet(err error) error {
-	if e, ok := err.(*KeyError); ok && l.hasher != nil {
+func discreet(l *decide.Limiter, err error) error {
+	if e, ok := err.(*KeyError); ok && l.Hashes() {
 		return e.withoutCause()
 	}
 	return err
@@ -141,10 +84,10 @@ func (h hiddenCause) Unwrap() error { return h.cause }
 // WithClientIP returns a context in which clientIP(ctx) is ip: the address of the client that the call is made for. Use a source that the
 // client cannot forge: the connection, or a header that your own proxy sets.
 func WithClientIP(ctx context.Context, ip string) context.Context {
-	return context.WithValue(ctx, bridge.ClientIP, ip)
+	return context.WithValue(ctx, decide.ClientIP, ip)
 }
 
 // WithUserID returns a context in which userID(ctx) is id: the authenticated user that the call is made for.
 func WithUserID(ctx context.Context, id string) context.Context {
-	return context.WithValue(ctx, bridge.UserID, id)
+	return context.WithValue(ctx, decide.UserID, id)
 }

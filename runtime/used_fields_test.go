@@ -30,7 +30,7 @@ func TestUsedRuleHasEachField(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := parseUsed(p.declared().Text)
+		again, err := parseUsed(p.Declared.Text(p.Label))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,28 +9,38 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 	"weak"
 
 	"github.com/ratelimit-go/ratelimit/internal/backend"
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/memory"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
 // take makes a call under the rules of a method.
-func take(t *testing.T, l *Limiter, rules *methodRules, charges ...bridge.Charge) {
+func take(t *testing.T, l *Limiter, rules *Prepared, uses ...decide.Use) {
 	t.Helper()
-	c := rules.Open(l, false)
-	for _, charge := range charges {
-		c.Add(charge)
+	c := methodOn(l, rules).Open(false)
+	for _, use := range uses {
+		c.Add(use)
 	}
 	if _, err := c.Take(context.Background()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// types are those of which rules are the only method.
+var types sync.Map
+
+// methodOn returns a method on a limiter, as a wrapper has it.
+func methodOn(l *Limiter, rules *Prepared) *decide.Method {
+	of, _ := types.LoadOrStore(rules, &decide.Type{Name: rules.Method, Methods: []*decide.Rules{(*decide.Rules)(rules)}})
+	return l.machine().LimitsOf(of.(*decide.Type)).Method(0)
 }
 
 // Rules returns the rules that a limiter uses. Requests with them find the counts, even if a rule has no name, or its limit comes with calls.
@@ -47,20 +57,20 @@ func TestUsedRules(t *testing.T) {
 			{Name: "computed", Computed: true, Per: time.Minute},
 			{Name: "here", Limit: 9, Per: time.Minute, Scope: ScopeInstance},
 		}
-		rules, err := prepareMethod("p.T.M", written)
+		rules, err := Prepare("p.T.M", written...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		charges := make([]bridge.Charge, len(written))
+		charges := make([]decide.Use, len(written))
 		for i := range charges {
-			charges[i] = bridge.Charge{Key: "k", Cost: 1}
+			charges[i] = decide.Use{Key: "k", Cost: 1}
 		}
 		charges[5].Limit = 5
 		for range 2 {
 			take(t, l, rules, charges...)
 			take(t, other, rules, charges...)
 		}
-		time.Sleep(usedDelay)
+		time.Sleep(decide.UsedDelay)
 		synctest.Wait()
 		used, err := New(store).Rules(ctx)
 		if err != nil || len(used) != len(written)-1 {
@@ -75,7 +85,7 @@ func TestUsedRules(t *testing.T) {
 				t.Errorf("got %+v", u)
 			}
 		}
-		for _, r := range rules.Rules().([]Rule) { // as SenderRules returns them
+		for _, r := range rules.Rules() { // as SenderRules returns them
 			if n, err := l.Reset(ctx, Request{Rule: r, Key: "k"}); n != 1 || err != nil {
 				t.Errorf("%+v: reset %d, error %v", r, n, err)
 			}
@@ -90,11 +100,11 @@ func TestUsedRulesAreBounded(t *testing.T) {
 	for name, width := range map[string]int{"long": 700, "longer": fleet.MaxText} {
 		_, _ = l.Allow(ctx, Request{Rule: Rule{Name: name, Key: strings.Repeat("x", width), Limit: 1, Per: time.Minute}, Key: "k"})
 	}
-	for i := range 2 * maxUsed {
+	for i := range 2 * fleet.MaxRules {
 		_, _ = l.Allow(ctx, Request{Rule: Rule{Name: fmt.Sprint("r", i), Limit: 1, Per: time.Minute}})
 	}
 	rules, err := l.Rules(ctx)
-	if err != nil || len(rules) > maxUsed || len(rules) < maxUsed-1 {
+	if err != nil || len(rules) > fleet.MaxRules || len(rules) < fleet.MaxRules-1 {
 		t.Errorf("%d are listed, %v", len(rules), err)
 	}
 	for name, want := range map[string]bool{"long": true, "longer": false} {
@@ -126,7 +136,7 @@ func TestMissingCommandIsTold(t *testing.T) {
 			if _, err := l.Allow(t.Context(), Request{Rule: rule}); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(usedDelay)
+			time.Sleep(decide.UsedDelay)
 			synctest.Wait()
 			if got := strings.Count(log.String(), "may not run SETRANGE"); got != want {
 				t.Errorf("rule %d: %d lines are logged, want %d:\n%s", i, got, want, &log)
@@ -173,7 +183,7 @@ func TestDroppedLimiterIsNotChecked(t *testing.T) {
 		if _, err := l.Allow(t.Context(), Request{Rule: PerSecond(1)}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(usedDelay)
+		time.Sleep(decide.UsedDelay)
 		synctest.Wait()
 		runtime.KeepAlive(l)
 		dropped := weak.Make(l)
@@ -203,7 +213,7 @@ func TestClosedClientIsNotTold(t *testing.T) {
 		if _, err := l.Allow(t.Context(), Request{Rule: PerSecond(1)}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(usedDelay)
+		time.Sleep(decide.UsedDelay)
 		synctest.Wait()
 		if log.Len() > 0 {
 			t.Errorf("logged:\n%s", &log)
@@ -211,43 +221,15 @@ func TestClosedClientIsNotTold(t *testing.T) {
 	})
 }
 
-func BenchmarkUse(b *testing.B) {
-	store := memory.New(nil, 100, 1<<20)
-	rule, err := Rule{Name: "r", Limit: 1, Per: time.Minute}.prepare("")
-	if err != nil {
-		b.Fatal(err)
-	}
-	for i, name := range []string{"first", "second"} {
-		b.Run(name, func(b *testing.B) {
-			limiters := []*Limiter{New(store), New(store)}
-			_ = limiters[0].use(rule, false)
-			b.ReportAllocs()
-			for b.Loop() {
-				if !limiters[i].uses(rule) {
-					_ = limiters[i].use(rule, false)
-				}
-			}
-		})
-	}
-}
-
-// Several limiters share a rule, as methods do that are generated once. Each notes the rule once.
+// Several limiters share a rule, as methods do that are generated once. Each notes the rule once, and calls go round among them at no cost.
 func TestLimitersShareARule(t *testing.T) {
-	rule, err := Rule{Name: "r", Limit: 100, Per: time.Hour, Algorithm: FixedWindow}.prepare("")
+	rules, err := Prepare("p.T.M", Rule{Name: "r", Limit: 100, Per: time.Hour, Algorithm: FixedWindow})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var limiters []*Limiter
-	for range usedSlots {
-		limiters = append(limiters, New(memory.New(nil, 100, 1<<20)))
-	}
-	for _, l := range limiters {
-		_ = l.use(rule, false)
-	}
-	for i, l := range limiters {
-		if rule.usedBy[l.rules.number%usedSlots].Load() != l.rules.number {
-			t.Errorf("limiter %d would note the rule again", i)
-		}
+	for i := range 16 {
+		l := New(memory.New(nil, 100, 1<<20))
+		take(t, l, rules, decide.Use{Key: "k", Cost: 1})
 		if rules, err := l.Rules(t.Context()); err != nil || len(rules) != 1 || rules[0].Limits[100] != 1 {
 			t.Errorf("limiter %d has %+v, %v", i, rules, err)
 		}

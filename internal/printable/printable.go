@@ -2,6 +2,8 @@
 package printable
 
 import (
+	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -34,3 +36,32 @@ func Text(s string, limit int) string {
 	}
 	return b.String()
 }
+
+// maxLine bounds a Line, in bytes.
+const maxLine = 1024 - len("…")
+
+// Line makes a text, in which may be what a caller sent, one line of at most 1 kB.
+func Line(s string) string { return Text(s, maxLine) }
+
+// errorList is several errors in one. Its text is one line, which may be cut before the last errors.
+type errorList struct{ errs []error }
+
+// Join is errors.Join, with a text of one line. A single error stays as it is.
+func Join(errs ...error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	default:
+		return &errorList{errs}
+	}
+}
+
+func (l *errorList) Error() string {
+	return Line(strings.ReplaceAll(errors.Join(l.errs...).Error(), "\n", "; "))
+}
+
+// Unwrap returns the errors.
+func (l *errorList) Unwrap() []error { return l.errs }

@@ -4,9 +4,9 @@ import (
 	"embed"
 	"net/http"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
 //go:embed asset
@@ -42,9 +42,8 @@ func New(limiter *ratelimit.Limiter, options ...Option) http.Handler {
 		panic("console.New: the limiter is nil")
 	}
 	c := &console{limiter: limiter}
-	var view any
-	view, c.prefix, c.fleet = bridge.View(limiter)
-	c.view = view.(*ratelimit.Limiter)
+	view := (*decide.Limiter)(limiter).View()
+	c.view, c.prefix, c.fleet = (*ratelimit.Limiter)(view), view.Prefix(), view.Fleet()
 	k := &c.known
 	k.health.from, k.processes.from, k.changes.from = c.fleet.Health, c.fleet.Processes, c.fleet.Changes
 	k.rules.from, k.history.from, k.sums.from = c.readRules, c.readHistory, c.sum

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/backend"
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
 // strip is a picture of when a subject's permits were taken, and for when its calls wait: a bar for each of its parts, 200 wide and 24 high.
@@ -34,7 +34,7 @@ func (c *console) addStrips(ctx context.Context, l *ratelimit.Limiter, uses []us
 		if u.Err != nil || u.Used() <= 0 && u.Left == 0 || n == maxStrips {
 			continue
 		}
-		charges, err := bridge.Charges(ctx, l, ratelimit.Request{Rule: u.Rule, Key: text})
+		charges, err := chargesOf(ctx, l, ratelimit.Request{Rule: u.Rule, Key: text})
 		if err != nil {
 			return err
 		}
@@ -43,6 +43,20 @@ func (c *console) addStrips(ctx context.Context, l *ratelimit.Limiter, uses []us
 		}
 	}
 	return nil
+}
+
+// chargesOf returns when the permits of a request's count were taken. Under Prepay and Warmup the state does not say for whom permits are.
+func chargesOf(ctx context.Context, l *ratelimit.Limiter, r ratelimit.Request) ([]backend.Charge, error) {
+	rule, err := l.RuleFor(r)
+	if err != nil || rule.Prepay || rule.Warmup > 0 {
+		return nil, err
+	}
+	state, err := l.StateKey(r)
+	if err != nil {
+		return nil, err
+	}
+	of := (*decide.Limiter)(l)
+	return of.Store().Charges(ctx, state, rule.Per, rule.Burst, of.Fleet().Now())
 }
 
 // drawStrip draws the charges of a window, or all of them if its length is 0. It returns nil if there are none.

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
 // use is what a subject has used under one rule.
@@ -167,7 +167,7 @@ func peek(ctx context.Context, l *ratelimit.Limiter, uses []use, text string) er
 	if len(requests) == 0 {
 		return nil
 	}
-	d, err := l.Peek(context.WithValue(ctx, bridge.Looks, true), requests...)
+	d, err := l.Peek(context.WithValue(ctx, decide.Looks, true), requests...)
 	if err != nil {
 		return err
 	}

@@ -5,16 +5,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
 // Reports that were read long ago are in no sum, also if there are too many to read them all again at once.
 func TestOldReportsAreForgotten(t *testing.T) {
 	var c console
-	_, _, c.fleet = bridge.View(ratelimit.New(memstore.New()))
+	c.fleet = (*decide.Limiter)(ratelimit.New(memstore.New())).Fleet()
 	at := time.Now()
 	for _, step := range []struct {
 		later time.Duration

@@ -24,7 +24,7 @@ import (
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 )
 
 // Program is an expression. It is compiled when it is first used, and safe for use by many goroutines.
@@ -127,7 +127,7 @@ func (p *Program) Value(values ...any) (any, error) {
 	return evaluate(p, values, func(v any) (any, error) { return v, nil })
 }
 
-// evaluate runs p, and converts the result by as. The error is a bridge.Missing if an identity that the context lacks would have avoided it.
+// evaluate runs p, and converts the result by as. The error is a decide.Missing if an identity that the context lacks would have avoided it.
 func evaluate[T any](p *Program, values []any, as func(any) (T, error)) (result T, err error) {
 	var e evaluation
 	result, err = run(p, values, &e, as)
@@ -135,7 +135,7 @@ func evaluate[T any](p *Program, values []any, as func(any) (T, error)) (result 
 		return result, err
 	}
 	if _, other := run(p, values, &evaluation{assumed: "0"}, as); other == nil {
-		err = bridge.Missing(e.missing)
+		err = decide.Missing(e.missing)
 	}
 	return result, err
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 )
 
 type role string
@@ -81,7 +81,7 @@ func TestMissingIdentity(t *testing.T) {
 	} {
 		for _, ip := range []any{Identity("client IP", func(context.Context) string { return "" }), Known("client IP", "")} {
 			got, err := New(expr, "ctx", "ip", "list").Text(t.Context(), ip, []string{"a"})
-			if missing, ok := errors.AsType[bridge.Missing](err); err == nil || ok != want || ok && missing != "client IP" {
+			if missing, ok := errors.AsType[decide.Missing](err); err == nil || ok != want || ok && missing != "client IP" {
 				t.Errorf("%s: got %q, %v", expr, got, err)
 			}
 		}

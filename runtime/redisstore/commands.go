@@ -5,7 +5,6 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
@@ -15,11 +14,11 @@ import (
 func Commands(rules ...ratelimit.Rule) ([]string, error) {
 	var numbers []*engine.Rule
 	for _, rule := range rules {
-		n, err := bridge.Numbers(rule)
+		p, err := ratelimit.Prepare("", rule)
 		if err != nil {
 			return nil, err
 		}
-		numbers = append(numbers, n)
+		numbers = append(numbers, &p.All[0].Numbers)
 	}
 	names := commandsOf(numbers)
 	slices.Sort(names)

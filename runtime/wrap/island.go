@@ -8,8 +8,8 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
 // Value returns the value of an island: an expression of a rule, as Go code. A panic of the island becomes a *ratelimit.KeyError that names the
@@ -62,7 +62,7 @@ func Must[T any](v T, err error) T {
 // Carried returns what [ClientIP] or [UserID] has returned, and panics if that is "". what is "client IP" or "user ID".
 func Carried(identity, what string) string {
 	if identity == "" {
-		panic(failure{bridge.Missing(what)})
+		panic(failure{decide.Missing(what)})
 	}
 	return identity
 }
@@ -76,7 +76,7 @@ func (r *Rules) failed(expr string, cause any) error {
 	case reason:
 		return r.missing(expr, string(cause))
 	case failure:
-		if missing, ok := errors.AsType[bridge.Missing](cause.error); ok {
+		if missing, ok := errors.AsType[decide.Missing](cause.error); ok {
 			return &ratelimit.KeyError{Method: r.method, Rule: r.about(expr), Expr: expr, Reason: missing.Error(), Missing: true}
 		}
 		return r.KeyError(expr, cause.error)

@@ -10,8 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
@@ -41,7 +41,7 @@ func TestPanicsOfIslands(t *testing.T) {
 		"an interface":  {func() string { return wrap.NotNil(error(nil)).Error() }, "a part of it is nil", false},
 		"an error":      {func() string { return wrap.Must("", io.ErrUnexpectedEOF) }, "unexpected EOF", false},
 		"an identity":   {func() string { return wrap.Carried("", "user ID") }, "the context carries no user ID", false},
-		"in a machine":  {func() string { return wrap.Must("", bridge.Missing("user ID")) }, "the context carries no user ID", false},
+		"in a machine":  {func() string { return wrap.Must("", decide.Missing("user ID")) }, "the context carries no user ID", false},
 		"an index":      {func() string { return string(rune(numbers[3])) }, "panic: runtime error: index out of range [3] with length 0", true},
 		"a division":    {func() string { return string(rune(1 / zero)) }, "panic: runtime error: integer divide by zero", true},
 		"a function":    {func() string { return fault() }, "panic: runtime error: invalid memory address or nil pointer dereference", true},

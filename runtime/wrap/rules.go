@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
 // Rules are the prepared rules of one method.
@@ -16,7 +16,8 @@ type Rules struct {
 	method   string
 	rule     string // the name of the rule that errors are about; "" if the expression tells
 	rules    []ratelimit.Rule
-	prepared bridge.Rules
+	prepared *decide.Rules
+	limits   *decide.Type // of this method alone
 	named    map[string]*Rules
 	panicked *sync.Map // the expressions of which a panic was logged
 }
@@ -24,13 +25,14 @@ type Rules struct {
 // NewRules prepares the rules of a method, whose name is pkg.Type.Method. A rule without a name gets the name of the method. NewRules
 // panics if a rule is not valid.
 func NewRules(method string, rules ...ratelimit.Rule) *Rules {
-	prepared, err := bridge.Prepare(method, rules)
+	prepared, err := ratelimit.Prepare(method, rules...)
 	if err != nil {
 		panic(err)
 	}
 	all := Rules{
-		method: method, rules: prepared.Rules().([]ratelimit.Rule), prepared: prepared, named: map[string]*Rules{}, panicked: new(sync.Map),
+		method: method, rules: prepared.Rules(), prepared: (*decide.Rules)(prepared), named: map[string]*Rules{}, panicked: new(sync.Map),
 	}
+	all.limits = &decide.Type{Name: method, Methods: []*decide.Rules{all.prepared}}
 	for _, r := range all.rules {
 		one := all
 		one.rule = r.Name

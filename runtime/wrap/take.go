@@ -4,15 +4,15 @@ import (
 	"context"
 	"strings"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/internal/bridge"
 )
 
 // Everybody is the subject of a rule without a key.
 const Everybody = ""
 
 // Charge is what one rule charges a call.
-type Charge = bridge.Charge
+type Charge = decide.Use
 
 // Cost returns the cost of settle= of the rule with an index. It is Keep if the rule does not apply to the call, or if the cost cannot be
 // computed. Then observers see the error.
@@ -29,15 +29,15 @@ func (r *Rules) Cost(ctx context.Context, taken Taken, rule int, expr string, is
 }
 
 // Keep is a cost that does not settle the rule: its charge stays as it is.
-const Keep = bridge.Keep
+const Keep = decide.Keep
 
 // Taken is the charge of an admitted call.
-type Taken = bridge.Taken
+type Taken = *decide.Charges
 
 // Take charges one permit to each rule, and waits if it has to. The subjects are in the order of the rules. Take returns nil if the call is
 // admitted. Otherwise it returns an error of package ratelimit, or an error that wraps the context's.
 func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error {
-	call := rules.prepared.Open(l, false)
+	call := rules.open(l, false)
 	for _, subject := range subjects {
 		call.Add(Charge{Key: subject, Cost: 1})
 	}
@@ -56,12 +56,17 @@ func Begin(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...C
 	return open(l, rules, charges, true).Take(ctx)
 }
 
-func open(l *ratelimit.Limiter, rules *Rules, charges []Charge, givesBack bool) bridge.Call {
-	call := rules.prepared.Open(l, givesBack)
+func open(l *ratelimit.Limiter, rules *Rules, charges []Charge, givesBack bool) *decide.Call {
+	call := rules.open(l, givesBack)
 	for _, charge := range charges {
 		call.Add(charge)
 	}
 	return call
+}
+
+// open starts a call of the method on a limiter.
+func (r *Rules) open(l *ratelimit.Limiter, givesBack bool) *decide.Call {
+	return (*decide.Limiter)(l).LimitsOf(r.limits).Method(0).Open(givesBack)
 }
 
 // Failed tells the limiter's observers that a call is not made because a key, cost or limit could not be computed. It returns err. If the
@@ -71,7 +76,7 @@ func Failed(ctx context.Context, l *ratelimit.Limiter, err error) error {
 	if e, ok := err.(*ratelimit.KeyError); ok {
 		method = e.Method
 	}
-	return bridge.Failed(ctx, l, method, err)
+	return (*decide.Limiter)(l).Failed(ctx, method, err)
 }
 
 // AsDeclared is the message of a rule whose message does not depend on the call.
@@ -79,25 +84,33 @@ const AsDeclared = ""
 
 // Describe sets the message of a refusal to the one of the rule with the longest delay. messages are in the order of the rules. Describe returns
 // other errors unchanged.
-func Describe(err error, messages ...string) error { return bridge.Describe(err, messages) }
+func Describe(err error, messages ...string) error {
+	refusal, ok := err.(*ratelimit.TooManyRequestsError)
+	if !ok || refusal.Refuser() == nil {
+		return err
+	}
+	return refusal.Refuser().Describe(err, messages)
+}
 
 // Shown returns the form in which the message of a refusal shows text, which is part of a key: a hash if the limiter hashes subjects, and
 // otherwise [Printable] of text.
 func Shown(err error, text string) string {
-	if hash, ok := bridge.HashOf(err, text); ok {
-		return hash
+	if refusal, ok := err.(*ratelimit.TooManyRequestsError); ok && refusal.Refuser() != nil {
+		if hash, ok := refusal.Refuser().Shown(text); ok {
+			return hash
+		}
 	}
 	return strings.Clone(Printable(text)) // the program may keep the message
 }
 
 // ClientIP returns the address that [ratelimit.WithClientIP] put into ctx, or "".
 func ClientIP(ctx context.Context) string {
-	s, _ := ctx.Value(bridge.ClientIP).(string)
+	s, _ := ctx.Value(decide.ClientIP).(string)
 	return s
 }
 
 // UserID returns the user that [ratelimit.WithUserID] put into ctx, or "".
 func UserID(ctx context.Context) string {
-	s, _ := ctx.Value(bridge.UserID).(string)
+	s, _ := ctx.Value(decide.UserID).(string)
 	return s
 }

@@ -5,6 +5,7 @@ package wrap
 import (
 	"reflect"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -71,7 +72,7 @@ func Limiter(typ string, l *ratelimit.Limiter, rules ...*Rules) *ratelimit.Limit
 		panic("limits of " + typ + ": the limiter is nil")
 	}
 	for _, r := range rules {
-		r.prepared.Register(l)
+		(*decide.Limiter)(l).LimitsOf(r.limits)
 	}
 	return l
 }

@@ -1,17 +1,19 @@
-package ratelimit
+package decide
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
 // decideWithWaits asks the stores, and sleeps until the call's place. If no place can be kept for the call, decideWithWaits waits for the next
 // moment at which the call may be admitted, and asks again. At that moment permits come back by time, a pause ends, or others release
 // permits.
-func (c *call) decideWithWaits(ctx context.Context) error {
+func (c *Call) decideWithWaits(ctx context.Context) error {
 	defer func() { c.waiter.Leave() }() // the waiter may change until then, or be nil
 	c.came = c.limiter.fleet.Lines.Arrive()
 	for {
@@ -31,7 +33,7 @@ func (c *call) decideWithWaits(ctx context.Context) error {
 
 // awaitNext lets a call that is not admitted now sleep, or puts it into the line in which it holds. goes says that the call may go on then.
 // Otherwise it has to ask again.
-func (c *call) awaitNext(ctx context.Context) (goes bool, err error) {
+func (c *Call) awaitNext(ctx context.Context) (goes bool, err error) {
 	v, now := c.verdict, c.limiter.store.Time()
 	if c.waitsSince.IsZero() {
 		c.waitsSince = now
@@ -56,16 +58,16 @@ func (c *call) awaitNext(ctx context.Context) (goes bool, err error) {
 const shortestSleep = 100 * time.Microsecond
 
 // refillClaims prepares the claims for the next decision, after the call has waited.
-func (c *call) refillClaims() {
+func (c *Call) refillClaims() {
 	hasWaited := !c.waitsSince.IsZero()
 	if hasWaited {
 		c.waited, c.paused = c.limiter.store.Time().Sub(c.waitsSince), false
 	}
-	for i := range c.rulings {
-		r := &c.rulings[i]
-		r.fill(c.waited)
-		if hasWaited && r.rule.Mode == ModeEnforce {
-			r.pauseLeft = c.limiter.pauseLeft(r.rule, r.subject)
+	for i := range c.Asked {
+		r := &c.Asked[i]
+		r.restore(c.waited)
+		if hasWaited && r.Rule.enforces() {
+			r.pauseLeft = c.limiter.pauseLeft(r.Rule, r.Claim.Subject)
 			c.paused = c.paused || r.pauseLeft > 0
 		}
 	}
@@ -73,8 +75,8 @@ func (c *call) refillClaims() {
 
 // keepDeadline keeps the call from waiting beyond the deadline of ctx. If a rule has Distinct, the call does not wait at all: a member that
 // costs nothing now may cost a permit after the wait. keepDeadline reports whether the call may still wait.
-func (c *call) keepDeadline(ctx context.Context) bool {
-	hasMembers := slices.ContainsFunc(c.rulings, func(r ruling) bool { return r.rule.Distinct != "" })
+func (c *Call) keepDeadline(ctx context.Context) bool {
+	hasMembers := slices.ContainsFunc(c.Asked, func(r Asked) bool { return r.Rule.Distinct != "" })
 	deadline, ok := ctx.Deadline()
 	if !ok && !hasMembers {
 		return true
@@ -83,8 +85,8 @@ func (c *call) keepDeadline(ctx context.Context) bool {
 	if !hasMembers {
 		left = max(left, time.Until(deadline))
 	}
-	for i := range c.rulings {
-		c.rulings[i].wait = min(c.rulings[i].wait, left)
+	for i := range c.Asked {
+		c.Asked[i].wait = min(c.Asked[i].wait, left)
 	}
 	c.refillClaims()
 	return left > 0
@@ -92,14 +94,14 @@ func (c *call) keepDeadline(ctx context.Context) bool {
 
 // awaitPlace sleeps until the place of a call that is admitted. If a pause has begun by then, the call gives its place back and has to ask
 // again. If ctx ends first, or the store fails to say whether there is a pause, it gives its place back, too.
-func (c *call) awaitPlace(ctx context.Context) (goes bool, err error) {
+func (c *Call) awaitPlace(ctx context.Context) (goes bool, err error) {
 	wait := time.Duration(c.verdict.At-c.verdict.Now) * time.Microsecond
 	c.waited += wait
 	c.lineUp()
 	for due := c.limiter.store.Time().Add(wait); ; {
 		woken, err := c.sleep(ctx, due.Sub(c.limiter.store.Time()), true)
 		if err != nil {
-			return false, joinErrors(err, c.giveBack(ctx))
+			return false, printable.Join(err, c.giveBack(ctx))
 		}
 		isDue, heldBefore := !woken || !c.limiter.store.Time().Before(due), c.othersHold()
 		switch paused, err := c.isPaused(ctx); {
@@ -120,7 +122,7 @@ func (c *call) awaitPlace(ctx context.Context) (goes bool, err error) {
 }
 
 // giveBack gives back the place of a call.
-func (c *call) giveBack(ctx context.Context) error {
+func (c *Call) giveBack(ctx context.Context) error {
 	back, cancel := afterCall(ctx)
 	defer cancel()
 	c.Undo()
@@ -134,7 +136,7 @@ func (c *call) giveBack(ctx context.Context) error {
 }
 
 // sleep waits for d, or until the call is woken in its line. woken says that it was woken. If ctx ends first, sleep returns an error.
-func (c *call) sleep(ctx context.Context, d time.Duration, placed bool) (woken bool, err error) {
+func (c *Call) sleep(ctx context.Context, d time.Duration, placed bool) (woken bool, err error) {
 	if d <= 0 {
 		return false, nil
 	}
@@ -146,7 +148,7 @@ func (c *call) sleep(ctx context.Context, d time.Duration, placed bool) (woken b
 		return woken, nil
 	}
 	c.abandoned = true
-	return woken, contextError(ctx, c.method)
+	return woken, ContextError(ctx, c.Method())
 }
 
 // grace bounds how long a call that is over waits until its permits are given back or settled. A store has a timeout of its own, which is
@@ -158,8 +160,11 @@ func afterCall(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), grace)
 }
 
-func contextError(ctx context.Context, method string) error {
-	return fmt.Errorf("%s: %w", where(method, "rate limit"), ended(ctx))
+func ContextError(ctx context.Context, method string) error {
+	if method != "" {
+		method += ": "
+	}
+	return fmt.Errorf("%srate limit: %w", method, ended(ctx))
 }
 
 // ended returns why a context has ended, or nil. A connection of a store has the deadline of the context, too, and may notice it first.
@@ -171,17 +176,31 @@ func ended(ctx context.Context) error {
 	return context.DeadlineExceeded
 }
 
-// storeError turns an error of the store into the error of the call. That is the context's error if the context has ended, and otherwise a
-// *RuleError or a *StoreError.
-func storeError(ctx context.Context, method string, err error) error {
+// StoreError turns an error of the store into the error of the call. That is the context's error if the context has ended, and otherwise a
+// *ratelimit.RuleError or a *ratelimit.StoreError.
+func (l *Limiter) StoreError(ctx context.Context, method string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if ended(ctx) != nil {
-		return contextError(ctx, method)
+		return ContextError(ctx, method)
 	}
-	if unfit, ok := errors.AsType[*RuleError](err); ok {
-		return unfit
+	return l.public.StoreError(method, err)
+}
+
+// restore sets in the claim what the call asks, which a failure policy may have changed. waited is how long the call has waited. The claim gets
+// the rest of the rule's wait.
+func (a *Asked) restore(waited time.Duration) {
+	claim := a.Claim
+	claim.Limit, claim.Burst = a.Limit, a.Rule.Capacity(a.Limit)
+	if claim.Wait == engine.NeverFits {
+		return
 	}
-	return &StoreError{Method: method, Err: err}
+	claim.Cost, claim.Wait = a.Cost, 0
+	if claim.Mode == engine.Trigger {
+		claim.Cost = min(a.Cost, 2*engine.MaxLimit)
+	}
+	if a.wait > waited {
+		claim.Wait = a.Rule.delay(a.wait-waited, a.Limit)
+	}
 }

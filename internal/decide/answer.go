@@ -1,0 +1,86 @@
+package decide
+
+import (
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+)
+
+// What package ratelimit asks of a call that was decided.
+
+// Method returns pkg.Type.Method, or "" for requests.
+func (c *Call) Method() string {
+	if c.method == nil {
+		return ""
+	}
+	return c.method.rules.Method
+}
+
+// Limiter returns the limiter that decided the call.
+func (c *Call) Limiter() *Limiter { return c.limiter }
+
+// Verdict returns the answer to the call.
+func (c *Call) Verdict() engine.Verdict { return c.verdict }
+
+// Err returns why the call was not decided, or nil.
+func (c *Call) Err() error { return c.err }
+
+// Waited returns how long the call waited for its permits.
+func (c *Call) Waited() time.Duration { return c.waited }
+
+// IsAbandoned reports whether the context ended while the call waited.
+func (c *Call) IsAbandoned() bool { return c.abandoned }
+
+// IsNever reports whether a rule of limit 0 refuses the call.
+func (c *Call) IsNever() bool { return c.never }
+
+// WantsQuotas reports whether the caller wants to know what the rules have left.
+func (c *Call) WantsQuotas() bool { return c.Peek || c.wishes.Report != nil }
+
+// RefusedHere reports whether the call is refused without asking any store.
+func (c *Call) RefusedHere() bool { return c.never || c.isBlocked }
+
+// isByPolicy reports whether failure policies decided the call, because its store failed.
+func (c *Call) isByPolicy() bool { return c.verdict.Source == engine.SourcePolicy }
+
+// setSource makes a pause or a block that refused the call the source of the decision. If a failure policy decided, that stays the source.
+func (c *Call) setSource() {
+	if c.isByPolicy() {
+		return
+	}
+	if c.PausedUntil() > 0 {
+		c.verdict.Source = engine.SourcePause
+	}
+	for i := range c.Claims {
+		if claim := &c.Claims[i]; claim.Blocked && claim.Mode == engine.Enforce {
+			c.verdict.Source = engine.SourceBlock
+		}
+	}
+}
+
+// Never reports whether the rule refuses every such call.
+func (a *Asked) Never() bool {
+	return a.Claim.Wait == engine.NeverFits || a.Limit == 0 && a.BlockLeft == 0 && a.Claim.Mode != engine.Trigger
+}
+
+// Retry returns how long it takes until the rule would admit the call. It is 0 if the rule admits the call now, never will, or cannot know
+// when.
+func (c *Call) Retry(a *Asked) time.Duration {
+	if a.BlockLeft > 0 || a.Never() || a.IsBusy() || c.LacksRate(a) {
+		return a.BlockLeft
+	}
+	return max(0, time.Duration(a.Claim.Earliest-c.verdict.Now)*time.Microsecond)
+}
+
+// IsBusy reports whether a refusal by the rule means that other calls run. Nobody knows when these end.
+func (a *Asked) IsBusy() bool { return a.Rule.Row.Releases && a.Claim.Paused == 0 && !a.Claim.Blocked }
+
+// LacksLimit reports whether the limit is unknown: a peek at a rule with Computed goes by the highest limit, because calls bring their own.
+func (c *Call) LacksLimit(a *Asked) bool { return c.Peek && a.Rule.Computed }
+
+// LacksRate reports whether the rule is a bucket that lacks its limit, so nobody knows when it will be full.
+func (c *Call) LacksRate(a *Asked) bool { return c.LacksLimit(a) && a.Rule.Row.IsBucket }
+
+// count identifies what the rule counts for the subject of the call.
+func (a *Asked) count() fleet.Count { return a.Rule.count(a.Claim.Subject) }

@@ -1,0 +1,372 @@
+package decide
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ratelimit-go/ratelimit/internal/engine"
+)
+
+// Keep is a cost for Settle that leaves the charge of the rule as it is.
+const Keep int64 = -1 << 62
+
+// Charges are the charges of an admitted call. The charge of each rule can be settled once, and given back once, also after it was settled.
+type Charges struct {
+	limiter *Limiter
+	method  *Method // nil for requests
+
+	mu     sync.Mutex
+	list   []charge
+	shares []share // one for each rule of the method, or each request; of is the index in list
+}
+
+// charge is the charge of one rule. A rule that refuses in shadow mode has charged nothing, and no settlement charges it.
+type charge struct {
+	rule  *Rule
+	claim engine.Claim
+	added *engine.Claim // what a settlement took beside claim; nil if it took nothing
+	stage stage
+
+	noCost bool // the call began at a cost of 0
+}
+
+// stage is what was done with a charge. It only grows.
+type stage uint8
+
+const (
+	taken stage = iota
+	settled
+	refunded
+)
+
+// cost returns how many permits are charged.
+func (ch *charge) cost() int64 {
+	if ch.added != nil {
+		return ch.claim.Charged + ch.added.Charged
+	}
+	return ch.claim.Charged
+}
+
+// unchanged describes a charge that does not change.
+func (ch *charge) unchanged() Changed {
+	return Changed{Rule: ch.rule, Subject: ch.claim.Subject, Limit: ch.claim.Limit, Before: ch.cost(), After: ch.cost()}
+}
+
+// Charges returns the charges of the call. The call is pooled, so they have memory of their own.
+func (c *Call) Charges() *Charges {
+	own := &struct {
+		Charges
+		list   [1]charge // most calls have one rule; this saves them two allocations
+		shares [1]share
+	}{Charges: Charges{limiter: c.limiter, method: c.method}}
+	all := &own.Charges
+	all.list = append(own.list[:0], make([]charge, len(c.Asked))...)
+	all.shares = append(own.shares[:0], c.shares...)
+	for i := range c.Asked {
+		a := &c.Asked[i]
+		all.list[i].rule, all.list[i].claim = a.Rule, *a.Claim
+		claim := &all.list[i].claim
+		if i > 0 && claim.Subject == c.Asked[i-1].Claim.Subject { // as in most calls; one copy serves
+			claim.Subject, claim.Member = all.list[i-1].claim.Subject, strings.Clone(claim.Member)
+		} else {
+			claim.KeepTexts()
+		}
+	}
+	for i := range all.shares {
+		if at := &all.shares[i]; at.of < skipped {
+			at.of = all.place(&c.noCost[skipped-1-at.of])
+		}
+	}
+	return all
+}
+
+// place returns the index of the charge on the count of one that began at a cost of 0, which it adds if there is none.
+func (c *Charges) place(begun *charge) int {
+	id := begun.rule.id()
+	for i := range c.list {
+		if ch := &c.list[i]; ch.rule.id() == id && ch.claim.Subject == begun.claim.Subject {
+			return i
+		}
+	}
+	c.list = append(c.list, *begun)
+	return len(c.list) - 1
+}
+
+// Refund gives all charges back. c is nil if nothing was charged.
+func (c *Charges) Refund(ctx context.Context) error {
+	return c.giveBack(ctx, Refunded, func(*charge) bool { return true })
+}
+
+// ReleaseNow gives back the permits that the call releases when it ends. c is nil if nothing was charged.
+func (c *Charges) ReleaseNow(ctx context.Context) error {
+	return c.giveBack(ctx, Released, (*charge).releases)
+}
+
+// Release is ReleaseNow for a wrapper: defer it, so that it also runs after a panic. Only observers see an error.
+func (c *Charges) Release(ctx context.Context) {
+	back, cancel := afterCall(ctx)
+	defer cancel()
+	_ = c.ReleaseNow(back)
+}
+
+// giveBack gives back the charges that wanted selects. c is nil if nothing was charged.
+func (c *Charges) giveBack(ctx context.Context, kind EventKind, wanted func(*charge) bool) error {
+	if c == nil {
+		return nil
+	}
+	changed, _, err := c.adjust(ctx, refunded, func(ch *charge, _ int) (int64, bool) { return 0, wanted(ch) })
+	if len(changed) > 0 {
+		c.limiter.Tell(ctx, kind, c.name(), err, changed...)
+	}
+	return err
+}
+
+// releases reports whether the call that was charged releases the permits when it ends.
+func (ch *charge) releases() bool { return ch.rule.Row.Releases }
+
+// end notes that the call is over: its permits are given back, or the store goes on trying. end wakes the first call of this process that waits
+// for them.
+func (ch *charge) end(l *Limiter) {
+	ch.stage, ch.claim.Charged, ch.claim.Delta = refunded, 0, 0
+	lines, count := l.lineOfRelease(ch.claim.Rule, ch.claim.Subject)
+	lines.WakeFirst(count)
+}
+
+// SettleAll changes the charges to the given costs, one for each rule or request. c is nil if nothing was charged.
+func (c *Charges) SettleAll(ctx context.Context, costs []int64) error {
+	if c == nil {
+		return nil
+	}
+	if len(costs) != len(c.shares) {
+		return c.limiter.public.RuleError("", "settle", fmt.Sprintf("found %d costs; expected %d, one for each request", len(costs), len(c.shares)))
+	}
+	totals, settles := make([]int64, len(c.list)), make([]bool, len(c.list))
+	for i, cost := range costs {
+		share := c.shares[i]
+		switch {
+		case share.of == skipped:
+			continue
+		case cost == Keep:
+			cost = share.cost
+		case cost < 0:
+			return c.limiter.wrongCost(c.list[share.of].rule.Numbers.Name, cost)
+		default:
+			settles[share.of] = true
+		}
+		totals[share.of] += min(cost, engine.MaxLimit)
+	}
+	changed, short, err := c.adjust(ctx, settled, func(ch *charge, i int) (int64, bool) {
+		return totals[i], ch.rule.Numbers.Kind.Accepts("settle") && settles[i]
+	})
+	if len(changed) > 0 {
+		c.limiter.Tell(ctx, Settled, c.name(), cmp.Or(err, short), changed...)
+	}
+	return err
+}
+
+// adjust brings charges to the stage next. total says which charges change, and to which cost. A charge stays as it is if it has reached that
+// stage before. One without permits only reaches the stage, unless it began at a cost of 0 and is settled. If a store has certainly not changed a charge, the
+// next adjust tries it again. adjust returns the outcomes of the rules. short says that a rule does not take its whole cost.
+func (c *Charges) adjust(ctx context.Context, next stage, total func(ch *charge, i int) (int64, bool)) (changed []Changed, short, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var selected []*charge
+	var totals []int64
+	var first, last []*engine.Claim // what settlements added goes back last, if the charge itself is not enough
+	for i := range c.list {
+		ch := &c.list[i]
+		cost, wanted := total(ch, i)
+		if !wanted || ch.stage >= next {
+			continue
+		}
+		if ch.cost() == 0 && (!ch.noCost || next == refunded) { // there is nothing to give back, but no settlement comes after a refund
+			ch.stage = next
+			continue
+		}
+		changed, selected, totals = append(changed, ch.unchanged()), append(selected, ch), append(totals, cost)
+		delta := min(cost-ch.cost(), ch.claim.MostSettled())
+		if delta > 0 {
+			ch.added = c.addition(ch, delta)
+			first = append(first, ch.added)
+			continue
+		}
+		ch.claim.Delta = max(delta, -ch.claim.Charged)
+		first = append(first, &ch.claim)
+		if ch.added != nil {
+			ch.added.Delta = delta - ch.claim.Delta
+			last = append(last, ch.added)
+		}
+	}
+	if err = c.apply(ctx, first); err == nil {
+		err = c.apply(ctx, last)
+	}
+	for i, ch := range selected {
+		if err == nil || ch.isDone() {
+			ch.stage = next
+		}
+		if ch.releases() {
+			ch.end(c.limiter)
+		}
+		if changed[i].After = ch.cost(); ch.cost() < totals[i] && short == nil {
+			short = c.limiter.public.RuleError(ch.rule.Numbers.Name, "settle", fmt.Sprintf(
+				"found a cost of %d; charged %d, as a debt lasts at most 24 hours", totals[i], ch.cost()))
+		}
+	}
+	return changed, short, c.limiter.StoreError(ctx, c.name(), err)
+}
+
+// isDone reports whether nothing is left to change.
+func (ch *charge) isDone() bool {
+	return ch.claim.Delta == 0 && (ch.added == nil || ch.added.Delta == 0)
+}
+
+// apply changes charges of one call by their Deltas, in which it leaves what was not done.
+func (c *Charges) apply(ctx context.Context, claims []*engine.Claim) error {
+	claims = slices.DeleteFunc(claims, func(claim *engine.Claim) bool { return claim.Delta == 0 })
+	if len(claims) == 0 {
+		return nil
+	}
+	call := engine.Call{Prefix: c.limiter.prefix}
+	for _, claim := range claims {
+		call.Claims = append(call.Claims, *claim)
+	}
+	if ctx.Err() != nil { // it ended before this call, so it sets no deadline for it
+		var cancel context.CancelFunc
+		ctx, cancel = afterCall(ctx)
+		defer cancel()
+	}
+	err := c.limiter.decider.Adjust(ctx, &call)
+	for i, claim := range claims {
+		if claim.Delta > 0 {
+			claim.At, claim.Dated = call.Claims[i].At, call.Claims[i].Dated
+		}
+		claim.Charged += claim.Delta - call.Claims[i].Delta // another attempt must not repeat this part
+		claim.Delta = call.Claims[i].Delta
+	}
+	return err
+}
+
+// addition returns the claim of n permits that a settlement takes beside a charge. They count by the limit that is in force now, except in three
+// cases, in which they count by the limit of the charge: an override has changed the window; no limit above 0 is in force; or FailLocalShare has
+// divided the limit of the charge.
+func (c *Charges) addition(ch *charge, n int64) *engine.Claim {
+	claim := ch.claim
+	claim.Charged, claim.Delta = ch.cost()-ch.claim.Charged, n // an earlier attempt may have taken some
+	rule := c.limiter.InForce(cmp.Or(ch.rule.Base, ch.rule), claim.Subject)
+	if rule.Numbers.Tag == ch.rule.Numbers.Tag && rule.Limit > 0 && (ch.rule.Computed || claim.Limit == ch.rule.Limit) {
+		claim.Limit, claim.Burst = rule.Limit, rule.Claim.Burst
+	}
+	return &claim
+}
+
+// RefundUnless gives the permits back to the rules that refund, unless *ok is true. Defer it, so that it also runs after a panic.
+func (c *Charges) RefundUnless(ctx context.Context, ok *bool) {
+	if *ok {
+		return
+	}
+	back, cancel := afterCall(ctx)
+	defer cancel()
+	// The wrapped call returns its own error. Only observers see this one.
+	_ = c.giveBack(back, Refunded, func(ch *charge) bool { return ch.rule.Refunds })
+}
+
+// Settle changes the charges to what the call really cost: one cost for each rule, or Keep. Only observers see an error: the results of the
+// wrapped call stay as they are.
+func (c *Charges) Settle(ctx context.Context, costs ...int64) {
+	for i, cost := range costs {
+		if cost < 0 && cost != Keep && c.Applies(i) {
+			c.SettleFailed(ctx, i, c.limiter.wrongCost(c.method.rules.All[i].Label, cost))
+			costs[i] = Keep
+		}
+	}
+	back, cancel := afterCall(ctx)
+	defer cancel()
+	_ = c.SettleAll(back, costs)
+}
+
+// Applies reports whether the rule with an index applies to the call.
+func (c *Charges) Applies(rule int) bool { return c.shares[rule].of != skipped }
+
+// SettleFailed reports that the cost of a rule could not be computed. Its charge stays as it is, and observers see the error.
+func (c *Charges) SettleFailed(ctx context.Context, rule int, err error) {
+	c.mu.Lock()
+	changed := c.list[c.shares[rule].of].unchanged()
+	c.mu.Unlock()
+	c.limiter.Tell(ctx, Settled, c.name(), c.limiter.public.Discreet(c.limiter, err), changed)
+}
+
+// Charge is what a call of a wrapper was charged. Package ratelimit has it as a type of its own.
+type Charge struct {
+	charges atomic.Pointer[Charges] // nil until a call is admitted
+}
+
+// fill sets the charge of an admitted call, unless an earlier call has set it. The Charge may be nil.
+func (c *Charge) fill(all *Charges) {
+	if c != nil {
+		c.charges.CompareAndSwap(nil, all)
+	}
+}
+
+// Charges returns the charges of the call, or nil if none was admitted yet. The Charge may be nil.
+func (c *Charge) Charges() *Charges {
+	if c == nil {
+		return nil
+	}
+	return c.charges.Load()
+}
+
+// SettleRules changes the charges of the rules with cost= to a cost, or of those that are named.
+func (c *Charges) SettleRules(ctx context.Context, cost int64, names []string) error {
+	if cost < 0 {
+		return c.limiter.wrongCost("", cost)
+	}
+	costs, err := c.costsOf(cost, names)
+	if err != nil {
+		return err
+	}
+	return c.SettleAll(ctx, costs)
+}
+
+func (l *Limiter) wrongCost(rule string, cost int64) error {
+	return l.public.RuleError(rule, "settle", fmt.Sprintf("found a cost of %d; expected 0 or more", cost))
+}
+
+// costsOf returns a cost for each rule of the method: Keep for those that are not settled.
+func (c *Charges) costsOf(cost int64, names []string) ([]int64, error) {
+	var priced []string
+	method := c.method.rules
+	costs := make([]int64, len(method.All))
+	for i, r := range method.All {
+		costs[i] = Keep
+		if !r.Priced || !r.Algorithm.Accepts("settle") {
+			continue
+		}
+		priced = append(priced, r.Label)
+		if len(names) == 0 || slices.Contains(names, r.Label) {
+			costs[i] = cost
+		}
+	}
+	if len(priced) == 0 {
+		return nil, c.limiter.public.RuleError(method.Method, "settle", "cost= is missing in the rules of this method")
+	}
+	for _, name := range names {
+		if !slices.Contains(priced, name) {
+			return nil, c.limiter.public.RuleError(name, "settle", fmt.Sprintf(
+				"%s has no rule of this name with cost=; expected %s", method.Method, strings.Join(priced, " or ")))
+		}
+	}
+	return costs, nil
+}
+
+// name returns the name of the method, or "" for requests.
+func (c *Charges) name() string {
+	if c.method == nil {
+		return ""
+	}
+	return c.method.rules.Method
+}

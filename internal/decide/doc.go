@@ -1,0 +1,17 @@
+// Package decide is the machinery between a call and the store that counts it.
+//
+// A plan (plan.go) says what a method, or one rule of a request, asks of one limiter as long as nothing changes. A call (call.go) is one decision by
+// such plans. These files are stations, which only some calls visit:
+//
+//	settings.go   settings of single keys, and the limiter's own overrides
+//	subject.go    subjects that are hashed
+//	wait.go       calls that wait, and line.go: in which order
+//	pause.go      calls that a pause holds
+//	policy.go     calls that the store fails to decide
+//	charge.go     charges that are settled or given back
+//	statistic.go  sums of what was decided
+//	used.go       which rules are in use
+//
+// It knows no type that programs see. Package ratelimit has those: it delegates to this package, and gives each limiter what only that package can
+// make (see Options). It does not count: stores do.
+package decide

@@ -1,0 +1,97 @@
+package decide
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
+)
+
+// MaxBlock is the longest pause and the longest block.
+const MaxBlock = 30 * 24 * time.Hour
+
+// Pause pauses the subjects of the rules, those that are Pausable: one duration for each rule, or 0. A pause that ends later stays. The wrapped call
+// returns its own result, so an error is only logged.
+func (c *Charges) Pause(ctx context.Context, pauses ...time.Duration) {
+	call := &engine.Call{Prefix: c.limiter.prefix, Change: engine.Pauses}
+	for i, share := range c.shares {
+		if i >= len(pauses) || pauses[i] <= 0 || share.of == skipped {
+			continue
+		}
+		ch := &c.list[share.of]
+		if !ch.rule.Numbers.Pausable {
+			continue
+		}
+		claim := ch.rule.Claim
+		claim.Subject, claim.Limit, claim.Delta = ch.claim.Subject, max(1, ch.rule.Limit), min(pauses[i], MaxBlock).Microseconds()
+		if same := ClaimOn(call, &claim); same != nil {
+			same.Delta = max(same.Delta, claim.Delta)
+			continue
+		}
+		call.Claims = append(call.Claims, claim)
+	}
+	if len(call.Claims) == 0 {
+		return
+	}
+	back, cancel := afterCall(ctx)
+	defer cancel()
+	if err := c.limiter.decider.Adjust(back, call); err != nil {
+		c.limiter.logger.WarnContext(ctx, "a pause that a far side asked for could not be stored", "err", printable.Line(err.Error()))
+	}
+}
+
+// isPaused reports whether a subject of the call is paused by now. Only the store knows the pauses of rules that are Pausable. If it fails to
+// say, failure policies decide. A call whose place came before ctx ended goes on.
+func (c *Call) isPaused(ctx context.Context) (bool, error) {
+	peek := engine.Call{Prefix: c.Prefix, Peek: true}
+	for i := range c.Asked {
+		a := &c.Asked[i]
+		if !a.Rule.enforces() {
+			continue
+		}
+		if c.limiter.pauseLeft(a.Rule, a.Claim.Subject) > 0 {
+			return true, nil
+		}
+		if a.Rule.Numbers.Pausable {
+			peek.Claims = append(peek.Claims, *a.Claim)
+		}
+	}
+	if len(peek.Claims) == 0 {
+		return false, nil
+	}
+	if _, err := c.limiter.decider.Decide(ctx, &peek); err != nil && ended(ctx) == nil {
+		return false, c.limiter.StoreError(ctx, c.Method(), err)
+	}
+	return peek.PausedUntil() > 0, nil
+}
+
+// pauseHere answers a call as a store would. A setting pauses one of its subjects.
+func (c *Call) pauseHere() {
+	now, longest := c.limiter.store.Time().UnixMicro(), int64(0)
+	for i := range c.Asked {
+		a := &c.Asked[i]
+		claim, left := a.Claim, a.pauseLeft.Microseconds()
+		claim.Clear()
+		if left > 0 {
+			claim.Earliest, claim.Paused, claim.Full, claim.Refused = now+left, now+left, now+left, left > claim.Wait
+		}
+		longest = max(longest, left)
+	}
+	c.verdict = engine.Verdict{Now: now, At: now + longest}
+}
+
+// WakeAll wakes the calls of this limiter that wait for a subject of a rule, so that they ask again.
+func (l *Limiter) WakeAll(rule *Rule, subject string) { l.placeLines.Wake(rule.count(subject)) }
+
+// ClaimOn returns the claim of a call on the same count as c, or nil. A call has one claim on a count.
+func ClaimOn(call *engine.Call, c *engine.Claim) *engine.Claim {
+	i := slices.IndexFunc(call.Claims, func(o engine.Claim) bool {
+		return o.Subject == c.Subject && o.Rule.Name == c.Rule.Name && o.Rule.Tag == c.Rule.Tag && o.Rule.Instance == c.Rule.Instance
+	})
+	if i < 0 {
+		return nil
+	}
+	return &call.Claims[i]
+}

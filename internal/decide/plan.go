@@ -1,0 +1,246 @@
+package decide
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+)
+
+// Method is what one method, or one rule of requests, asks of one limiter. It holds the plan of its calls.
+type Method struct {
+	limiter *Limiter
+	rules   *Rules
+	plan    atomic.Pointer[plan]
+	noted   atomic.Bool // the limiter knows that the rules are used
+	next    *Method     // of requests: another rule with the same hash; see Limiter.Find
+	alike   int         // how many follow
+}
+
+// plan is what a Method asks as long as nothing changes. It never changes itself: when other settings are in force, or one of them has ended,
+// the next call makes a new plan.
+type plan struct {
+	stored, local *fleet.InForce // the settings when it was made: of the store, and of the limiter alone
+	until         time.Time      // when the first of its settings for all keys ends; zero means never
+	rules         []planned
+}
+
+// planned is a rule of a plan.
+type planned struct {
+	rule     *Rule // as it is in force for all keys that have no settings of their own
+	declared *Rule
+	err      error // why the store cannot decide the rule
+	stations station
+	shares   bool // an earlier rule of the method has the same name, tag and scope, so both may have one count
+
+	stored, local *fleet.OfRule  // the settings of keys, if there are any
+	byKey         sync.Map       // of *planned, by subject: the rule for keys with an override of their own
+	own           *fleet.Setting // this override, if the rule is one of those
+}
+
+// station is a set of stations that calls of a rule visit on their way to a decision. Most calls visit none.
+type station uint8
+
+const (
+	ofKey       station = 1 << iota // there are settings for keys
+	hashed                          // subjects are not the escaped keys of callers
+	computed                        // calls bring their limits
+	members                         // calls bring members
+	releases                        // calls give their permits back when they end
+	unenforced                      // the rule refuses nothing
+	inProcess                       // the rule counts in this process, not in the limiter's store
+	neverAdmits                     // the limit is 0
+)
+
+// current returns the plan for a call.
+func (m *Method) current() *plan {
+	p, l := m.plan.Load(), m.limiter
+	if p == nil || p.stored != l.fleet.InForce() || p.local != l.own.inForce.Load() || !p.until.IsZero() && !l.fleet.Now().Before(p.until) {
+		p = m.replan()
+	}
+	return p
+}
+
+// replan makes the plan anew, by the settings that are now in force.
+func (m *Method) replan() *plan {
+	l := m.limiter
+	l.Notify()
+	p := &plan{stored: l.fleet.InForce(), local: l.own.inForce.Load(), rules: make([]planned, len(m.rules.All))}
+	for i, rule := range m.rules.All {
+		r := &p.rules[i]
+		r.declared, r.err = rule, l.Supports(rule, 0)
+		r.stored, r.local = p.stored.Of(rule.Numbers.Name), p.local.Of(rule.Numbers.Name)
+		all := l.ofAllKeys(r)
+		if all != nil && !all.Until.IsZero() && (p.until.IsZero() || all.Until.Before(p.until)) {
+			p.until = all.Until
+		}
+		r.rule = l.overridden(rule, nil, all)
+		r.stations = l.stationsOf(r)
+		for _, earlier := range m.rules.All[:i] {
+			r.shares = r.shares || earlier.Numbers.Name == rule.Numbers.Name
+		}
+	}
+	m.plan.Store(p)
+	return p
+}
+
+// stationsOf returns the stations that calls of a rule visit.
+func (l *Limiter) stationsOf(p *planned) (s station) {
+	r := p.rule
+	for _, visit := range []struct {
+		is bool
+		at station
+	}{
+		{p.stored.Len() > 0 || p.local.Len() > 0, ofKey},
+		{l.hasher != nil && !r.PlainKeys || l.shownKeys, hashed},
+		{r.Computed, computed},
+		{r.Distinct != "", members},
+		{r.Row.Releases, releases},
+		{r.Claim.Mode != engine.Enforce, unenforced},
+		{r.Numbers.Instance, inProcess},
+		{r.Limit == 0, neverAdmits},
+	} {
+		if visit.is {
+			s |= visit.at
+		}
+	}
+	return s
+}
+
+// forKey returns what the rule is for a subject, as the settings of its key make it, and how long the subject is still blocked and paused.
+func (p *planned) forKey(l *Limiter, subject string) (of *planned, blockLeft, pauseLeft time.Duration) {
+	k := p.stored.OfKey(subject)
+	if of = p; k.Override != nil || p.local.Len() > 0 {
+		if own := l.ofKey(p, subject); own != nil {
+			of = p.overriddenBy(l, own)
+		}
+	}
+	if of.rule.enforces() {
+		blockLeft, pauseLeft = l.timeLeft(k.Block), l.timeLeft(k.Pause)
+	}
+	return of, blockLeft, pauseLeft
+}
+
+// overriddenBy returns the rule as the override of a key makes it. The plan keeps that for later calls.
+func (p *planned) overriddenBy(l *Limiter, own *fleet.Setting) *planned {
+	if known, ok := p.byKey.Load(own.Key); ok && known.(*planned).own == own {
+		return known.(*planned)
+	}
+	of := &planned{declared: p.declared, err: p.err, shares: p.shares, stored: p.stored, local: p.local, own: own}
+	of.rule = l.overridden(p.declared, own, l.ofAllKeys(p))
+	of.stations = l.stationsOf(of)
+	p.byKey.Store(own.Key, of)
+	return of
+}
+
+// ofKey returns the override of a rule for one key, or nil. The limiter's own takes the place of the store's.
+func (l *Limiter) ofKey(p *planned, subject string) *fleet.Setting {
+	if own := l.unexpired(p.local.OfKey(subject).Override); own != nil {
+		return own
+	}
+	return l.unexpired(p.stored.OfKey(subject).Override)
+}
+
+// ofAllKeys returns the override of a rule for all keys, or nil. The limiter's own takes the place of the store's.
+func (l *Limiter) ofAllKeys(p *planned) *fleet.Setting {
+	if own := l.unexpired(p.local.All); own != nil {
+		return own
+	}
+	return l.unexpired(p.stored.All)
+}
+
+// InForce returns what a rule is for a subject, as the overrides in force make it. It is for what happens seldom: calls have plans.
+func (l *Limiter) InForce(rule *Rule, subject string) *Rule {
+	name := rule.Numbers.Name
+	p := &planned{declared: rule, stored: l.fleet.InForce().Of(name), local: l.own.inForce.Load().Of(name)}
+	return l.overridden(rule, l.ofKey(p, subject), l.ofAllKeys(p))
+}
+
+// methods are the rules of requests: a bounded number of them. When there are too many, a new one replaces an arbitrary one. So if a program uses a
+// few more rules in turns than are kept, most of them are found.
+type methods struct {
+	byHash sync.Map // of *Method, by a hash of the rule as a uint64
+	mu     sync.Mutex
+	n      int // entries in byHash
+}
+
+// MaxRequests bounds the rules of requests that a limiter keeps: about 20 MB.
+const MaxRequests = 40_000
+
+// maxAlike bounds how many rules with one hash are kept. They are compared one by one.
+const maxAlike = 8
+
+// Find returns the first rule of requests with a hash, or nil. Next returns the others.
+func (l *Limiter) Find(hash uint64) *Method {
+	m, _ := l.methods.byHash.Load(hash)
+	first, _ := m.(*Method)
+	return first
+}
+
+// Next returns the next rule of requests with the same hash, or nil.
+func (m *Method) Next() *Method { return m.next }
+
+// Rule returns the rule of requests.
+func (m *Method) Rule() *Rule { return m.rules.All[0] }
+
+// Keep keeps a rule of requests for Find.
+func (l *Limiter) Keep(hash uint64, rule *Rule) *Method {
+	k := &l.methods
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	m := &Method{limiter: l, rules: rule.Of, next: l.Find(hash)}
+	if m.next != nil {
+		m.alike = m.next.alike + 1
+	}
+	if m.alike == maxAlike { // the program makes ever new rules
+		m.next, m.alike = nil, 0
+	}
+	if k.n++; k.n > MaxRequests {
+		k.byHash.Range(func(other, _ any) bool {
+			k.byHash.Delete(other)
+			k.n--
+			return k.n > MaxRequests
+		})
+	}
+	k.byHash.Store(hash, m)
+	return m
+}
+
+// Requests returns how many hashes the limiter keeps rules of requests for.
+func (l *Limiter) Requests() int {
+	l.methods.mu.Lock()
+	defer l.methods.mu.Unlock()
+	return l.methods.n
+}
+
+// Type is the rules of the methods of a type.
+type Type struct {
+	Name    string // pkg.Type
+	Methods []*Rules
+}
+
+// Limits are what the methods of a type ask of one limiter. A wrapper holds them.
+type Limits struct {
+	Limiter *Limiter
+	methods []Method
+}
+
+// LimitsOf returns what the methods of a type ask of the limiter, and notes that they will be called.
+func (l *Limiter) LimitsOf(t *Type) *Limits {
+	if known, ok := l.types.Load(t); ok {
+		return known.(*Limits)
+	}
+	made := &Limits{Limiter: l, methods: make([]Method, len(t.Methods))}
+	for i, rules := range t.Methods {
+		m := &made.methods[i]
+		m.limiter, m.rules = l, rules
+		m.note()
+	}
+	known, _ := l.types.LoadOrStore(t, made)
+	return known.(*Limits)
+}
+
+// Method returns what the method with an index asks.
+func (l *Limits) Method(i int) *Method { return &l.methods[i] }

@@ -1,0 +1,203 @@
+package decide
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/backend"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/parts"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
+)
+
+// Policy is what happens to a call that the store fails to decide. Package ratelimit has it as a type of its own.
+type Policy uint32
+
+const (
+	DefaultPolicy Policy = iota
+	FailClosed
+	FailOpen
+	FailLocal
+)
+
+// shareShift is the position of the number of processes in a Policy.
+const shareShift = 8
+
+// Among returns the policy for a fleet of n processes.
+func (p Policy) Among(n int) Policy { return p | Policy(n)<<shareShift }
+
+// Base returns the policy without the number of processes.
+func (p Policy) Base() Policy { return p & (1<<shareShift - 1) }
+
+// Share returns how many processes share a limit.
+func (p Policy) Share() int64 { return max(1, int64(p>>shareShift)) }
+
+// byPolicy decides by the store of a limiter. While the store fails, it decides by the failure policies of the rules instead.
+type byPolicy struct {
+	limiter  *Limiter
+	fallback func() backend.Decider // counts under FailLocal
+}
+
+// Adjust implements backend.Decider: it adjusts each charge where it was made.
+func (p *byPolicy) Adjust(ctx context.Context, call *engine.Call) error {
+	return p.whereCharged().Adjust(ctx, call)
+}
+
+// Reset implements backend.Decider: it resets the store.
+func (p *byPolicy) Reset(ctx context.Context, call *engine.Call) (int, error) {
+	return p.whereCharged().Reset(ctx, call)
+}
+
+// whereCharged splits a call by who decided its claims.
+func (p *byPolicy) whereCharged() parts.Split {
+	return func(c *engine.Claim) (string, backend.Decider) {
+		if c.By == engine.ByFallback {
+			return "fallback", p.fallback()
+		}
+		return "store", p.limiter.store
+	}
+}
+
+// Decide implements backend.Decider.
+func (p *byPolicy) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	v, err := p.limiter.store.Decide(ctx, call)
+	switch {
+	case err == nil:
+		if last := p.limiter.outage.last.Load(); last != 0 && v.Source == engine.SourceStore { // others say nothing about the store
+			p.limiter.noteBack(ctx, last)
+		}
+		return v, nil
+	case ctx.Err() != nil || p.answers(err):
+		return v, err
+	}
+	p.limiter.noteFailure(ctx, err)
+	v, err = p.decideInstead(ctx, call, err)
+	p.limiter.outage.add(call, err)
+	return v, err
+}
+
+// answers reports whether an error is the answer of a store that works. No failure policy applies to it.
+func (p *byPolicy) answers(err error) bool {
+	_, unreadable := errors.AsType[*backend.StateError](err)
+	return unreadable || p.limiter.public.IsAnswer(err)
+}
+
+// decideInstead decides a call that the store failed to decide, by the strictest of the rules' policies.
+func (p *byPolicy) decideInstead(ctx context.Context, call *engine.Call, failure error) (v engine.Verdict, err error) {
+	policy, by := FailOpen, engine.ByNobody
+	v.Source, call.Failure = engine.SourcePolicy, failure
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		switch own := p.of(c.Rule); own.Base() {
+		case FailOpen:
+		case FailLocal:
+			policy, by = FailLocal, engine.ByFallback
+			if !divide(call, c, own.Share()) {
+				return v, failure
+			}
+		default:
+			return v, failure
+		}
+	}
+	if policy == FailLocal {
+		v, err = p.fallback().Decide(ctx, call)
+	} else {
+		v = pass(call)
+	}
+	for i := range call.Claims {
+		call.Claims[i].By = by
+	}
+	v.Source = engine.SourcePolicy
+	return v, err
+}
+
+// of returns the policy of a rule. FailLocal without a number of processes has the number of the limiter's policy.
+func (p *byPolicy) of(rule *engine.Rule) Policy {
+	own := Policy(rule.OnError)
+	if own == DefaultPolicy || own == FailLocal && p.limiter.policy.Base() == FailLocal {
+		return p.limiter.policy
+	}
+	return own
+}
+
+// divide divides the limit of a claim by n processes. It reports false if the call costs more than the share of one process. A rule that refuses
+// nothing is asked for at most that share.
+func divide(call *engine.Call, c *engine.Claim, n int64) bool {
+	if n == 1 {
+		return true
+	}
+	c.Limit, c.Burst = max(1, c.Limit/n), max(min(c.Burst, 1), c.Burst/n)
+	most, _ := c.Most()
+	if c.Mode == engine.Enforce && !call.UpTo && c.Cost > most {
+		return false
+	}
+	c.Cost = min(c.Cost, most)
+	return true
+}
+
+// pass admits a call that nobody counts.
+func pass(call *engine.Call) engine.Verdict {
+	for i := range call.Claims {
+		call.Claims[i].Clear()
+	}
+	now := time.Now().UnixMicro()
+	v := engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: !call.Refused}}
+	if call.UpTo && v.Admitted {
+		v.Taken = call.Claims[0].Cost
+	}
+	return v
+}
+
+// The store counts as back when no call has failed for the time quiet. If one of several servers is lost, some calls fail while
+// others succeed.
+const quiet = 5 * time.Second
+
+// outage is what a limiter knows of the time in which its store fails.
+type outage struct {
+	began, last             atomic.Int64 // when the store first and last failed, in nanoseconds; last is 0 if the store is not lost
+	failed, passed, counted atomic.Int64 // calls: not decided, let pass by nobody's count, and counted in this process
+}
+
+// add counts a call that a failure policy has decided.
+func (o *outage) add(call *engine.Call, err error) {
+	switch {
+	case call.Peek:
+	case err != nil:
+		o.failed.Add(1)
+	case call.Claims[0].By == engine.ByFallback:
+		o.counted.Add(1)
+	default:
+		o.passed.Add(1)
+	}
+}
+
+// noteFailure notes that the store failed to decide a call. If the store is lost now, it logs that and tells observers.
+func (l *Limiter) noteFailure(ctx context.Context, err error) {
+	now := l.store.Time().UnixNano()
+	if l.outage.last.Swap(now) == 0 {
+		l.outage.began.Store(now)
+		l.logger.WarnContext(ctx, "the rate limit store fails; failure policies decide", "err", printable.Line(err.Error()))
+		l.Tell(ctx, StoreLost, "", err)
+	}
+	l.fleet.NoteStore(err)
+}
+
+// noteBack notes that the store decides. If the last failure was a while ago, it logs that the store is back, and tells observers.
+func (l *Limiter) noteBack(ctx context.Context, last int64) {
+	o := &l.outage
+	if l.store.Time().UnixNano()-last < int64(quiet) || !o.last.CompareAndSwap(last, 0) {
+		return
+	}
+	l.logger.InfoContext(ctx, "the rate limit store is back", "failed_for", time.Duration(last-o.began.Load()).String(),
+		"calls_failed", o.failed.Swap(0), "calls_passed", o.passed.Swap(0), "calls_counted_here", o.counted.Swap(0))
+	l.fleet.NoteStore(nil)
+	l.Tell(ctx, StoreBack, "", nil)
+}
+
+// FailedLately reports whether a decision failed a short time ago.
+func (l *Limiter) FailedLately() bool {
+	last := l.outage.last.Load()
+	return last != 0 && l.store.Time().UnixNano()-last < int64(quiet)
+}

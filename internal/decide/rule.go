@@ -1,0 +1,138 @@
+package decide
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+)
+
+// Rule is a rule that is ready to be decided on: as the program declares it, or as overrides make it. It never changes.
+type Rule struct {
+	Declared Declared
+	Numbers  engine.Rule
+	Claim    engine.Claim // claims one permit, without a subject and a wait; calls copy it
+	Row      *engine.Row  // what the engine knows about how the rule counts
+
+	Label    string // its name in errors, events and quotas
+	Window   string
+	Key      string // the template of its keys; "" if it has none
+	Distinct string // the template of its members; "" if it counts none
+	Message  string
+
+	Algorithm engine.Kind   // of which Numbers.Kind may be a variant
+	Limit     int64         // permits per window; 0 if calls bring it
+	MostLimit int64         // the highest limit that the rule can have
+	Burst     int64         // of a bucket: how many permits it holds; 0 means its limit
+	NoStore   bool          // of a bucket: it holds no permits
+	Per       time.Duration // 0 for calendars
+	Wait      time.Duration // how long it may delay a call of its method
+	Queue     int64         // how many permits may wait; 0 means any number
+	Factor    float64       // multiplies the limits that calls bring, as an override says; 0 leaves them
+
+	Computed  bool // each call brings its limit
+	Unnamed   bool // it has the name of its method or type
+	Priced    bool // it has cost=
+	PlainKeys bool // its subjects and members are not hashed
+	Refunds   bool // its permits go back if the wrapped call fails
+	Prepay    bool
+
+	Base *Rule  // the rule without overrides; nil if it has none
+	Of   *Rules // the rules of its method, or the one of a request
+}
+
+// Declared is a rule as programs write it. Package ratelimit has the type.
+type Declared interface {
+	// Override returns the rule as an override for one key and the one for all keys make it. One of them may be nil.
+	Override(rule *Rule, own, all *fleet.Setting) (*Rule, error)
+	// WrongLimit says why a call cannot bring a limit, or returns "".
+	WrongLimit(limit int64) string
+	// CannotWait returns a *ratelimit.RuleError if no call can wait for the rule.
+	CannotWait() error
+	// Wrong returns a *ratelimit.RuleError about an argument.
+	Wrong(argument, reason string) error
+	// CountsLike reports whether two rules of one count can decide a call together.
+	CountsLike(other Declared) bool
+	// Text returns the rule as JSON, for tools.
+	Text(label string) string
+}
+
+// Rules are the rules of one method, or the one of a request.
+type Rules struct {
+	Method string // pkg.Type.Method; "" for the rule of a request
+	All    []*Rule
+}
+
+// WithCost notes which of the rules have cost=, by the names that errors and events show.
+func (r *Rules) WithCost(labels ...string) {
+	for _, rule := range r.All {
+		rule.Priced = rule.Priced || slices.Contains(labels, rule.Label)
+	}
+}
+
+// enforces reports whether the rule refuses calls.
+func (r *Rule) enforces() bool { return r.Claim.Mode == engine.Enforce }
+
+// Capacity is how many permits a bucket holds at a limit.
+func (r *Rule) Capacity(limit int64) int64 {
+	switch {
+	case r.NoStore:
+		return 0
+	case r.Burst > 0:
+		return r.Burst
+	default:
+		return limit
+	}
+}
+
+// LimitFor returns the limit for a call. Only a rule with Computed uses the given one. The factor of an override does not raise it above the
+// largest limit that the rule can have.
+func (r *Rule) LimitFor(given int64) int64 {
+	if !r.Computed {
+		return r.Limit
+	}
+	return min(Times(given, r.Factor), max(given, r.MostLimit))
+}
+
+// delay returns how long the rule may delay a call at a limit, in microseconds: at most longest, and at most the time that the permits of
+// its queue take to leave. That time is rounded up, because places are. In a bucket of one permit each place is rounded up from the place
+// before it.
+func (r *Rule) delay(longest time.Duration, limit int64) int64 {
+	wait := longest.Microseconds()
+	if r.Queue == 0 || limit == 0 {
+		return wait
+	}
+	per := r.Per.Microseconds()
+	if r.Capacity(limit) == 1 {
+		per += (limit - per%limit) % limit
+	}
+	return min(wait, engine.MulDiv(r.Queue, per, limit))
+}
+
+// Times returns n times a factor, rounded up. A factor of 0 changes nothing. What is wrong by less than 10^-12 is an error of the factor's
+// binary form.
+func Times(n int64, factor float64) int64 {
+	if factor == 0 {
+		return n
+	}
+	exact := float64(n) * factor
+	if near := math.Round(exact); math.Abs(exact-near) <= exact*1e-12 {
+		return int64(near)
+	}
+	return int64(math.Ceil(exact))
+}
+
+// count identifies what the rule counts for a subject.
+func (r *Rule) count(subject string) fleet.Count {
+	return fleet.Count{Name: r.Numbers.Name, Tag: r.Numbers.Tag, Subject: subject}
+}
+
+// ruleID identifies the counts of a rule.
+type ruleID struct {
+	name, tag string
+	instance  bool
+}
+
+func (r *Rule) id() ruleID { return ruleID{r.Numbers.Name, r.Numbers.Tag, r.Numbers.Instance} }

@@ -1,0 +1,87 @@
+package decide
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"hash"
+	"sync"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
+)
+
+// Hasher hashes texts under a secret.
+type Hasher struct{ macs sync.Pool }
+
+// mac is a hash with a buffer for its input and output, so that hashing a text costs one allocation.
+type mac struct {
+	hash.Hash
+	room []byte
+}
+
+// NewHasher returns a Hasher with a secret.
+func NewHasher(secret []byte) *Hasher {
+	secret = append([]byte(nil), secret...)
+	return &Hasher{sync.Pool{New: func() any { return &mac{Hash: hmac.New(sha256.New, secret)} }}}
+}
+
+// hashBytes is how many bytes of a hash replace a text.
+const hashBytes = 16
+
+// Hash returns a hash of a text: the first 16 bytes of its HMAC-SHA-256, as unpadded base64url.
+func (h *Hasher) Hash(text string) string {
+	m := h.macs.Get().(*mac)
+	defer h.macs.Put(m)
+	m.Reset()
+	m.room = append(m.room[:0], text...)
+	m.Write(m.room)
+	m.room = m.Sum(m.room[:0])
+	var out [(hashBytes*8 + 5) / 6]byte
+	base64.RawURLEncoding.Encode(out[:], m.room[:hashBytes])
+	return string(out[:])
+}
+
+// hidden returns the text, or its hash if the limiter hashes the texts of this rule. It never hashes the empty text.
+func (l *Limiter) hidden(plainKeys bool, text string) string {
+	if l.hasher == nil || plainKeys || text == "" {
+		return text
+	}
+	return l.hasher.Hash(text)
+}
+
+// Subject returns the subject for the key of a call, under a rule that hashes subjects or not.
+func (l *Limiter) Subject(plainKeys bool, text string) string {
+	if l.shownKeys && text != "" && key.IsEscaped(text) {
+		return text
+	}
+	return key.Subject(l.hidden(plainKeys, text))
+}
+
+// Shown returns the form in which a message shows a text that is part of a key: its hash if the limiter hashes subjects. Otherwise it reports
+// false.
+func (l *Limiter) Shown(text string) (hash string, ok bool) {
+	if l.hasher == nil {
+		return "", false
+	}
+	return l.hasher.Hash(text), true
+}
+
+// identity is a key of a value in a context.
+type identity string
+
+// The keys of the values in a context: who the call is made for.
+const (
+	ClientIP identity = "client IP"
+	UserID   identity = "user ID"
+)
+
+// Missing is the error of an expression that needs what the context does not carry: a "client IP" or a "user ID".
+type Missing string
+
+func (m Missing) Error() string { return "the context carries no " + string(m) }
+
+// looking is a key of a value in a context.
+type looking string
+
+// Looks is the key of a value in the context of a Peek by a console. Such a Peek does not make the limiter follow settings.
+const Looks looking = "looks"

@@ -1,0 +1,145 @@
+package ratelimit
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/decide"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/key"
+)
+
+// What programs see of a call is made here from its claims.
+
+// shown returns a subject in the form in which programs see it. They may keep the text.
+func shown(subject string) string { return strings.Clone(key.Shown(subject)) }
+
+// bare returns the outcome of a rule without an answer.
+func bare(rule *decide.Rule, subject string, limit int64) Outcome {
+	return Outcome{
+		Rule: rule.Label, Window: rule.Window, Key: key.Shown(subject), Mode: Mode(rule.Claim.Mode), Limit: limit, Releases: rule.Row.Releases,
+	}
+}
+
+// outcomeOf returns the answer of one rule.
+func outcomeOf(c *decide.Call, a *decide.Asked) Outcome {
+	claim := a.Claim
+	o := bare(a.Rule, claim.Subject, claim.Limit)
+	if o.Cost = a.Cost; !claim.Refused {
+		return o
+	}
+	o.Refused, o.Never, o.RetryAfter, o.Remaining = true, a.Never(), c.Retry(a), claim.Room
+	if a.IsBusy() {
+		o.Remaining, o.Running = max(0, min(claim.Room, a.Cost-1)), claim.Limit-claim.Room
+	}
+	return o
+}
+
+// violationsOf appends the refusals by rules in the given mode to list, and returns the longest delay, too.
+func violationsOf(c *decide.Call, list []Violation, mode Mode) (_ []Violation, longest time.Duration) {
+	for i := range c.Asked {
+		a := &c.Asked[i]
+		if Mode(a.Rule.Claim.Mode) != mode {
+			continue
+		}
+		o := outcomeOf(c, a)
+		if !o.Refused {
+			continue
+		}
+		longest = max(longest, o.RetryAfter)
+		if c.LacksLimit(a) {
+			o.Limit = 0
+		}
+		list = append(list, Violation{
+			Rule: o.Rule, Window: o.Window, Key: strings.Clone(o.Key), Limit: o.Limit, Remaining: o.Remaining, RetryAfter: o.RetryAfter, Never: o.Never,
+			Running: o.Running,
+			policy:  policyOf(a), message: a.Rule.Message,
+		})
+	}
+	if c.IsNever() {
+		longest = 0
+	}
+	return list, longest
+}
+
+// refusalOf returns the error of a refused call.
+func refusalOf(c *decide.Call) *TooManyRequestsError {
+	e := &struct {
+		TooManyRequestsError
+		only [1]Violation // most refusals are by one rule; this saves them a second allocation
+	}{TooManyRequestsError: TooManyRequestsError{Method: c.Method(), Never: c.IsNever(), Message: defaultMessage, limiter: c.Limiter()}}
+	if e.Violations, e.RetryAfter = violationsOf(c, e.only[:0], ModeEnforce); len(e.Violations) > 0 {
+		e.Message = cmp.Or(e.longest().message, e.Message)
+	}
+	return &e.TooManyRequestsError
+}
+
+// quotasOf returns what the rules of the call have left, if the caller wants to know. It leaves out rules that nobody counts.
+func quotasOf(c *decide.Call) []Quota {
+	if !c.WantsQuotas() {
+		return nil
+	}
+	quotas := make([]Quota, 0, len(c.Asked))
+	for i := range c.Asked {
+		a := &c.Asked[i]
+		claim := a.Claim
+		if claim.By == engine.ByNobody || c.RefusedHere() && !claim.Refused { // nobody has looked
+			continue
+		}
+		q := Quota{
+			Rule: a.Rule.Label, Window: a.Rule.Window, Key: shownAfter(quotas, claim.Subject), Limit: cmp.Or(burstOf(a), claim.Limit), Reset: a.BlockLeft,
+			Remaining: max(0, claim.Room), policy: policyOf(a),
+		}
+		if c.LacksLimit(a) && q.Limit == a.Limit && !claim.Blocked {
+			q.Limit, q.Remaining = 0, q.Remaining-q.Limit
+		}
+		if !c.LacksRate(a) && q.Reset == 0 {
+			q.Reset = max(0, time.Duration(claim.Full-c.Verdict().Now)*time.Microsecond)
+		}
+		quotas = append(quotas, q)
+	}
+	return quotas
+}
+
+// shownAfter is shown. If the last quota has the same key, its text serves, as in most calls.
+func shownAfter(quotas []Quota, subject string) string {
+	if n := len(quotas); n > 0 && quotas[n-1].Key == key.Shown(subject) {
+		return quotas[n-1].Key
+	}
+	return shown(subject)
+}
+
+// policyOf returns what clients may know about the rule.
+func policyOf(a *decide.Asked) policy {
+	r := a.Rule
+	p := policy{index: a.Index, unnamed: r.Unnamed, silent: r.Claim.Mode != engine.Enforce, quota: a.Claim.Limit}
+	if !r.Row.Releases {
+		p.window = r.Per
+	}
+	if burst := burstOf(a); burst > 0 {
+		p.quota, p.window = burst, time.Duration(float64(r.Per)*float64(burst)/float64(p.quota))
+	}
+	return p
+}
+
+// burstOf returns how many permits a full bucket admits. It returns 0 if the rule is no bucket, or a bucket that stores none, such as a warm-up
+// or one with a limit of 0.
+func burstOf(a *decide.Asked) int64 {
+	if !a.Rule.Row.IsBucket || a.Limit == 0 {
+		return 0
+	}
+	return a.Claim.Burst
+}
+
+// fire calls the limiter's trigger for each rule that has reached its limit.
+func (o *options) fire(ctx context.Context, c *decide.Call) {
+	for i := range c.Asked {
+		if a := &c.Asked[i]; a.Claim.Fired > 0 {
+			o.trigger(ctx, Trigger{
+				Method: c.Method(), Rule: a.Rule.Label, Key: shown(a.Claim.Subject), Limit: a.Limit, Used: a.Claim.Fired,
+			})
+		}
+	}
+}
