@@ -38,19 +38,19 @@ func Package(fset *token.FileSet, p *source.Package) (*model.Package, annotation
 
 func newCollector(fset *token.FileSet, p *source.Package) *collector {
 	return &collector{
-		fset: fset, pkg: p, declared: map[types.Object]*typeSource{}, declaredAt: map[token.Pos]declaration{}, block: newBlock(p),
+		fset: fset, pkg: p, sourceOf: map[types.Object]*typeSource{}, membersAt: map[token.Pos]declaration{}, block: newBlock(p),
 	}
 }
 
 type collector struct {
-	fset       *token.FileSet
-	pkg        *source.Package
-	used       map[*ast.CommentGroup]bool
-	sources    []*typeSource                // all package-level types
-	declared   map[types.Object]*typeSource // the same by object, without types that are declared twice
-	declaredAt map[token.Pos]declaration    // the methods and fields of all types, by the positions of their names
-	block      *block
-	names      []string // the names of generated declarations so far
+	fset      *token.FileSet
+	pkg       *source.Package
+	used      map[*ast.CommentGroup]bool
+	sources   []*typeSource                // all package-level types
+	sourceOf  map[types.Object]*typeSource // the same by object, without types that are declared twice
+	membersAt map[token.Pos]declaration    // the methods and fields of all types, by the positions of their names
+	block     *block
+	names     []string // the names of generated declarations so far
 
 	found annotations.Diagnostics
 }

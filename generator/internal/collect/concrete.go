@@ -34,13 +34,13 @@ func (c *methods) ofConcrete() {
 	}
 	sortAsWritten(found, order)
 	for _, f := range found {
-		d, known := c.declaredAt[f.Pos()]
+		d, known := c.membersAt[f.Pos()]
 		switch {
 		case known && c.onlyInTests(d), isGuard && d.owner != c.object:
 		case known:
-			c.add(f.Name(), f.Signature(), []declaration{d})
+			c.addMethod(f.Name(), f.Signature(), []declaration{d})
 		default:
-			c.add(f.Name(), f.Signature(), nil)
+			c.addMethod(f.Name(), f.Signature(), nil)
 		}
 	}
 	if len(found) == 0 && !isGuard && !c.faulty {

@@ -12,7 +12,7 @@ import (
 // fallback returns the fallback that a directive names. It reports an error and returns nil if that cannot be called instead of m.
 func (c *methods) fallback(m *model.Method, d annotations.Directive) *model.Fallback {
 	f := &model.Fallback{Directive: d, Func: d.Args[0].Value}
-	o := c.find(f)
+	o := c.fallbackObject(f)
 	if o == nil {
 		return nil
 	}
@@ -86,9 +86,9 @@ func (c *methods) text(t types.Type) string {
 	return types.TypeString(t, types.RelativeTo(c.pkg.Types))
 }
 
-// find returns the object that a fallback names, or nil after an error. It records in f what the name before the dot is: an imported
+// fallbackObject returns the object that a fallback names, or nil after an error. It records in f what the name before the dot is: an imported
 // package, a variable, a type, or the annotated type, which stands for the wrapped value.
-func (c *methods) find(f *model.Fallback) types.Object {
+func (c *methods) fallbackObject(f *model.Fallback) types.Object {
 	scope, dotted := c.pkg.Types.Scope(), false
 	if f.Qualifier, f.Name, dotted = strings.Cut(f.Func.Value, "."); !dotted {
 		f.Qualifier, f.Name = "", f.Qualifier

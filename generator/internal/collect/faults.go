@@ -12,11 +12,11 @@ import (
 // reportFaults reports the type checker's errors in the declaration of an annotated type, and whether there are any. The type may
 // look valid in spite of them: of two methods with one name the type checker drops one, and it accepts wrong type arguments.
 func (c *collector) reportFaults(s *typeSource, kind model.Kind) (found bool) {
-	d := &declared{collector: c, kind: kind, seen: map[*typeSource]bool{}}
-	d.add(s)
-	d.addMentioned()
+	x := &extent{collector: c, kind: kind, seen: map[*typeSource]bool{}}
+	x.addType(s)
+	x.addMentioned()
 	for _, e := range c.pkg.Errors {
-		if d.has(e.Pos) && !c.isOfStandIn(e.Msg) {
+		if x.has(e.Pos) && !c.isOfStandIn(e.Msg) {
 			c.found, found = append(c.found, e), true
 		}
 	}
@@ -29,8 +29,8 @@ func (c *collector) isOfStandIn(msg string) bool {
 	return slices.ContainsFunc(c.pkg.StandIns, func(name string) bool { return slices.Contains(words, name) })
 }
 
-// declared is the source of an annotated type, as far as its wrapper depends on it.
-type declared struct {
+// extent is the source of an annotated type, as far as its wrapper depends on it.
+type extent struct {
 	*collector
 	kind     model.Kind
 	seen     map[*typeSource]bool
@@ -38,49 +38,49 @@ type declared struct {
 	excluded []ast.Node // nodes inside the parts that do not matter: the types of fields that are not wrapped
 }
 
-func (d *declared) has(pos token.Pos) bool {
+func (x *extent) has(pos token.Pos) bool {
 	within := func(n ast.Node) bool { return n.Pos() <= pos && pos < n.End() }
-	return slices.ContainsFunc(d.parts, within) && !slices.ContainsFunc(d.excluded, within)
+	return slices.ContainsFunc(x.parts, within) && !slices.ContainsFunc(x.excluded, within)
 }
 
-// add adds the declaration of s, its methods, and the types that it embeds.
-func (d *declared) add(s *typeSource) {
-	if s == nil || d.seen[s] {
+// addType adds the declaration of s, its methods, and the types that it embeds.
+func (x *extent) addType(s *typeSource) {
+	if s == nil || x.seen[s] {
 		return
 	}
-	d.seen[s] = true
-	d.parts = append(d.parts, s.spec)
+	x.seen[s] = true
+	x.parts = append(x.parts, s.spec)
 	if t, ok := ast.Unparen(s.spec.Type).(*ast.StructType); ok {
 		for _, f := range t.Fields.List {
-			if _, isFunc := f.Type.(*ast.FuncType); len(f.Names) > 0 && !(isFunc && d.kind == model.Fields) {
-				d.excluded = append(d.excluded, f.Type)
+			if _, isFunc := f.Type.(*ast.FuncType); len(f.Names) > 0 && !(isFunc && x.kind == model.Fields) {
+				x.excluded = append(x.excluded, f.Type)
 			}
 		}
 	}
 	for _, m := range s.methods {
-		if m.name.IsExported() && !m.file.IsTest() && (d.kind == model.Concrete || d.kind == model.Guard) {
-			d.parts = append(d.parts, m.node)
+		if m.name.IsExported() && !m.file.IsTest() && (x.kind == model.Concrete || x.kind == model.Guard) {
+			x.parts = append(x.parts, m.node)
 		}
 	}
 	for _, e := range s.embeds {
-		d.add(d.localType(e.Type))
+		x.addType(x.localType(e.Type))
 	}
 }
 
 // addMentioned adds the names of the types that the parts mention. The type checker reports some errors at the name of a type.
-func (d *declared) addMentioned() {
+func (x *extent) addMentioned() {
 	mentioned := map[string]bool{}
-	for _, part := range d.parts {
+	for _, part := range x.parts {
 		ast.Inspect(part, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && d.has(id.Pos()) {
+			if id, ok := n.(*ast.Ident); ok && x.has(id.Pos()) {
 				mentioned[id.Name] = true
 			}
 			return true
 		})
 	}
-	for _, o := range d.sources {
+	for _, o := range x.sources {
 		if mentioned[o.spec.Name.Name] {
-			d.parts = append(d.parts, o.spec.Name)
+			x.parts = append(x.parts, o.spec.Name)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 func (c *methods) ofFields() {
 	t, before := c.object.Type().Underlying().(*types.Struct), len(c.found)
 	for f := range t.Fields() {
-		d, known := c.declaredAt[f.Pos()]
+		d, known := c.membersAt[f.Pos()]
 		sig, ok := f.Type().Underlying().(*types.Signature)
 		g := c.group(d.doc)
 		switch {
@@ -19,10 +19,10 @@ func (c *methods) ofFields() {
 			c.found.Add(first(g), "%s is not a func, so nothing can call it", f.Name())
 		case !known: // a field of another package's struct
 			if ok && (f.Exported() || f.Pkg() == c.pkg.Types) {
-				c.add(f.Name(), sig, nil)
+				c.addMethod(f.Name(), sig, nil)
 			}
 		case ok && f.Name() != "_":
-			c.add(f.Name(), sig, []declaration{d})
+			c.addMethod(f.Name(), sig, []declaration{d})
 		case len(g.All) > 0:
 			c.valid(f.Type(), d.node)
 		}

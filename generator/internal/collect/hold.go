@@ -10,8 +10,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
-// hold sets which result of m holds the permits of its rules that count calls that run.
-func (c *methods) hold(m *model.Method) {
+// setHold sets which result of m holds the permits of its rules that count calls that run.
+func (c *methods) setHold(m *model.Method) {
 	rules := slices.DeleteFunc(slices.Clone(m.Rules), func(r *model.Rule) bool { return !r.Declared.Releases() || r.Bad })
 	agree := c.same(rules, "hold", " that count calls that run", func(r *model.Rule) any { return r.Hold.Value })
 	if agree && len(rules) > 0 && !rules[0].Hold.IsZero() {

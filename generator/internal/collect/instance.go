@@ -26,7 +26,7 @@ func arguments(params []*types.TypeParam) (args []types.Type) {
 }
 
 // namedParams returns the type parameters of a type. New ones, whose names hide no declaration, stand for those without a name.
-func namedParams(of *types.TypeName, declared map[string][]place) (found []*types.TypeParam) {
+func namedParams(of *types.TypeName, declared map[string][]position) (found []*types.TypeParam) {
 	taken := names.NewScope(slices.Collect(maps.Keys(declared))...)
 	for p := range typeParams(of.Type()).TypeParams() {
 		taken.Reserve(p.Obj().Name())

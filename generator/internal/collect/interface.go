@@ -7,7 +7,7 @@ import (
 
 // ofInterface collects the methods of an interface: first those that its declaration lists, then embedded ones.
 func (c *methods) ofInterface() {
-	declared, order := c.declarations(c.typeSource)
+	declarations, order := c.declarations(c.typeSource)
 	found := slices.Collect(c.object.Type().Underlying().(*types.Interface).Methods())
 	sortAsWritten(found, order)
 	for _, f := range c.embed(found) {
@@ -19,7 +19,7 @@ func (c *methods) ofInterface() {
 		if c.from().IsForeign(f) {
 			continue
 		}
-		c.add(f.Name(), f.Signature(), declared[f.Name()])
+		c.addMethod(f.Name(), f.Signature(), declarations[f.Name()])
 	}
 }
 

@@ -49,19 +49,19 @@ func (c *methods) collect(g annotations.Group) {
 // function collects a func type as a single method, which has the directives of the type.
 func (c *methods) function() {
 	own := []declaration{{name: c.spec.Name, node: c.spec.Type, doc: c.doc, owner: c.object, file: c.typeSource.file}}
-	c.add(c.object.Name(), c.object.Type().Underlying().(*types.Signature), own)
+	c.addMethod(c.object.Name(), c.object.Type().Underlying().(*types.Signature), own)
 }
 
-// add adds a method to the wrapper, unless generated code cannot name the types in its signature.
-func (c *methods) add(name string, sig *types.Signature, declared []declaration) {
+// addMethod adds a method to the wrapper, unless generated code cannot name the types in its signature.
+func (c *methods) addMethod(name string, sig *types.Signature, declarations []declaration) {
 	scope := c.of.Scope
 	if c.of.Kind != model.Func {
 		scope += "." + name
 	}
 	m := &model.Method{Pos: c.of.Pos, Name: name, Signature: sig, Scope: scope, Context: -1, Error: -1}
 	node := ast.Node(c.spec.Name)
-	if len(declared) > 0 {
-		d := declared[0]
+	if len(declarations) > 0 {
+		d := declarations[0]
 		node, m.Pos, m.Doc = d.node, d.name.Pos(), d.doc.Text()
 		if recv := sig.Recv(); recv != nil && !names.IsBlank(recv.Name()) && d.owner == c.of.Object {
 			m.Receiver = &expr.Param{Name: recv.Name(), Type: types.NewPointer(c.self())}
@@ -71,14 +71,14 @@ func (c *methods) add(name string, sig *types.Signature, declared []declaration)
 		return
 	}
 	describe(m)
-	c.direct(m, declared)
+	c.direct(m, declarations)
 	if i := slices.IndexFunc(m.Params, isPointerToContext); i >= 0 && m.Context < 0 && len(m.Rules) > 0 {
 		c.found.Add(m.Pos, "the parameter %s of %s is a *context.Context, which is no context; make it a context.Context", m.Params[i].Name, m.Name)
 		return
 	}
 	c.warnOfMessages(m)
 	c.same(m.Rules, "lease", "", func(r *model.Rule) any { return r.Declared.Lease })
-	c.hold(m)
+	c.setHold(m)
 	c.warnOfUnnamed(m)
 	if c.of.Kind != model.Guard || len(m.Rules) > 0 {
 		c.of.Methods = append(c.of.Methods, m)
@@ -86,11 +86,11 @@ func (c *methods) add(name string, sig *types.Signature, declared []declaration)
 }
 
 // direct gives m the directives of its declarations, and the rules of its type.
-func (c *methods) direct(m *model.Method, declared []declaration) {
+func (c *methods) direct(m *model.Method, declarations []declaration) {
 	spare := m.Error < 0 && c.of.Kind != model.Guard
 	var skip annotations.Directive
 	m.Promoted = true
-	for _, d := range declared {
+	for _, d := range declarations {
 		g := c.group(d.doc)
 		spare = spare && g.Fallback.IsZero()
 		m.Promoted = m.Promoted && d.owner != c.of.Object

@@ -42,7 +42,7 @@ func (c *collector) declare(w *model.Wrapper, pos token.Pos, name string, home *
 		}
 	}
 	c.names = append(c.names, name)
-	for with, places := range map[string][]place{"declaration": c.block.declared[name], "import": c.block.imported[name]} {
+	for with, places := range map[string][]position{"declaration": c.block.declared[name], "import": c.block.imported[name]} {
 		for _, p := range places {
 			if at := c.fset.PositionFor(p.pos, false); c.mayMeet(home, p.file) {
 				c.found.Add(pos, "the generated %s would collide with the %s in line %d of %s; choose another with //ratelimit:%s name=",
@@ -110,27 +110,27 @@ func (c *methods) namesAreFree() bool {
 // block holds the names that the files of a package declare or import, in all builds. It comes from the syntax alone, so that
 // every build chooses the same names for generated code.
 type block struct {
-	declared, imported map[string][]place
+	declared, imported map[string][]position
 	annotated          []string // the types with directives
 	generated          []string // the names that generated code may declare for these types
 }
 
-// place is the position of a declaration or an import.
-type place struct {
+// position is the position of a declaration or an import.
+type position struct {
 	pos  token.Pos
 	file *source.File
 }
 
 func newBlock(p *source.Package) *block {
-	b := &block{declared: map[string][]place{}, imported: map[string][]place{}}
+	b := &block{declared: map[string][]position{}, imported: map[string][]position{}}
 	files := slices.Concat(p.Files, p.Others)
 	for _, f := range files {
 		for _, name := range source.Names(f.Syntax) {
-			b.declared[name.Name] = append(b.declared[name.Name], place{name.Pos(), f})
+			b.declared[name.Name] = append(b.declared[name.Name], position{name.Pos(), f})
 		}
 		for _, spec := range f.Syntax.Imports {
 			for _, name := range p.ImportedNames(spec) {
-				b.imported[name] = append(b.imported[name], place{spec.Pos(), f})
+				b.imported[name] = append(b.imported[name], position{spec.Pos(), f})
 			}
 		}
 	}

@@ -34,14 +34,14 @@ type declaration struct {
 func (c *collector) index() {
 	for _, f := range c.pkg.Files {
 		for doc, spec := range source.Types(f.Syntax) {
-			c.add(f, doc, spec)
+			c.addType(f, doc, spec)
 		}
 	}
 	for _, f := range c.pkg.Files {
 		for _, d := range source.Methods(f.Syntax) {
 			if s := c.receiverOf(d); s != nil {
 				m := declaration{d.Name, d.Type, d.Doc, s.object, f}
-				s.methods, c.declaredAt[d.Name.Pos()] = append(s.methods, m), m
+				s.methods, c.membersAt[d.Name.Pos()] = append(s.methods, m), m
 			}
 		}
 	}
@@ -50,11 +50,11 @@ func (c *collector) index() {
 	}
 }
 
-// add indexes one type.
-func (c *collector) add(f *source.File, doc *ast.CommentGroup, spec *ast.TypeSpec) {
+// addType indexes one type.
+func (c *collector) addType(f *source.File, doc *ast.CommentGroup, spec *ast.TypeSpec) {
 	s := &typeSource{spec: spec, doc: doc, file: f}
 	if s.object, _ = c.pkg.Info.Defs[spec.Name].(*types.TypeName); s.object != nil {
-		c.declared[s.object] = s
+		c.sourceOf[s.object] = s
 	}
 	var list []*ast.Field
 	switch t := ast.Unparen(spec.Type).(type) {
@@ -73,7 +73,7 @@ func (c *collector) add(f *source.File, doc *ast.CommentGroup, spec *ast.TypeSpe
 		}
 		for _, n := range field.Names {
 			m := declaration{name: n, node: field, doc: field.Doc, owner: s.object, file: f}
-			s.fields, c.declaredAt[n.Pos()] = append(s.fields, m), m
+			s.fields, c.membersAt[n.Pos()] = append(s.fields, m), m
 		}
 	}
 	c.sources = append(c.sources, s)
@@ -93,12 +93,12 @@ func flat(t *ast.InterfaceType) []*ast.Field {
 }
 
 // localType returns the type of this package that an expression such as T, *T or T[int] names, or nil.
-func (c *collector) localType(e ast.Expr) *typeSource { return c.declared[c.pkg.Named(e)] }
+func (c *collector) localType(e ast.Expr) *typeSource { return c.sourceOf[c.pkg.Named(e)] }
 
 // receiverOf returns the receiver type of a method, or nil if it is not a type of this package.
 func (c *collector) receiverOf(d *ast.FuncDecl) *typeSource {
 	if fn, ok := c.pkg.Info.Defs[d.Name].(*types.Func); ok && fn.Signature().Recv() != nil {
-		return c.declared[source.TypeName(fn.Signature().Recv().Type())]
+		return c.sourceOf[source.TypeName(fn.Signature().Recv().Type())]
 	}
 	return nil
 }

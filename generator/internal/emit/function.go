@@ -120,7 +120,7 @@ func (f *function) signature() string {
 	for i := range types {
 		types[i] = f.resultType(i)
 	}
-	results := declared(f.results, types)
+	results := declarations(f.results, types)
 	return f.parameters("("+strings.Join(results, ", ")+")") + brackets(len(") "), results...)
 }
 
@@ -135,13 +135,13 @@ func (f *function) parameters(results string) string {
 	if last := len(types) - 1; f.method.Signature.Variadic() {
 		types[last] = "..." + strings.TrimPrefix(types[last], "[]")
 	}
-	return brackets(len(f.head+" "+results), declared(f.params, types)...)
+	return brackets(len(f.head+" "+results), declarations(f.params, types)...)
 }
 
-// declared returns the declarations of variables. Neighbours of the same type share it:
+// declarations returns the declarations of variables. Neighbours of the same type share it:
 //
 //	a, b int, name string
-func declared(names, types []string) (all []string) {
+func declarations(names, types []string) (all []string) {
 	begin := ""
 	for i, t := range types {
 		if names[i] != "" && i+1 < len(types) && t == types[i+1] {

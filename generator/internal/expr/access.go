@@ -30,7 +30,7 @@ func (c *compiler) member(n *ast.MemberNode) *term {
 	if base == nil {
 		return nil
 	}
-	if base.gone {
+	if base.absent {
 		return c.ofAbsent(n)
 	}
 	if name, ok := n.Property.(*ast.StringNode); ok {
@@ -63,14 +63,14 @@ func (c *compiler) selected(n *ast.MemberNode, base *term, o types.Object, path 
 	c.hide(n.Property, base.typ, o, path)
 	t := &term{node: n, typ: o.Type(), optional: base.passes(n)}
 	if m, ok := o.(*types.Func); ok {
-		t.declared = true
+		t.isMethod = true
 		t.write = func(w *writer) operand { return base.method(w, w.term(base), m, path) }
 		return t
 	}
-	t.sure = base.sure && !nilable(t.typ)
+	t.decided = base.decided && !nilable(t.typ)
 	t.write = func(w *writer) operand {
 		f := w.term(base)
-		w.fails = w.fails || nilable(base.typ) && !base.there || len(pointers(base.typ, path)) > 0
+		w.fails = w.fails || nilable(base.typ) && !base.neverNil || len(pointers(base.typ, path)) > 0
 		return operand{text: f.in(highest) + "." + o.Name(), prec: highest, addr: f.addr || pointee(base.typ) != nil}
 	}
 	if t.optional && (len(path) > 1 || !n.Optional && panicsIfNil(base.typ)) {

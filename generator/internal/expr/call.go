@@ -27,7 +27,7 @@ func (c *compiler) call(n *ast.CallNode) *term {
 	c.terms(n.Arguments)
 	_, direct := ofEnv(n.Callee)
 	switch {
-	case f == nil, f.gone && !direct:
+	case f == nil, f.absent && !direct:
 		return f
 	case isAny(f.typ):
 		return c.onMachine(n, anything)
@@ -45,7 +45,7 @@ func (c *compiler) callee(n ast.Node) *term {
 	case *ast.IdentifierNode:
 		o := c.env.Package.Scope().Lookup(n.Value)
 		f, isFunc := o.(*types.Func)
-		i := c.env.find(n.Value)
+		i := c.env.index(n.Value)
 		switch {
 		case isFunc && (i < 0 || i >= len(c.env.Params)) && !c.env.Hidden(n.Value):
 			write := func(w *writer) operand { return variable(w.word(n.Value)) }
@@ -67,7 +67,7 @@ func (c *compiler) callee(n ast.Node) *term {
 // importedAs returns the package that n names, or nil. A package that cannot be imported is empty.
 func (c *compiler) importedAs(n ast.Node) *types.Package {
 	id, ok := n.(*ast.IdentifierNode)
-	if !ok || c.env.ImportedAs == nil || c.lets[id.Value] != nil || c.env.find(id.Value) >= 0 || c.env.Hidden(id.Value) {
+	if !ok || c.env.ImportedAs == nil || c.lets[id.Value] != nil || c.env.index(id.Value) >= 0 || c.env.Hidden(id.Value) {
 		return nil
 	}
 	if p := c.env.ImportedAs(c.expr.Pos, id.Value); p != nil && p.Scope().Len() > 0 {
@@ -108,7 +108,7 @@ func (c *compiler) ofPackage(n *ast.MemberNode, p *types.Package) *term {
 // callable reports whether a name is that of a function.
 func (c *compiler) callable(name string) bool {
 	var t types.Type
-	if i := c.env.find(name); i >= 0 {
+	if i := c.env.index(name); i >= 0 {
 		t = c.env.variables()[i].Type
 	} else if o := c.env.Package.Scope().Lookup(name); o != nil {
 		t = o.Type()
@@ -122,15 +122,15 @@ func (c *compiler) callable(name string) bool {
 // method writes the method m of o, the Go code of t, with a check that its receiver is not nil: wrap.NotNil(doc).Tenant. Methods of maps, slices
 // and functions may be called on nil.
 func (t *term) method(w *writer, o operand, m *types.Func, path []int) operand {
-	at, there := t.typ, t.there
+	at, neverNil := t.typ, t.neverNil
 	for _, i := range pointers(t.typ, path) {
 		f := aggregate(at).(*types.Struct).Field(i)
 		o = operand{text: o.in(highest) + "." + f.Name(), prec: highest, addr: o.addr || pointee(at) != nil}
-		at, there = f.Type(), false
+		at, neverNil = f.Type(), false
 	}
 	_, pointer := m.Signature().Recv().Type().(*types.Pointer)
 	switch {
-	case panicsIfNil(at) && !there:
+	case panicsIfNil(at) && !neverNil:
 		o = w.callOf(w.std(wrapPath, "NotNil"), o)
 	case pointer && !o.addr && !panicsIfNil(at):
 		o = w.callOf(w.std(wrapPath, "Copy"), o)

@@ -22,7 +22,7 @@ func (c *compiler) coalesce(n *ast.BinaryNode, each, final func(ast.Node) *term)
 		if i == len(all)-1 || !isNil(t.typ) {
 			terms = append(terms, t)
 		}
-		if t.sure { // the rest is not needed for this method, and may not be valid for it
+		if t.decided { // the rest is not needed for this method, and may not be valid for it
 			break
 		}
 	}
@@ -69,7 +69,7 @@ func (c *compiler) links(operand ast.Node) (parts []*term) {
 		}
 	}
 	slices.Reverse(parts)
-	if t := c.lowered[operand]; nilable(t.typ) || t.bare != nil {
+	if t := c.lowered[operand]; nilable(t.typ) || t.unchecked != nil {
 		parts = append(parts, t.carried())
 	}
 	return parts

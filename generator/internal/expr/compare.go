@@ -86,7 +86,7 @@ func (c *compiler) equalNil(n *ast.BinaryNode, t *term) *term {
 		return literal(n, op == token.EQL)
 	case t.optional:
 		return c.onMachine(n, truth)
-	case t.bare == nil && !nilable(t.typ):
+	case t.unchecked == nil && !nilable(t.typ):
 		return c.errorf(n, "%s is never nil: it is %s", t.said(), c.a(t.typ))
 	}
 	return &term{node: n, typ: truth, write: func(w *writer) operand { return w.againstNil(op, t.carried()) }}

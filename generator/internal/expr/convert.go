@@ -28,7 +28,7 @@ func (t *term) unnamed() *term {
 
 // then returns a term of type to that writes f of the Go code of t.
 func (t *term) then(to types.Type, f func(*writer, operand) operand) *term {
-	return &term{node: t.node, typ: to, con: t.con, optional: t.optional, sure: t.sure, write: func(w *writer) operand {
+	return &term{node: t.node, typ: to, con: t.con, optional: t.optional, decided: t.decided, write: func(w *writer) operand {
 		return f(w, w.term(t))
 	}}
 }
@@ -67,7 +67,7 @@ func (t *term) resultOf(n ast.Node) *term {
 		return nil
 	}
 	v := *t
-	v.node, v.optional, v.bare = n, false, nil
+	v.node, v.optional, v.unchecked = n, false, nil
 	return &v
 }
 

@@ -18,8 +18,8 @@ import (
 // declaration is a line of functions.txt.
 type declaration struct {
 	*types.Signature
-	name string
-	goes string // what gives the same result in Go, or ""
+	name   string
+	goName string // what gives the same result in Go, or ""
 }
 
 //go:embed functions.txt
@@ -31,8 +31,8 @@ var functions = sync.OnceValue(func() map[string][]declaration {
 	src := "package expr; "
 	for line := range strings.Lines(functionsText) {
 		if i := strings.IndexAny(line, "[("); i > 0 && !strings.Contains(line[:i], " ") {
-			signature, goes, _ := strings.Cut(strings.TrimSpace(line[i:]), " = ")
-			list = append(list, declaration{name: line[:i], goes: goes})
+			signature, goName, _ := strings.Cut(strings.TrimSpace(line[i:]), " = ")
+			list = append(list, declaration{name: line[:i], goName: goName})
 			line = fmt.Sprintf("func f%d%s {}\n", len(list), signature)
 		}
 		src += line

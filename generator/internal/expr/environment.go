@@ -11,8 +11,8 @@ import (
 // without this parameter, as the rule of a type is compiled for many methods.
 func (c *compiler) argument(n *ast.MemberNode, name *ast.StringNode) *term {
 	if c.env.holds(name.Value) {
-		t := c.ofMethod(n, c.env.find(name.Value))
-		t.sure = n.Optional && !nilable(t.typ)
+		t := c.ofMethod(n, c.env.index(name.Value))
+		t.decided = n.Optional && !nilable(t.typ)
 		return t
 	}
 	if n.Optional {
@@ -32,7 +32,7 @@ func (c *compiler) ofAbsent(n *ast.MemberNode) *term {
 // knows reports whether t has this value because of the parameters that the method has or lacks. The part of the expression that is
 // then unreachable is not checked, as it may use a parameter that only other methods have.
 func knows(t *term, value bool) bool {
-	return t != nil && t.sure && t.con == value
+	return t != nil && t.decided && t.con == value
 }
 
 // word lowers nil, true or false. It is an error if the word is also the name of a parameter or of the receiver.
@@ -49,7 +49,7 @@ func spelling(name string) string { return "your " + name + " is " + envName + "
 // absent returns the term for a parameter that the method does not have, or for a member of it: nil.
 func (c *compiler) absent(n ast.Node) *term {
 	t := literal(n, nil)
-	t.gone = true
+	t.absent = true
 	return t
 }
 
@@ -60,7 +60,7 @@ func (c *compiler) unequal(n *ast.BinaryNode, l, r *term) *term {
 	switch n.Operator {
 	case "==", "!=", "in":
 	case "contains", "startsWith", "endsWith":
-		takes = func(t *term) bool { return t.gone || mayBe(isText, t.value().typ) }
+		takes = func(t *term) bool { return t.absent || mayBe(isText, t.value().typ) }
 	default:
 		return c.mixed(n, l, r)
 	}
@@ -103,7 +103,7 @@ func (c *compiler) inEnv(n *ast.BinaryNode, x *term) *term {
 	if name, ok := x.con.(string); ok {
 		c.nameEnv()
 		t := literal(n, c.env.holds(name))
-		t.sure = true
+		t.decided = true
 		return t
 	}
 	if !isText(x.typ) && !isAny(x.typ) {

@@ -48,7 +48,7 @@ func (c *compiler) apply(n ast.Node, name string, args ...*term) *term {
 	}
 	if !slices.ContainsFunc(args, func(t *term) bool { return isAny(t.typ) }) {
 		before := len(c.errs)
-		if t := c.inGo(n, d.goes, result, args); t != nil || len(c.errs) > before {
+		if t := c.inGo(n, d.goName, result, args); t != nil || len(c.errs) > before {
 			return t
 		}
 	}
@@ -83,14 +83,14 @@ func (c *compiler) misfit(n ast.Node, name string, args []*term, wrong int) *ter
 }
 
 // inGo lowers a function or an operator to what gives the same result in Go. It returns nil if nothing does, and after an error.
-func (c *compiler) inGo(n ast.Node, goes string, result types.Type, args []*term) *term {
-	switch goes {
+func (c *compiler) inGo(n ast.Node, goName string, result types.Type, args []*term) *term {
+	switch goName {
 	case "string":
 		return c.string(n, args[0]).resultOf(n)
 	case "int":
 		return args[0].integer(arithmeticKind(args[0])).resultOf(n)
 	case "min", "max":
-		return c.extreme(n, goes, args)
+		return c.extreme(n, goName, args)
 	case "!":
 		return c.not(n, args[0].as(types.Bool))
 	case "+":
@@ -103,14 +103,14 @@ func (c *compiler) inGo(n ast.Node, goes string, result types.Type, args []*term
 	case "checked.Replace":
 		return checked(n, text, "Replace", texts(args)...)
 	case "checked.Add", "checked.Subtract", "checked.Multiply", "checked.Remainder":
-		return c.integers(n, strings.TrimPrefix(goes, "checked."), args[0], args[1])
+		return c.integers(n, strings.TrimPrefix(goName, "checked."), args[0], args[1])
 	}
 	_, isOperator := n.(*ast.BinaryNode)
-	if goes == "" || isOperator && mayBeNil(args...) || pointee(args[0].typ) != nil {
+	if goName == "" || isOperator && mayBeNil(args...) || pointee(args[0].typ) != nil {
 		return nil
 	}
-	dot := strings.LastIndex(goes, ".")
-	return goCall(n, result, goes[:max(dot, 0)], goes[dot+1:], texts(args)...)
+	dot := strings.LastIndex(goName, ".")
+	return goCall(n, result, goName[:max(dot, 0)], goName[dot+1:], texts(args)...)
 }
 
 // extreme lowers min and max of integers of one type.

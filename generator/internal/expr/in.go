@@ -12,14 +12,14 @@ func (c *compiler) in(n *ast.BinaryNode) *term {
 	if isEnv(n.Right) {
 		return c.inEnv(n, x)
 	}
-	if list, ok := n.Right.(*ast.ArrayNode); ok && x != nil && !x.gone {
+	if list, ok := n.Right.(*ast.ArrayNode); ok && x != nil && !x.absent {
 		return c.inList(n, x, list)
 	}
 	y := c.term(n.Right)
 	if x == nil || y == nil {
 		return nil
 	}
-	if x.gone || y.gone {
+	if x.absent || y.absent {
 		return c.unequal(n, x, y)
 	}
 	a := aggregate(y.typ)
@@ -55,7 +55,7 @@ func (c *compiler) inList(n *ast.BinaryNode, x *term, list *ast.ArrayNode) *term
 		switch {
 		case !comparable(x.typ, v.typ) && !comparable(x.typ, item.typ):
 			return c.errorf(start(item.node), "%s is never equal to %s", c.a(x.typ), c.a(item.typ))
-		case l == nil || mayBeNil(x, v) || item.bare != nil,
+		case l == nil || mayBeNil(x, v) || item.unchecked != nil,
 			i > 0 && !types.Identical(l.typ, x.typ) || !r.lit && !types.Identical(l.typ, r.typ):
 			return c.onMachine(n, truth)
 		}

@@ -11,7 +11,7 @@ import (
 func (c *compiler) not(n ast.Node, t *term) *term {
 	if v, ok := t.con.(bool); ok && t.lit {
 		opposite := literal(n, !v)
-		opposite.sure = t.sure
+		opposite.decided = t.decided
 		return opposite
 	}
 	return &term{node: n, typ: truth, write: func(w *writer) operand {
@@ -34,7 +34,7 @@ func (c *compiler) logic(n *ast.BinaryNode, op token.Token) *term {
 	}
 	t := infix(n, truth, op, l, r)
 	if knows(r, op == token.LOR) { // whatever the left operand is
-		t.con, t.sure = r.con, true
+		t.con, t.decided = r.con, true
 	}
 	return t
 }

@@ -29,7 +29,7 @@ const envName = "$env"
 // declares reports whether a name is that of a parameter, the receiver or a result, or of a function, variable or constant of the
 // package.
 func (e *Env) declares(name string) bool {
-	if e.find(name) >= 0 {
+	if e.index(name) >= 0 {
 		return true
 	}
 	switch e.Package.Scope().Lookup(name).(type) {
@@ -42,13 +42,13 @@ func (e *Env) declares(name string) bool {
 // variables returns the parameters, the receiver and the results.
 func (e *Env) variables() []Param { return slices.Concat(e.Params, []Param{e.Receiver}, e.Results) }
 
-// find returns the index of a name among the variables, or -1.
-func (e *Env) find(name string) int {
+// index returns the index of a name among the variables, or -1.
+func (e *Env) index(name string) int {
 	return slices.IndexFunc(e.variables(), func(p Param) bool { return p.Name == name && name != "" })
 }
 
 // holds reports whether $env has the name: it is that of a parameter, the receiver or a result.
-func (e *Env) holds(name string) bool { return e.find(name) >= 0 }
+func (e *Env) holds(name string) bool { return e.index(name) >= 0 }
 
 // words returns all names that an expression may use.
 func (c *compiler) words() []string {
@@ -84,7 +84,7 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 		here.node = n
 		return &here
 	}
-	if i := c.env.find(n.Value); i >= 0 {
+	if i := c.env.index(n.Value); i >= 0 {
 		return c.ofMethod(n, i)
 	}
 	if n.Value == c.env.Absent {
@@ -194,7 +194,7 @@ func (c *compiler) ofMethod(n ast.Node, i int) *term {
 	t := c.variable(n, v.Name, v.Type, func(w *writer) operand {
 		return primary(w.names.Variable(i)) // a method with a pointer receiver gets a copy, as it may change what is forwarded
 	})
-	t.there = i == len(c.env.Params) // the receiver
+	t.neverNil = i == len(c.env.Params) // the receiver
 	return t
 }
 

@@ -33,7 +33,7 @@ func (c *compiler) binary(n *ast.BinaryNode) *term {
 		return nil
 	}
 	switch {
-	case l.gone || r.gone:
+	case l.absent || r.absent:
 		return c.unequal(n, l, r)
 	case n.Operator == "==" || n.Operator == "!=":
 		return c.equal(n, l, r)

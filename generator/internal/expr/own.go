@@ -51,7 +51,7 @@ func (c *compiler) identity(n *ast.CallNode, name string, id ownFunction, args [
 	}
 	own, _ := Context(c.env.Params)
 	ctx := n.Arguments[0].String()
-	isOwn := own >= 0 && c.lets[ctx] == nil && (c.env.find(ctx) == own || ctx == "ctx" && c.env.find(ctx) < 0)
+	isOwn := own >= 0 && c.lets[ctx] == nil && (c.env.index(ctx) == own || ctx == "ctx" && c.env.index(ctx) < 0)
 	c.identities, c.ofOthers = append(c.identities, id.fn), c.ofOthers || !isOwn
 	c.named(name, func(w *writer) operand {
 		what := primary(strconv.Quote(id.what))
@@ -69,7 +69,7 @@ func (c *compiler) identity(n *ast.CallNode, name string, id ownFunction, args [
 		}
 		return w.callOf(w.std(wrapPath, id.fn), ctx)
 	}}
-	return &term{node: n, typ: text, bare: plain, identity: id.fn, write: func(w *writer) operand {
+	return &term{node: n, typ: text, unchecked: plain, identity: id.fn, write: func(w *writer) operand {
 		o := w.term(plain)
 		if _, given := w.names.Identity(id.fn, w.term(args[0]).text); given {
 			return o
@@ -81,8 +81,8 @@ func (c *compiler) identity(n *ast.CallNode, name string, id ownFunction, args [
 
 // carried returns t for a comparison, where clientIP and userID are "" if the context carries none.
 func (t *term) carried() *term {
-	if t.bare != nil {
-		return t.bare
+	if t.unchecked != nil {
+		return t.unchecked
 	}
 	return t
 }

@@ -25,15 +25,15 @@ type term struct {
 	write  func(*writer) operand // the code panics if a part that is needed is nil
 	choose func(*writer) string  // in place of write: statements that return one of several values
 
-	declared bool // it is a function or a method, which must be called
+	isMethod bool // it must be called
 
-	// bare is the same value without the check for absence that write makes; nil if write makes none.
-	bare     *term
-	identity string // the function of package wrap that is called, without anything around it
-	there    bool   // it is a pointer that is never nil
-	optional bool   // it may be nil, although its type has no nil: a part of it may
-	gone     bool   // it is nil, because the method has no such parameter
-	sure     bool   // the parameters that the method has decide its value, or that it is not nil
+	// unchecked is the same value without the check for absence that write makes; nil if write makes none.
+	unchecked *term
+	identity  string // the function of package wrap that is called, without anything around it
+	neverNil  bool   // it is a pointer that is never nil
+	optional  bool   // it may be nil, although its type has no nil: a part of it may
+	absent    bool   // it is nil, because the method has no such parameter
+	decided   bool   // the parameters that the method has decide its value, or that it is not nil
 
 	plain bool // it has no bytes to escape
 
@@ -108,7 +108,7 @@ func (c *compiler) lower(n ast.Node) *term {
 		return c.term(n.Node)
 	case *ast.MemberNode:
 		t := c.member(n)
-		if t != nil && t.declared {
+		if t != nil && t.isMethod {
 			return c.errorf(n.Property, "%s is a method; call it: %[1]s(...)", source(n))
 		}
 		return t
@@ -197,7 +197,7 @@ func (c *compiler) fold(n ast.Node, name string, operands ...*term) (t *term, do
 	var names []string
 	var values []any
 	for i, o := range operands {
-		if o.con == nil && !isNil(o.typ) || o.sure || c.machine || !types.Identical(types.Default(o.typ), literal(n, o.con).typ) {
+		if o.con == nil && !isNil(o.typ) || o.decided || c.machine || !types.Identical(types.Default(o.typ), literal(n, o.con).typ) {
 			return nil, false
 		}
 		names, values = append(names, "v"+strconv.Itoa(i)), append(values, o.con)

@@ -85,7 +85,7 @@ func (c *compiler) text(t *term) *term {
 	switch {
 	case isAny(source):
 		t = c.onMachine(t.node, source)
-	case t.gone:
+	case t.absent:
 		return c.errorf(start(t.node), "this method has no such parameter; write ?? and a value for this case")
 	case isNil(source):
 		return c.errorf(start(t.node), "nil has no stable text form")
@@ -176,7 +176,7 @@ func textPart(t types.Type) string {
 func (c *compiler) callMethod(t *term, name string) *term {
 	obj, path, _ := types.LookupFieldOrMethod(t.typ, true, c.env.Package, name)
 	m := obj.(*types.Func)
-	return &term{node: t.node, typ: text, optional: t.optional || nilable(t.typ), sure: t.sure, write: func(w *writer) operand {
+	return &term{node: t.node, typ: text, optional: t.optional || nilable(t.typ), decided: t.decided, write: func(w *writer) operand {
 		call := w.callOf(t.method(w, w.term(t), m, path).text)
 		if m.Signature().Results().Len() > 1 {
 			return w.conversion(text, w.must(call))

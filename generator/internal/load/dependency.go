@@ -67,7 +67,7 @@ func (s *dependency) parse(fset *token.FileSet) {
 				s.index(f, d)
 			case *ast.FuncDecl:
 				d.Body = nil // if it was kept
-				s.add(&declaration{file: f, decl: d}, cmp.Or(source.Receiver(d), d.Name.Name))
+				s.addDeclaration(&declaration{file: f, decl: d}, cmp.Or(source.Receiver(d), d.Name.Name))
 			}
 		}
 	}
@@ -82,22 +82,22 @@ func (s *dependency) index(f *sourceFile, d *ast.GenDecl) {
 		}
 		switch spec := spec.(type) {
 		case *ast.TypeSpec:
-			s.add(group, spec.Name.Name)
+			s.addDeclaration(group, spec.Name.Name)
 			if spec.Assign.IsValid() {
-				s.add(group, source.NameOf(spec.Type)) // methods of this type may have the alias as their receiver
+				s.addDeclaration(group, source.NameOf(spec.Type)) // methods of this type may have the alias as their receiver
 			}
 		case *ast.ValueSpec:
 			if d.Tok == token.VAR && spec.Type != nil {
 				spec.Values = nil
 			}
 			for _, name := range spec.Names {
-				s.add(group, name.Name)
+				s.addDeclaration(group, name.Name)
 			}
 		}
 	}
 }
 
-func (s *dependency) add(d *declaration, name string) {
+func (s *dependency) addDeclaration(d *declaration, name string) {
 	if name != "_" && name != "init" {
 		s.named[name] = append(s.named[name], d)
 	}

@@ -49,7 +49,7 @@ func Load(ctx context.Context, cfg Config) (*Set, error) {
 	l := &loader{ctx: ctx, cfg: cfg, set: set, asked: map[string]bool{}}
 	set.Packages = l.each
 	l.noteOverlay()
-	folders, err := l.find()
+	folders, err := l.folders()
 	if err != nil || len(folders) == 0 {
 		return set, err
 	}
@@ -65,8 +65,8 @@ type loader struct {
 	tests    bool                // a folder with files to generate from has a test file with directives
 }
 
-// find resolves the patterns to the folders with directives.
-func (l *loader) find() ([]string, error) {
+// folders resolves the patterns to the folders with directives.
+func (l *loader) folders() ([]string, error) {
 	var errs []error
 	var folders []*folder
 	var others []string // patterns that only the go command understands

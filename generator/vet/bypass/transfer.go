@@ -7,56 +7,56 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// transfer is a value on its way to a place, such as an argument on its way to a parameter.
+// transfer is a value on its way to a target, such as an argument on its way to a parameter.
 type transfer struct {
 	value ast.Expr   // a call with several results stands for each of them
 	from  types.Type // the type of the value
-	place
+	target
 }
 
-// place is where a value goes.
-type place struct {
+// target is where a value goes.
+type target struct {
 	to types.Type // nil for the blank identifier
 
 	// owner is the *types.Var of a variable, parameter or field, or the *types.Func or *ast.FuncLit whose result this is. It is
-	// nil for other places, such as the elements of a literal.
+	// nil for other targets, such as the elements of a literal.
 	owner any
 }
 
-// transfers returns the values that a node moves to places.
+// transfers returns the values that a node moves to targets.
 func (c *checker) transfers(at inspector.Cursor) []transfer {
 	switch n := at.Node().(type) {
 	case *ast.CallExpr:
 		return c.pairs(n.Args, c.params(n))
 	case *ast.AssignStmt:
-		return c.pairs(n.Rhs, c.places(n.Lhs))
+		return c.pairs(n.Rhs, c.targets(n.Lhs))
 	case *ast.ValueSpec:
-		var places []place
+		var targets []target
 		for _, name := range n.Names {
-			places = append(places, c.place(name))
+			targets = append(targets, c.target(name))
 		}
-		return c.pairs(n.Values, places)
+		return c.pairs(n.Values, targets)
 	case *ast.RangeStmt: // the elements of n.X move to the variables
-		return []transfer{{n.X, nil, place{owner: c.variable(n.Key)}}, {n.X, nil, place{owner: c.variable(n.Value)}}}
+		return []transfer{{n.X, nil, target{owner: c.variable(n.Key)}}, {n.X, nil, target{owner: c.variable(n.Value)}}}
 	case *ast.ReturnStmt:
 		return c.pairs(n.Results, c.results(at))
 	case *ast.CompositeLit:
 		return c.elements(n)
 	case *ast.SendStmt:
 		if ch, ok := c.TypesInfo.TypeOf(n.Chan).Underlying().(*types.Chan); ok {
-			return c.pairs([]ast.Expr{n.Value}, []place{{ch.Elem(), c.variable(n.Chan)}})
+			return c.pairs([]ast.Expr{n.Value}, []target{{ch.Elem(), c.variable(n.Chan)}})
 		}
 	}
 	return nil
 }
 
-// pairs returns the transfers of values to the places of the same index. A single call may have a result for each place.
-func (c *checker) pairs(values []ast.Expr, places []place) (all []transfer) {
+// pairs returns the transfers of values to the targets of the same index. A single call may have a result for each target.
+func (c *checker) pairs(values []ast.Expr, targets []target) (all []transfer) {
 	if len(values) == 0 {
 		return nil
 	}
 	results, isCall := c.TypesInfo.TypeOf(values[0]).(*types.Tuple)
-	for i, p := range places {
+	for i, p := range targets {
 		switch {
 		case isCall && i < results.Len():
 			all = append(all, transfer{values[0], results.At(i).Type(), p})
@@ -67,11 +67,11 @@ func (c *checker) pairs(values []ast.Expr, places []place) (all []transfer) {
 	return all
 }
 
-// params returns the places of the arguments of a call.
-func (c *checker) params(call *ast.CallExpr) (all []place) {
+// params returns the targets of the arguments of a call.
+func (c *checker) params(call *ast.CallExpr) (all []target) {
 	t := c.TypesInfo.TypeOf(call.Fun)
 	if c.TypesInfo.Types[call.Fun].IsType() {
-		return []place{{to: t}}
+		return []target{{to: t}}
 	}
 	sig, ok := t.Underlying().(*types.Signature)
 	if !ok || len(call.Args) == 0 {
@@ -82,7 +82,7 @@ func (c *checker) params(call *ast.CallExpr) (all []place) {
 		declared = fn.Signature().Params() // those of the declaration, even if sig is an instance of it
 	}
 	for i := range sig.Params().Len() {
-		all = append(all, place{sig.Params().At(i).Type(), declared.At(i)})
+		all = append(all, target{sig.Params().At(i).Type(), declared.At(i)})
 	}
 	if !sig.Variadic() || call.Ellipsis.IsValid() {
 		return all
@@ -95,7 +95,7 @@ func (c *checker) params(call *ast.CallExpr) (all []place) {
 }
 
 // spread repeats the last parameter, which is variadic, until there are n.
-func spread(params []place, n int) []place {
+func spread(params []target, n int) []target {
 	last := params[len(params)-1]
 	if list, ok := last.to.Underlying().(*types.Slice); ok { // false for append([]byte, string...)
 		last.to = list.Elem()
@@ -107,7 +107,7 @@ func spread(params []place, n int) []place {
 }
 
 // results returns the results of the innermost function around a node.
-func (c *checker) results(at inspector.Cursor) (all []place) {
+func (c *checker) results(at inspector.Cursor) (all []target) {
 	for around := range at.Enclosing((*ast.FuncDecl)(nil), (*ast.FuncLit)(nil)) {
 		owner := any(around.Node())
 		var sig *types.Signature
@@ -119,7 +119,7 @@ func (c *checker) results(at inspector.Cursor) (all []place) {
 			sig = c.TypesInfo.TypeOf(f).(*types.Signature)
 		}
 		for v := range sig.Results().Variables() {
-			all = append(all, place{v.Type(), owner})
+			all = append(all, target{v.Type(), owner})
 		}
 		break
 	}
@@ -132,7 +132,7 @@ func (c *checker) elements(lit *ast.CompositeLit) (all []transfer) {
 	if p, ok := t.(*types.Pointer); ok { // an element &T{} of a list, written {}
 		t = p.Elem().Underlying()
 	}
-	add := func(e ast.Expr, to place) { all = append(all, c.pairs([]ast.Expr{e}, []place{to})...) }
+	add := func(e ast.Expr, to target) { all = append(all, c.pairs([]ast.Expr{e}, []target{to})...) }
 	for i, value := range lit.Elts {
 		pair, isPair := value.(*ast.KeyValueExpr)
 		if isPair {
@@ -141,33 +141,33 @@ func (c *checker) elements(lit *ast.CompositeLit) (all []transfer) {
 		switch t := t.(type) {
 		case *types.Struct:
 			if isPair {
-				add(value, c.place(pair.Key))
+				add(value, c.target(pair.Key))
 			} else {
-				add(value, place{t.Field(i).Type(), t.Field(i).Origin()})
+				add(value, target{t.Field(i).Type(), t.Field(i).Origin()})
 			}
 		case *types.Map:
-			add(pair.Key, place{to: t.Key()})
-			add(value, place{to: t.Elem()})
+			add(pair.Key, target{to: t.Key()})
+			add(value, target{to: t.Elem()})
 		case interface{ Elem() types.Type }: // an array or a slice
-			add(value, place{to: t.Elem()})
+			add(value, target{to: t.Elem()})
 		}
 	}
 	return all
 }
 
-func (c *checker) places(all []ast.Expr) (places []place) {
+func (c *checker) targets(all []ast.Expr) (targets []target) {
 	for _, e := range all {
-		places = append(places, c.place(e))
+		targets = append(targets, c.target(e))
 	}
-	return places
+	return targets
 }
 
-// place returns the place of a value that is assigned to e.
-func (c *checker) place(e ast.Expr) place {
+// target returns the target of a value that is assigned to e.
+func (c *checker) target(e ast.Expr) target {
 	if id, ok := e.(*ast.Ident); ok && id.Name == "_" {
-		return place{}
+		return target{}
 	}
-	return place{c.TypesInfo.TypeOf(e), c.variable(e)}
+	return target{c.TypesInfo.TypeOf(e), c.variable(e)}
 }
 
 // variable returns the *types.Var that e names or is an element of, or nil.

@@ -52,7 +52,7 @@ func (o *origins) isMadeFrom(e ast.Expr, such func(types.Type) bool) bool {
 // origins says where values come from.
 type origins struct {
 	*checker
-	from   map[any][]ast.Expr       // the values that move to each owner of a place
+	from   map[any][]ast.Expr       // the values that move to each owner of a target
 	values []any                    // functions that are used as values, each a *types.Func or an *ast.FuncLit
 	named  map[string][]*types.Func // the functions and methods of this package
 }
@@ -124,7 +124,7 @@ func (o *origins) function(e ast.Expr) any {
 	return nil
 }
 
-// follow traces the values that move to the places of an owner.
+// follow traces the values that move to the targets of an owner.
 func (t *trace) follow(owner any) {
 	if t.seen[owner] {
 		return
