@@ -27,7 +27,7 @@ func (p *parser) nearMiss(c *ast.Comment) {
 		i++
 	}
 	end := len("//" + found)
-	p.add(c.Slash+token.Pos(i), "%q is not a directive; write %s", "//"+found, fix)
+	p.errorf(c.Slash+token.Pos(i), "%q is not a directive; write %s", "//"+found, fix)
 	if !strings.HasPrefix(c.Text[end:], "=") { // else a verb is missing, and what was found is an argument
 		p.fix(c.Slash, c.Slash+token.Pos(end), fix)
 	}
@@ -38,7 +38,7 @@ func (p *parser) nearMiss(c *ast.Comment) {
 func (p *parser) blockMiss(c *ast.Comment, block string) {
 	for line := range strings.Lines(block) {
 		if rest, ok := strings.CutPrefix(strings.TrimLeft(line, "* \t"), Head); ok && p.doc {
-			p.add(c.Slash, "%s%s in a block comment has no effect; write it on a line of its own, outside of the comment", Head, strings.TrimSpace(rest))
+			p.errorf(c.Slash, "%s%s in a block comment has no effect; write it on a line of its own, outside of the comment", Head, strings.TrimSpace(rest))
 			continue
 		}
 		if found, fix := meant(strings.Trim(line, "* \t\r\n")); fix != "" {
@@ -52,7 +52,7 @@ func (p *parser) blockMiss(c *ast.Comment, block string) {
 func IsSuspect(line string) bool {
 	for _, rest, ok := strings.Cut(line, "//"); ok; _, rest, ok = strings.Cut(rest, "//") {
 		p := &parser{}
-		if d, _, is := p.find(&ast.Comment{Text: "//" + rest}); is || len(p.errs) > 0 {
+		if d, _, is := p.directive(&ast.Comment{Text: "//" + rest}); is || len(p.errs) > 0 {
 			return !is || d.Verb.Value != "bare"
 		}
 	}

@@ -15,8 +15,8 @@ type parser struct {
 	errs Diagnostics
 }
 
-// add adds an error about the rest of the word at pos.
-func (p *parser) add(pos token.Pos, format string, args ...any) {
+// errorf adds an error about the rest of the word at pos.
+func (p *parser) errorf(pos token.Pos, format string, args ...any) {
 	p.errs.Add(pos, format, args...)
 	if i := int(pos - p.line.Pos); i >= 0 && i < len(p.line.Value) {
 		p.errs[len(p.errs)-1].End = pos + token.Pos(max(1, wordEnd(p.line.Value[i:])))
@@ -43,10 +43,10 @@ func (p *parser) unknown(what string, word Text, valid []string) {
 		near = other
 	}
 	if near == "" {
-		p.add(word.Pos, "unknown %s %q; expected %s", what, word.Value, list(valid, "or"))
+		p.errorf(word.Pos, "unknown %s %q; expected %s", what, word.Value, list(valid, "or"))
 		return
 	}
-	p.add(word.Pos, "unknown %s %q; did you mean %s?", what, word.Value, near)
+	p.errorf(word.Pos, "unknown %s %q; did you mean %s?", what, word.Value, near)
 	p.fix(word.Pos, word.At(len(word.Value)), near)
 }
 
@@ -66,36 +66,36 @@ func Parse(cg *ast.CommentGroup) (Group, Diagnostics) {
 	}
 	for _, c := range cg.List {
 		before := len(p.errs)
-		d, rest, ok := p.find(c)
+		d, rest, ok := p.directive(c)
 		switch {
 		case !ok:
 			continue
 		case d.Verb.Value == "bare":
-			p.add(d.Verb.Pos, "%s", misplacedBare)
+			p.errorf(d.Verb.Pos, "%s", misplacedBare)
 			continue
 		case d.Verb.Value == "rule" && len(g.Rules) == maxRules:
-			p.add(d.Verb.Pos, "more than %d rules stand here; the others are not read", maxRules)
+			p.errorf(d.Verb.Pos, "more than %d rules stand here; the others are not read", maxRules)
 			return g, p.errs.Coded("directive")
 		}
 		d.Args = p.scan(rest)
 		rule := Rule{}
 		switch verb := LookUp(d.Verb.Value); verb.Name {
 		case "rule":
-			p.read(&d, verb, func(a *Argument, v Text) { rule.set(p, a, v) })
+			p.checkArguments(&d, verb, func(a *Argument, v Text) { rule.set(p, a, v) })
 		case "fallback":
 			p.fallback(&d, before)
 		default:
-			p.read(&d, verb, func(a *Argument, v Text) { p.value(a, v) })
+			p.checkArguments(&d, verb, func(a *Argument, v Text) { p.value(a, v) })
 		}
 		d.Bad = len(p.errs) > before
 		rule.Directive = d
-		g.add(p, rule)
+		g.addDirective(p, rule)
 	}
 	return g, p.errs.Coded("directive")
 }
 
-// add adds the directive of r, and r itself if the directive is a rule.
-func (g *Group) add(p *parser, r Rule) {
+// addDirective adds the directive of r, and r itself if the directive is a rule.
+func (g *Group) addDirective(p *parser, r Rule) {
 	g.All = append(g.All, r.Directive)
 	verb := r.Verb.Value
 	only := map[string]*Directive{"wrap": &g.Wrap, "guard": &g.Guard, "skip": &g.Skip, "plain": &g.Plain, "fallback": &g.Fallback}[verb]
@@ -105,7 +105,7 @@ func (g *Group) add(p *parser, r Rule) {
 	case only.IsZero():
 		*only = r.Directive
 	default:
-		p.add(r.Verb.Pos, "a second %s; only one may stand here", verb)
+		p.errorf(r.Verb.Pos, "a second %s; only one may stand here", verb)
 	}
 }
 
@@ -121,8 +121,8 @@ func ParseRule(arguments string) (Rule, error) {
 
 const wantQuotes = "unexpected %q; expected name=value, and a value with spaces in quotes"
 
-// read checks the arguments of d, keeps the valid ones in d, and passes each valid argument to set.
-func (p *parser) read(d *Directive, verb *Verb, set func(*Argument, Text)) {
+// checkArguments checks the arguments of d, keeps the valid ones in d, and passes each valid argument to set.
+func (p *parser) checkArguments(d *Directive, verb *Verb, set func(*Argument, Text)) {
 	args := d.Args
 	d.Args = nil
 	stray := false // the previous word is not an argument
@@ -141,12 +141,12 @@ func (p *parser) read(d *Directive, verb *Verb, set func(*Argument, Text)) {
 		}
 		stray = false
 		if _, twice := d.Arg(a.Name.Value); twice {
-			p.add(a.Name.Pos, "%s is given twice", a.Name.Value)
+			p.errorf(a.Name.Pos, "%s is given twice", a.Name.Value)
 			continue
 		}
 		goesOn := a.isBare() && row.Kind != FlagKind && n+1 < len(args) && isStray(args[n+1], verb)
 		if goesOn && row.Kind.isSpaced() { // the next word probably belongs to the value
-			p.add(args[n+1].Name.Pos, wantQuotes, args[n+1].Name.Value)
+			p.errorf(args[n+1].Name.Pos, wantQuotes, args[n+1].Name.Value)
 			stray = true
 			continue
 		}
@@ -172,15 +172,15 @@ func isStray(a Arg, verb *Verb) bool {
 func (p *parser) hasValue(a Arg, row *Argument) bool {
 	switch v := a.Value; {
 	case row.Kind == FlagKind && !v.IsZero():
-		p.add(v.Pos, "%s takes no value, found %q", row.Name, v.Value)
+		p.errorf(v.Pos, "%s takes no value, found %q", row.Name, v.Value)
 	case row.Kind == FlagKind:
 		return true
 	case v.IsZero():
-		p.add(a.Name.Pos, "%s has no value; expected %s", row.Name, row.want())
+		p.errorf(a.Name.Pos, "%s has no value; expected %s", row.Name, row.want())
 	case len(v.Value) > maxValue:
-		p.add(v.Pos, "%s is %d bytes long; at most %d are possible", row.Name, len(v.Value), maxValue)
+		p.errorf(v.Pos, "%s is %d bytes long; at most %d are possible", row.Name, len(v.Value), maxValue)
 	case strings.TrimSpace(v.Value) == "":
-		p.add(v.Pos, "%s is empty; expected %s", row.Name, row.want())
+		p.errorf(v.Pos, "%s is empty; expected %s", row.Name, row.want())
 	default:
 		return true
 	}
@@ -194,21 +194,21 @@ func (p *parser) unexpected(a Arg, verb *Verb) {
 	meant := otherNames[strings.ToLower(word)]
 	switch {
 	case len(valid) == 0:
-		p.add(a.Name.Pos, "unexpected %q; %s takes no arguments", word, verb.Name)
+		p.errorf(a.Name.Pos, "unexpected %q; %s takes no arguments", word, verb.Name)
 	case colon && isOneOf(before, valid):
-		p.add(a.Name.Pos, "unexpected %q; expected %s=value", word, before)
+		p.errorf(a.Name.Pos, "unexpected %q; expected %s=value", word, before)
 	case verb.Argument("mode") != nil && otherWords[strings.ToLower(word)] == "shadow":
-		p.add(a.Name.Pos, "unexpected %q; write mode=shadow", word)
+		p.errorf(a.Name.Pos, "unexpected %q; write mode=shadow", word)
 	case isOneOf(word, argumentNames):
-		p.add(a.Name.Pos, "%s is not an argument of %s, which takes %s", word, verb.Name, list(valid, "and"))
+		p.errorf(a.Name.Pos, "%s is not an argument of %s, which takes %s", word, verb.Name, list(valid, "and"))
 	case isOneOf(word, VerbNames):
-		p.add(a.Name.Pos, "unexpected %q; it is a directive of its own, //%s:%[1]s", word, tool)
+		p.errorf(a.Name.Pos, "unexpected %q; it is a directive of its own, //%s:%[1]s", word, tool)
 	case a.Value.IsZero() && verb.takenBy(word) != "":
-		p.add(a.Name.Pos, "unexpected %q; expected %s=%[1]s", word, verb.takenBy(word))
+		p.errorf(a.Name.Pos, "unexpected %q; expected %s=%[1]s", word, verb.takenBy(word))
 	case a.Value.IsZero() && !verb.isFlag(Nearest(word, valid)):
-		p.add(a.Name.Pos, wantQuotes, word)
+		p.errorf(a.Name.Pos, wantQuotes, word)
 	case Nearest(word, valid) == "" && isOneOf(meant, valid):
-		p.add(a.Name.Pos, "unknown argument %q; did you mean %s?", word, meant)
+		p.errorf(a.Name.Pos, "unknown argument %q; did you mean %s?", word, meant)
 		p.fix(a.Name.Pos, a.Name.At(len(word)), meant)
 	default:
 		p.unknown("argument", a.Name, valid)
@@ -240,7 +240,7 @@ func (p *parser) fallback(d *Directive, before int) {
 	d.Args = nil
 	if len(args) == 0 {
 		p.errs = p.errs[:before]
-		p.add(d.Verb.Pos, "fallback names no function; expected %s", want)
+		p.errorf(d.Verb.Pos, "fallback names no function; expected %s", want)
 		return
 	}
 	a := args[0]
@@ -250,11 +250,11 @@ func (p *parser) fallback(d *Directive, before int) {
 	}
 	switch {
 	case !a.Value.IsZero():
-		p.add(a.Name.Pos, "unexpected %s=; write the function without a name, as in //ratelimit:fallback sendLater", a.Name.Value)
+		p.errorf(a.Name.Pos, "unexpected %s=; write the function without a name, as in //ratelimit:fallback sendLater", a.Name.Value)
 	case !token.IsIdentifier(name) || qualifier != "" && !token.IsIdentifier(qualifier):
-		p.add(a.Name.Pos, "unexpected %q; expected %s", a.Name.Value, want)
+		p.errorf(a.Name.Pos, "unexpected %q; expected %s", a.Name.Value, want)
 	case len(args) > 1:
-		p.add(args[1].Name.Pos, "unexpected %q after the function; fallback takes one", args[1].Name.Value)
+		p.errorf(args[1].Name.Pos, "unexpected %q after the function; fallback takes one", args[1].Name.Value)
 	default:
 		d.Args = []Arg{{Value: a.Name}}
 	}

@@ -15,10 +15,10 @@ const tool = "ratelimit"
 // Head is the beginning of every directive.
 const Head = "//" + tool + ":"
 
-// find returns the directive in c, without its arguments, and the rest of the line. It adds an error if c only looks like a
+// directive returns the directive in c, without its arguments, and the rest of the line. It adds an error if c only looks like a
 // directive. It accepts every directive of this tool that ast.ParseDirective accepts, and more, such as //ratelimit:Rule, to
 // say what is wrong with them.
-func (p *parser) find(c *ast.Comment) (d Directive, rest Text, ok bool) {
+func (p *parser) directive(c *ast.Comment) (d Directive, rest Text, ok bool) {
 	p.line = Text{Value: c.Text, Pos: c.Slash}
 	name, ok := strings.CutPrefix(c.Text, Head)
 	if !ok || strings.IndexFunc(name, unicode.IsSpace) == 0 && strings.TrimSpace(name) != "" {
@@ -26,7 +26,7 @@ func (p *parser) find(c *ast.Comment) (d Directive, rest Text, ok bool) {
 		return Directive{}, Text{}, false
 	}
 	if len(c.Text) > maxDirective {
-		p.add(c.Slash, "this directive is %d bytes long; at most %d are possible", len(c.Text), maxDirective)
+		p.errorf(c.Slash, "this directive is %d bytes long; at most %d are possible", len(c.Text), maxDirective)
 		return Directive{}, Text{}, false
 	}
 	if n := strings.IndexFunc(name, unicode.IsSpace); n >= 0 {
@@ -44,11 +44,11 @@ func (p *parser) verb(v Text, behind string) bool {
 	case known && behind == "":
 		return true
 	case known:
-		p.add(v.At(len(v.Value)), "unexpected %q after the verb %s; expected a space", behind, v.Value)
+		p.errorf(v.At(len(v.Value)), "unexpected %q after the verb %s; expected a space", behind, v.Value)
 	case v.Value == "":
-		p.add(v.Pos-1, "missing verb after the colon; expected %s", list(VerbNames, "or"))
+		p.errorf(v.Pos-1, "missing verb after the colon; expected %s", list(VerbNames, "or"))
 	case strings.HasPrefix(behind, "=") && isOneOf(v.Value, argumentNames):
-		p.add(v.Pos, "missing verb before the argument %s; expected %s", v.Value, list(VerbNames, "or"))
+		p.errorf(v.Pos, "missing verb before the argument %s; expected %s", v.Value, list(VerbNames, "or"))
 	default:
 		p.unknown("verb", v, VerbNames)
 	}
@@ -110,7 +110,7 @@ func (p *parser) isOther(a Arg) bool {
 	default:
 		return false
 	}
-	p.add(a.Name.Pos, "unexpected %q; a %s stands on a line of its own", word, what)
+	p.errorf(a.Name.Pos, "unexpected %q; a %s stands on a line of its own", word, what)
 	return true
 }
 
@@ -122,7 +122,7 @@ func (s *scanner) arg() (Arg, bool) {
 	start := s.next
 	if strings.ContainsRune("\"`", s.peek()) {
 		s.value(Text{})
-		s.add(s.At(start), "a value without a name; expected name=value")
+		s.errorf(s.At(start), "a value without a name; expected name=value")
 		return Arg{}, false
 	}
 	name := s.skip(func(r rune) bool { return r != '=' && !unicode.IsSpace(r) })
@@ -134,9 +134,9 @@ func (s *scanner) arg() (Arg, bool) {
 	s.next++
 	switch {
 	case name.Value == "":
-		s.add(equals, "missing name before =; expected name=value, and a value with spaces in quotes")
+		s.errorf(equals, "missing name before =; expected name=value, and a value with spaces in quotes")
 	case space.Value != "":
-		s.add(equals, "a space before =; expected %s=value", name.Value)
+		s.errorf(equals, "a space before =; expected %s=value", name.Value)
 	default:
 		v, ok := s.value(name)
 		return Arg{Name: name, Value: v}, ok
@@ -155,13 +155,13 @@ func (s *scanner) value(name Text) (Text, bool) {
 	at := separator.FindStringIndex(v.Value)
 	switch {
 	case v.Value == "":
-		s.add(name.Pos, "%s has no value; expected %[1]s=value, without a space", name.Value)
+		s.errorf(name.Pos, "%s has no value; expected %[1]s=value, without a space", name.Value)
 	case strings.ContainsRune("'“”„‘’‚«»", r):
-		s.add(v.Pos, "a value is quoted with \" or `, found %c", r)
+		s.errorf(v.Pos, "a value is quoted with \" or `, found %c", r)
 	case r == '=':
-		s.add(v.Pos, "a second =; expected %s=value", name.Value)
+		s.errorf(v.Pos, "a second =; expected %s=value", name.Value)
 	case at != nil:
-		s.add(v.At(at[0]), "unexpected %q; arguments are separated by spaces", []rune(v.Value[at[0]:])[0])
+		s.errorf(v.At(at[0]), "unexpected %q; arguments are separated by spaces", []rune(v.Value[at[0]:])[0])
 	default:
 		return v, true
 	}
@@ -175,7 +175,7 @@ var separator = regexp.MustCompile(`[,;，；、]([a-z-]+=[^=]|$)`)
 func (s *scanner) quoted() (Text, bool) {
 	opening, quote, length := s.next, s.peek(), stringLen(s.rest())
 	if length == 0 {
-		s.add(s.At(opening), "missing closing %c", quote)
+		s.errorf(s.At(opening), "missing closing %c", quote)
 		s.next = len(s.Value)
 		return Text{}, false
 	}
@@ -186,7 +186,7 @@ func (s *scanner) quoted() (Text, bool) {
 		if quote == '"' && strings.HasSuffix(behind.Value, `"`) {
 			instead = `, or \" for a quote inside`
 		}
-		s.add(behind.Pos, "unexpected %q after the closing quote; expected a space%s", behind.Value, instead)
+		s.errorf(behind.Pos, "unexpected %q after the closing quote; expected a space%s", behind.Value, instead)
 		return Text{}, false
 	}
 	if quote == '`' {
@@ -207,7 +207,7 @@ func (p *parser) unescaped(t Text) (Text, bool) {
 			if n = len(t.Value) - at - len(tail); err != nil {
 				_, width := utf8.DecodeRuneInString(t.Value[at+1:])
 				n, ok = 1+width, false
-				p.add(t.At(at), "unknown escape %s; a backslash is \\\\, or quote with `", t.Value[at:at+n])
+				p.errorf(t.At(at), "unknown escape %s; a backslash is \\\\, or quote with `", t.Value[at:at+n])
 			}
 			if char = string([]byte{byte(r)}); wide {
 				char = string(r)

@@ -15,15 +15,15 @@ func Stray(fset *token.FileSet, file *ast.File, used map[*ast.CommentGroup]bool)
 			continue
 		}
 		for _, c := range cg.List {
-			d, rest, ok := p.find(c)
+			d, rest, ok := p.directive(c)
 			switch {
 			case !ok:
 			case d.Verb.Value != "bare":
-				p.add(d.Pos, "%s has no effect %s", d.Verb.Value, whyStray(fset, file, cg, d.Verb.Value))
+				p.errorf(d.Pos, "%s has no effect %s", d.Verb.Value, whyStray(fset, file, cg, d.Verb.Value))
 			case !isBehindCode(fset, file, c):
-				p.add(d.Verb.Pos, "%s", misplacedBare)
+				p.errorf(d.Verb.Pos, "%s", misplacedBare)
 			case strings.TrimSpace(rest.Value) == "":
-				p.add(d.Verb.Pos, "bare needs a reason, such as //%s:bare the operators' messages do not count", tool)
+				p.errorf(d.Verb.Pos, "bare needs a reason, such as //%s:bare the operators' messages do not count", tool)
 			}
 		}
 	}
@@ -95,9 +95,9 @@ func isBehindCode(fset *token.FileSet, file *ast.File, c *ast.Comment) bool {
 
 // Bare returns the reason that a //ratelimit:bare comment gives; ok is false for other comments.
 func Bare(c *ast.Comment) (reason string, ok bool) {
-	if !strings.HasPrefix(c.Text, Head) { // find would look for near misses in every comment
+	if !strings.HasPrefix(c.Text, Head) { // directive would look for near misses in every comment
 		return "", false
 	}
-	d, rest, ok := (&parser{}).find(c)
+	d, rest, ok := (&parser{}).directive(c)
 	return strings.TrimSpace(rest.Value), ok && d.Verb.Value == "bare"
 }

@@ -18,7 +18,7 @@ func (p *parser) parseTemplate(t Text) Template {
 			literal.WriteByte(c)
 			i += 2
 		case c == '}':
-			p.add(t.At(i), "unexpected }; a brace in the text is written }}")
+			p.errorf(t.At(i), "unexpected }; a brace in the text is written }}")
 			i++
 		case c == '{':
 			end, ok := p.island(t, i)
@@ -51,7 +51,7 @@ func (p *parser) island(t Text, open int) (end int, ok bool) {
 		case '}', ']', ')':
 			last := len(expected) - 1
 			if c != expected[last] {
-				p.add(t.At(i), "unexpected %c in %q; expected %c", c, t.Value[open:i+1], expected[last])
+				p.errorf(t.At(i), "unexpected %c in %q; expected %c", c, t.Value[open:i+1], expected[last])
 				return 0, false
 			}
 			if expected = expected[:last]; last == 0 {
@@ -60,20 +60,20 @@ func (p *parser) island(t Text, open int) (end int, ok bool) {
 		case '"', '\'', '`':
 			n := stringLen(t.Value[i:])
 			if n == 0 {
-				p.add(t.At(i), "missing closing %c in %q", c, t.Value[open:])
+				p.errorf(t.At(i), "missing closing %c in %q", c, t.Value[open:])
 				return 0, false
 			}
 			i += n - 1
 		}
 	}
-	p.add(t.At(open), "missing closing }; a brace in the text is written {{")
+	p.errorf(t.At(open), "missing closing }; a brace in the text is written {{")
 	return 0, false
 }
 
 // filled reports whether the island has an expression, and adds an error if not.
 func (p *parser) filled(t Text, open, end int) bool {
 	if strings.TrimSpace(t.Value[open+1:end]) == "" {
-		p.add(t.At(open), "the braces are empty; expected {expression}")
+		p.errorf(t.At(open), "the braces are empty; expected {expression}")
 		return false
 	}
 	return true

@@ -29,11 +29,11 @@ func (p *parser) value(a *Argument, v Text) Value {
 	case NameKind:
 		p.checkName(a, v)
 		if a.Name == "prefix" && strings.HasSuffix(v.Value, ".") {
-			p.add(v.At(len(v.Value)-1), "prefix ends with a dot; leave the dot out, as it is added")
+			p.errorf(v.At(len(v.Value)-1), "prefix ends with a dot; leave the dot out, as it is added")
 		}
 	case IdentKind:
 		if !token.IsIdentifier(v.Value) || v.Value == "_" {
-			p.add(v.Pos, "%s is %q; expected %s", a.Name, v.Value, a.want())
+			p.errorf(v.Pos, "%s is %q; expected %s", a.Name, v.Value, a.want())
 		}
 	case EnumKind:
 		if !isOneOf(v.Value, a.words()) {
@@ -47,7 +47,7 @@ func (p *parser) value(a *Argument, v Text) Value {
 func (p *parser) checkName(a *Argument, v Text) {
 	for i, r := range v.Value {
 		if !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9') && !strings.ContainsRune(punctuation, r) {
-			p.add(v.At(i), "unexpected %q in %s; expected %s", r, a.Name, a.want())
+			p.errorf(v.At(i), "unexpected %q in %s; expected %s", r, a.Name, a.want())
 			return
 		}
 	}
@@ -56,12 +56,12 @@ func (p *parser) checkName(a *Argument, v Text) {
 // parseInteger returns the decimal integer v.
 func (p *parser) parseInteger(name string, v Text) (int64, bool) {
 	if !integer.MatchString(v.Value) {
-		p.add(v.Pos, "%s is %q; expected an integer such as 10 or 1_000", name, v.Value)
+		p.errorf(v.Pos, "%s is %q; expected an integer such as 10 or 1_000", name, v.Value)
 		return 0, false
 	}
 	n, err := strconv.ParseInt(strings.ReplaceAll(v.Value, "_", ""), 10, 64)
 	if err != nil { // after the match, only the range can be wrong
-		p.add(v.Pos, "%s is %s, out of range; expected an integer of 64 bits", name, v.Value)
+		p.errorf(v.Pos, "%s is %s, out of range; expected an integer of 64 bits", name, v.Value)
 	}
 	return n, err == nil
 }
@@ -70,7 +70,7 @@ func (p *parser) parseInteger(name string, v Text) (int64, bool) {
 func (p *parser) parseCount(name string, v Text) int64 {
 	n, ok := p.parseInteger(name, v)
 	if ok && n < 1 {
-		p.add(v.Pos, "%s is %s; expected an integer of at least 1", name, v.Value)
+		p.errorf(v.Pos, "%s is %s; expected an integer of at least 1", name, v.Value)
 	}
 	return n
 }
@@ -81,7 +81,7 @@ func (p *parser) parseAmount(name string, v Text) Amount {
 	case integral.MatchString(v.Value):
 		a.Int, _ = p.parseInteger(name, v)
 	case rate.MatchString(v.Value):
-		p.add(v.Pos, "%s is %q; expected an integer or an expression, and the window as per=, such as per=1m", name, v.Value)
+		p.errorf(v.Pos, "%s is %q; expected an integer or an expression, and the window as per=, such as per=1m", name, v.Value)
 	default:
 		a.Expr = p.parseExpr(name, v)
 	}
@@ -92,11 +92,11 @@ func (p *parser) parseAmount(name string, v Text) Amount {
 // condition nor an amount.
 func (p *parser) parseExpr(name string, v Text) Expr {
 	if t := strings.TrimSpace(v.Value); t[0] == '{' && t[len(t)-1] == '}' {
-		p.add(v.Pos, "%s is %q; expected an expression without the braces, which are for text", name, v.Value)
+		p.errorf(v.Pos, "%s is %q; expected an expression without the braces, which are for text", name, v.Value)
 		return Expr{}
 	}
 	if _, _, err := period.Parse(name, v.Value); name == "pause" && err == nil {
-		p.add(v.Pos, "pause is %q, which would pause after every call; expected an expression, such as retryAfter(err)", v.Value)
+		p.errorf(v.Pos, "pause is %q, which would pause after every call; expected an expression, such as retryAfter(err)", v.Value)
 		return Expr{}
 	}
 	return Expr{v}
@@ -106,7 +106,7 @@ func (p *parser) parseExpr(name string, v Text) Expr {
 func (p *parser) parseRange(a *Argument, v Text) (shortest, longest time.Duration) {
 	first, second, ranges := strings.Cut(v.Value, "..")
 	if first == "" || ranges && second == "" {
-		p.add(v.Pos, "%s is %q; expected %s", a.Name, v.Value, a.want())
+		p.errorf(v.Pos, "%s is %q; expected %s", a.Name, v.Value, a.want())
 		return 0, 0
 	}
 	shortest = p.parseDuration(a.Name, v.slice(0, len(first)))
@@ -119,12 +119,12 @@ func (p *parser) parseRange(a *Argument, v Text) (shortest, longest time.Duratio
 // parseDuration reads a duration. It suggests cron= for a value such as @daily.
 func (p *parser) parseDuration(name string, v Text) time.Duration {
 	if v.Value[0] == '@' {
-		p.add(v.Pos, "%s is %q; expected %s, or write cron=%[2]s", name, v.Value, period.Want)
+		p.errorf(v.Pos, "%s is %q; expected %s, or write cron=%[2]s", name, v.Value, period.Want)
 		return 0
 	}
 	d, at, err := period.Parse(name, v.Value)
 	if err != nil {
-		p.add(v.At(at), "%s", err)
+		p.errorf(v.At(at), "%s", err)
 	}
 	return d
 }

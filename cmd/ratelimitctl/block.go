@@ -25,14 +25,14 @@ func (t *tool) block(ctx context.Context, args []string) error {
 	if err := t.checkFor("block", "1h"); err != nil {
 		return err
 	}
-	return t.hold(ctx, fleet.Block, args, t.harmlessBlocks, func(ctx context.Context, all [][]ratelimit.Request) error {
+	return t.edit(ctx, fleet.Block, args, t.harmlessBlocks, func(ctx context.Context, all [][]ratelimit.Request) error {
 		return t.limiter.Block(ctx, t.forTime, firstOfEach(all)...)
 	})
 }
 
 // unblock ends blocks. It also says which of them a rule with block= goes on refusing.
 func (t *tool) unblock(ctx context.Context, args []string) error {
-	return t.hold(ctx, fleet.Block, args, t.blocksThatGoOn, func(ctx context.Context, all [][]ratelimit.Request) error {
+	return t.edit(ctx, fleet.Block, args, t.blocksThatGoOn, func(ctx context.Context, all [][]ratelimit.Request) error {
 		return t.limiter.Unblock(ctx, firstOfEach(all)...)
 	})
 }
@@ -42,14 +42,14 @@ func (t *tool) pause(ctx context.Context, args []string) error {
 	if err := t.checkFor("pause", "1m"); err != nil {
 		return err
 	}
-	return t.hold(ctx, fleet.Pause, args, nil, func(ctx context.Context, all [][]ratelimit.Request) error {
+	return t.edit(ctx, fleet.Pause, args, nil, func(ctx context.Context, all [][]ratelimit.Request) error {
 		return t.limiter.Pause(ctx, t.forTime, slices.Concat(all...)...)
 	})
 }
 
 // resume ends pauses.
 func (t *tool) resume(ctx context.Context, args []string) error {
-	return t.hold(ctx, fleet.Pause, args, nil, func(ctx context.Context, all [][]ratelimit.Request) error {
+	return t.edit(ctx, fleet.Pause, args, nil, func(ctx context.Context, all [][]ratelimit.Request) error {
 		return t.limiter.Resume(ctx, slices.Concat(all...)...)
 	})
 }
@@ -61,11 +61,11 @@ func (t *tool) checkFor(command, example string) error {
 	return nil
 }
 
-// hold begins or ends blocks or pauses by do. It prints what was and what is, and the notes of more unless that is nil. Both get the requests of
+// edit begins or ends blocks or pauses by do. It prints what was and what is, and the notes of more unless that is nil. Both get the requests of
 // each key under all rules.
-func (t *tool) hold(ctx context.Context, kind fleet.Kind, args []string, more func(context.Context, [][]ratelimit.Request) ([][]string, error),
+func (t *tool) edit(ctx context.Context, kind fleet.Kind, args []string, more func(context.Context, [][]ratelimit.Request) ([][]string, error),
 	do func(context.Context, [][]ratelimit.Request) error) error {
-	held, err := t.heldKeys(ctx, args)
+	keys, err := t.requestsFor(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -76,32 +76,32 @@ func (t *tool) hold(ctx context.Context, kind fleet.Kind, args []string, more fu
 	if err := t.fleet.Follow(ctx); err != nil {
 		return err
 	}
-	all := make([]edited, len(held))
-	for i, requests := range held {
+	all := make([]edited, len(keys))
+	for i, requests := range keys {
 		all[i] = edited{Kind: kind, Rule: fleet.SettingName(args[0])}
-		if all[i].Key, all[i].Before, err = t.heldBy(ctx, kind, requests); err != nil {
+		if all[i].Key, all[i].Before, err = t.settingOf(ctx, kind, requests); err != nil {
 			return err
 		}
 	}
-	if err := do(ratelimit.WithActor(ctx, actor.By, actor.Reason), held); err != nil {
+	if err := do(ratelimit.WithActor(ctx, actor.By, actor.Reason), keys); err != nil {
 		return err
 	}
-	for i, requests := range held {
-		if _, all[i].After, err = t.heldBy(ctx, kind, requests); err != nil {
+	for i, requests := range keys {
+		if _, all[i].After, err = t.settingOf(ctx, kind, requests); err != nil {
 			return err
 		}
 	}
 	var notes [][]string
 	if more != nil {
-		if notes, err = more(ctx, held); err != nil {
+		if notes, err = more(ctx, keys); err != nil {
 			return err
 		}
 	}
 	return t.printEdited(ctx, all, notes...)
 }
 
-// heldKeys returns, for each key of KEY or -keys, its requests under the rules of the name RULE.
-func (t *tool) heldKeys(ctx context.Context, args []string) (all [][]ratelimit.Request, err error) {
+// requestsFor returns, for each key of KEY or -keys, its requests under the rules of the name RULE.
+func (t *tool) requestsFor(ctx context.Context, args []string) (all [][]ratelimit.Request, err error) {
 	rules, err := t.findAll(ctx, fleet.SettingName(args[0]))
 	if err != nil {
 		return nil, err
@@ -132,8 +132,8 @@ func firstOfEach(all [][]ratelimit.Request) (first []ratelimit.Request) {
 	return first
 }
 
-// heldBy returns the key of requests as errors show it, and its block or its pause, or nil. A pause may be the marker of a rule with pause=.
-func (t *tool) heldBy(ctx context.Context, kind fleet.Kind, requests []ratelimit.Request) (shown string, _ *fleet.Values, err error) {
+// settingOf returns the key of requests as errors show it, and its block or its pause, or nil. A pause may be the marker of a rule with pause=.
+func (t *tool) settingOf(ctx context.Context, kind fleet.Kind, requests []ratelimit.Request) (shown string, _ *fleet.Values, err error) {
 	for _, q := range requests {
 		state, err := t.limiter.StateKey(q)
 		if err != nil {

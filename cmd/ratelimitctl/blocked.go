@@ -39,7 +39,7 @@ func (t *tool) printBlocked(ctx context.Context, args []string) error {
 		return err
 	}
 	names := t.names(rules)
-	begun, err := eachServer(ctx, t, func(ctx context.Context, p *patient) (blockedKeys, error) { return t.begunAt(ctx, p, names) })
+	begun, err := eachServer(ctx, t, func(ctx context.Context, s *server) (blockedKeys, error) { return t.begunAt(ctx, s, names) })
 	if err != nil {
 		return err
 	}
@@ -102,9 +102,9 @@ func (b *blockedKeys) lines(none string) [][]string {
 }
 
 // begunAt returns the keys of one server that are blocked by rules with block=, and says why there may be more of them.
-func (t *tool) begunAt(ctx context.Context, p *patient, names map[traffic.Named]traffic.Known) (begun blockedKeys, err error) {
+func (t *tool) begunAt(ctx context.Context, s *server, names map[traffic.Named]traffic.Known) (begun blockedKeys, err error) {
 	prefix := key.Escape(t.prefix)
-	keys, whole, err := p.scan(ctx, key.Blocks(pattern(prefix)), maxShownBlocks)
+	keys, whole, err := s.scan(ctx, key.Blocks(pattern(prefix)), maxShownBlocks)
 	switch {
 	case err != nil && isDenied(err):
 		return blockedKeys{More: "keys that the block= of a rule refuses are not listed: this user may not run SCAN"}, nil
@@ -114,7 +114,7 @@ func (t *tool) begunAt(ctx context.Context, p *patient, names map[traffic.Named]
 		begun.More = fmt.Sprintf("there may be more keys that the block= of a rule refuses: at most %d of a server are listed, and about %d of its keys are searched", maxShownBlocks, maxScans*scanned)
 	}
 	slices.Sort(keys)
-	p.each(ctx, slices.Compact(keys), func(pipe redis.Pipeliner, k string) { pipe.Get(ctx, k) }, func(k string, answer redis.Cmder) {
+	s.each(ctx, slices.Compact(keys), func(pipe redis.Pipeliner, k string) { pipe.Get(ctx, k) }, func(k string, answer redis.Cmder) {
 		until := time.UnixMicro(lua.BlockedUntil(answer.(*redis.StringCmd).Val())).UTC()
 		parts, ok := key.Split(k)
 		if !ok || !parts.IsBlock || !until.After(t.fleet.Now()) {

@@ -21,10 +21,10 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
-// How long the tool waits for the first reply, and for others if that did not come.
+// How long the tool waits for the first reply, and for each other one if that did not come.
 const (
-	patience  = 3 * time.Second
-	impatient = time.Second
+	patience      = 3 * time.Second
+	shortPatience = time.Second
 )
 
 // minSecret is the least number of bytes in RATELIMIT_SECRET, as in ratelimit.WithSubjectHash.
@@ -99,8 +99,8 @@ func (t *tool) open(ctx context.Context) (redis.UniversalClient, error) {
 	}
 	_ = single.Close()
 	if err != nil {
-		t.patience = impatient
-		to.DialTimeout, to.ReadTimeout, to.WriteTimeout = impatient, impatient, impatient
+		t.patience = shortPatience
+		to.DialTimeout, to.ReadTimeout, to.WriteTimeout = shortPatience, shortPatience, shortPatience
 		return redis.NewClient(to), nil
 	}
 	return redis.NewClusterClient(&redis.ClusterOptions{

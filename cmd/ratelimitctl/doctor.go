@@ -34,8 +34,8 @@ const (
 	hides = "?"    // the user lacks the permission for the check
 )
 
-// patient is a server under examination, with the information that it gives about itself.
-type patient struct {
+// server is a server, or a master of a cluster, with the information that it gives about itself.
+type server struct {
 	redis.UniversalClient
 	tool     *tool
 	name     string            // on a cluster, its address
@@ -53,7 +53,7 @@ type patient struct {
 var observation = 2 * time.Second
 
 // checks are made on the single server, or on each master of a cluster, in this order.
-var checks = []func(context.Context, *patient) finding{
+var checks = []func(context.Context, *server) finding{
 	checkVersion, checkEviction, checkMemory, checkGrowth, checkKeys, checkExpiries, checkPersistence, checkReplicas, checkClock, checkTrips,
 	checkSlow, checkLatency, checkErrors, checkDenied, checkCluster, checkMoved,
 }
@@ -95,7 +95,7 @@ func (t *tool) doctor(ctx context.Context, _ []string) error {
 
 // examineEach examines the single server, or each master of a cluster.
 func (t *tool) examineEach(ctx context.Context) ([]finding, error) {
-	found, err := eachServer(ctx, t, func(ctx context.Context, p *patient) ([]finding, error) { return p.examine(ctx), nil })
+	found, err := eachServer(ctx, t, func(ctx context.Context, s *server) ([]finding, error) { return s.examine(ctx), nil })
 	servers := slices.Concat(found...)
 	slices.SortStableFunc(servers, func(a, b finding) int { return strings.Compare(a.Server, b.Server) })
 	return servers, err
@@ -144,24 +144,24 @@ func (t *tool) checkReady(ctx context.Context) finding {
 }
 
 // examine makes all checks on one server.
-func (p *patient) examine(ctx context.Context) (found []finding) {
-	text, err := p.Info(ctx).Result()
+func (s *server) examine(ctx context.Context) (found []finding) {
+	text, err := s.Info(ctx).Result()
 	switch {
 	case err == nil:
-		p.info = redisinfo.Fields(text)
+		s.info = redisinfo.Fields(text)
 	case !isDenied(err):
-		return []finding{{Status: bad, Server: p.name, Check: "server", Found: err.Error(), Meaning: "calls fail", Advice: "Check whether it runs"}}
+		return []finding{{Status: bad, Server: s.name, Check: "server", Found: err.Error(), Meaning: "calls fail", Advice: "Check whether it runs"}}
 	}
 	config := redis.NewMapStringStringCmd(ctx, "config", "get", "save", "appendfsync", "stop-writes-on-bgsave-error", "min-replicas-to-write",
 		"cluster-node-timeout", "cluster-require-full-coverage")
-	if p.Process(ctx, config) == nil {
-		p.config = config.Val()
+	if s.Process(ctx, config) == nil {
+		s.config = config.Val()
 	}
-	p.keys, p.whole, p.scanErr = p.sample(ctx)
-	p.observe(ctx)
+	s.keys, s.whole, s.scanErr = s.sample(ctx)
+	s.observe(ctx)
 	for _, check := range checks {
-		if f := check(ctx, p); f.Check != "" {
-			f.Server = p.name
+		if f := check(ctx, s); f.Check != "" {
+			f.Server = s.name
 			found = append(found, f)
 		}
 	}
@@ -172,20 +172,20 @@ func (p *patient) examine(ctx context.Context) (found []finding) {
 const tripEvery = 20 * time.Millisecond
 
 // observe measures round trips for some time, and asks for INFO again.
-func (p *patient) observe(ctx context.Context) {
+func (s *server) observe(ctx context.Context) {
 	began := time.Now()
 	for time.Since(began) < observation && ctx.Err() == nil {
 		sent := time.Now()
-		if _, err := p.Time(ctx).Result(); err != nil {
+		if _, err := s.Time(ctx).Result(); err != nil {
 			break
 		}
-		p.trips = append(p.trips, time.Since(sent))
+		s.trips = append(s.trips, time.Since(sent))
 		time.Sleep(tripEvery)
 	}
-	slices.Sort(p.trips)
-	p.observed = time.Since(began)
-	if text, err := p.Info(ctx).Result(); err == nil && p.info != nil {
-		p.later = redisinfo.Fields(text)
+	slices.Sort(s.trips)
+	s.observed = time.Since(began)
+	if text, err := s.Info(ctx).Result(); err == nil && s.info != nil {
+		s.later = redisinfo.Fields(text)
 	}
 }
 

@@ -21,19 +21,19 @@ const (
 )
 
 // sample returns some keys of the prefix, and whether there are no others.
-func (p *patient) sample(ctx context.Context) (keys []string, all bool, err error) {
-	keys, all, err = p.scan(ctx, pattern(key.Escape(p.tool.prefix))+":*", maxSample)
+func (s *server) sample(ctx context.Context) (keys []string, all bool, err error) {
+	keys, all, err = s.scan(ctx, pattern(key.Escape(s.tool.prefix))+":*", maxSample)
 	slices.Sort(keys)
 	return slices.Compact(keys), all, err
 }
 
 // scan returns matching keys, at most the given number. all reports whether there are no others. scan looks only at a part of a large server's
 // keys, and may return a key twice.
-func (p *patient) scan(ctx context.Context, match string, most int) (keys []string, all bool, err error) {
+func (s *server) scan(ctx context.Context, match string, most int) (keys []string, all bool, err error) {
 	cursor := uint64(0)
 	for range maxScans {
 		var some []string
-		some, cursor, err = p.Scan(ctx, cursor, match, scanned).Result()
+		some, cursor, err = s.Scan(ctx, cursor, match, scanned).Result()
 		if keys = append(keys, some...); err != nil || cursor == 0 || len(keys) >= most {
 			break
 		}
@@ -43,11 +43,11 @@ func (p *patient) scan(ctx context.Context, match string, most int) (keys []stri
 }
 
 // each sends the command of ask for each key, and calls take with the answers that are not errors.
-func (p *patient) each(ctx context.Context, keys []string, ask func(redis.Pipeliner, string), take func(key string, answer redis.Cmder)) {
+func (s *server) each(ctx context.Context, keys []string, ask func(redis.Pipeliner, string), take func(key string, answer redis.Cmder)) {
 	if len(keys) == 0 {
 		return
 	}
-	answers, _ := p.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	answers, _ := s.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for _, k := range keys {
 			ask(pipe, k)
 		}
@@ -70,13 +70,13 @@ type use struct {
 const shownUses = 5
 
 // checkKeys says how many keys and bytes the rules take, those that take the most first.
-func checkKeys(ctx context.Context, p *patient) finding {
-	if p.scanErr != nil {
+func checkKeys(ctx context.Context, s *server) finding {
+	if s.scanErr != nil {
 		return unknown("keys", "+scan +memory|usage")
 	}
 	uses, asked := map[string]*use{}, 0
-	prefix := key.Escape(p.tool.prefix) + ":"
-	p.each(ctx, p.keys, func(pipe redis.Pipeliner, k string) { pipe.MemoryUsage(ctx, k) }, func(k string, answer redis.Cmder) {
+	prefix := key.Escape(s.tool.prefix) + ":"
+	s.each(ctx, s.keys, func(pipe redis.Pipeliner, k string) { pipe.MemoryUsage(ctx, k) }, func(k string, answer redis.Cmder) {
 		asked++
 		algorithm := lua.AlgorithmOf(k)
 		if algorithm == "" {
@@ -91,14 +91,14 @@ func checkKeys(ctx context.Context, p *patient) finding {
 		u.keys, u.bytes = u.keys+1, u.bytes+answer.(*redis.IntCmd).Val()
 	})
 	switch {
-	case len(p.keys) > 0 && asked == 0:
+	case len(s.keys) > 0 && asked == 0:
 		return unknown("keys", "+scan +memory|usage")
 	case len(uses) == 0:
-		return finding{Status: fine, Check: "keys", Found: "no counts of prefix " + p.tool.prefix}
+		return finding{Status: fine, Check: "keys", Found: "no counts of prefix " + s.tool.prefix}
 	}
 	f := finding{Status: fine, Check: "keys", Found: strings.Join(usesInWords(uses), ", ")}
-	if !p.whole {
-		f.Meaning = fmt.Sprintf("these are %d sampled keys; the server has more", len(p.keys))
+	if !s.whole {
+		f.Meaning = fmt.Sprintf("these are %d sampled keys; the server has more", len(s.keys))
 	}
 	return f
 }
@@ -122,23 +122,23 @@ func usesInWords(uses map[string]*use) (texts []string) {
 }
 
 // checkExpiries looks for keys without an expiry. Those of overrides, blocks and pauses, which may have none, are not in the sample.
-func checkExpiries(ctx context.Context, p *patient) finding {
-	if p.scanErr != nil {
+func checkExpiries(ctx context.Context, s *server) finding {
+	if s.scanErr != nil {
 		return unknown("expiry", "+scan +pttl")
 	}
 	asked := 0
 	var lasting []string
-	p.each(ctx, p.keys, func(pipe redis.Pipeliner, k string) { pipe.PTTL(ctx, k) }, func(k string, answer redis.Cmder) {
+	s.each(ctx, s.keys, func(pipe redis.Pipeliner, k string) { pipe.PTTL(ctx, k) }, func(k string, answer redis.Cmder) {
 		if asked++; answer.(*redis.DurationCmd).Val() == -1 {
 			lasting = append(lasting, k)
 		}
 	})
 	f := finding{Status: fine, Check: "expiry", Found: fmt.Sprintf("all of %d keys expire", asked)}
 	switch {
-	case len(p.keys) > asked:
+	case len(s.keys) > asked:
 		return unknown("expiry", "+scan +pttl")
 	case asked == 0:
-		f.Found = fmt.Sprintf("no keys of prefix %s", p.tool.prefix)
+		f.Found = fmt.Sprintf("no keys of prefix %s", s.tool.prefix)
 	case len(lasting) > 0:
 		f.Status, f.Found = warn, fmt.Sprintf("%d of %d keys do not expire, such as %s", len(lasting), asked, lasting[0])
 		f.Meaning, f.Advice = "no limiter of this version leaves such keys, so others use the prefix", "Give the limiters a prefix of their own, or remove the keys"

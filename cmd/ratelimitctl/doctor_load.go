@@ -17,22 +17,22 @@ import (
 const recent = time.Hour
 
 // checkGrowth says how fast keys and memory grow.
-func checkGrowth(_ context.Context, p *patient) finding {
-	if p.later == nil {
+func checkGrowth(_ context.Context, s *server) finding {
+	if s.later == nil {
 		return unknown("growth", "+info")
 	}
-	seconds := p.observed.Seconds()
-	memory := float64(redisinfo.Number(p.later, "used_memory_dataset")-redisinfo.Number(p.info, "used_memory_dataset")) / seconds
-	keys := float64(keyCount(p.later)-keyCount(p.info)) / seconds
-	f := finding{Status: fine, Check: "growth", Found: fmt.Sprintf("%s and %s a second, over %s", period.Count(int64(math.Round(keys)), "key"), bytesInWords(int64(memory)), words(p.observed.Round(100*time.Millisecond)))}
-	most, used := redisinfo.Number(p.later, "maxmemory"), redisinfo.Number(p.later, "used_memory")
+	seconds := s.observed.Seconds()
+	memory := float64(redisinfo.Number(s.later, "used_memory_dataset")-redisinfo.Number(s.info, "used_memory_dataset")) / seconds
+	keys := float64(keyCount(s.later)-keyCount(s.info)) / seconds
+	f := finding{Status: fine, Check: "growth", Found: fmt.Sprintf("%s and %s a second, over %s", period.Count(int64(math.Round(keys)), "key"), bytesInWords(int64(memory)), words(s.observed.Round(100*time.Millisecond)))}
+	most, used := redisinfo.Number(s.later, "maxmemory"), redisinfo.Number(s.later, "used_memory")
 	if left := float64(most - used); most > 0 && memory > 0 && keys > 0 && left > 0 {
 		if full := left / memory; full < recent.Seconds() {
 			f.Status, f.Meaning = warn, fmt.Sprintf("at this rate the memory is full in %.0f minutes", full/60)
 			f.Advice = "Find out who makes the keys by top, or raise maxmemory"
 		}
 	}
-	if evicted := redisinfo.Number(p.later, "evicted_keys") - redisinfo.Number(p.info, "evicted_keys"); evicted > 0 {
+	if evicted := redisinfo.Number(s.later, "evicted_keys") - redisinfo.Number(s.info, "evicted_keys"); evicted > 0 {
 		f.Status, f.Meaning = warn, fmt.Sprintf("%d keys were removed meanwhile, because the memory is full", evicted)
 		f.Advice = "Raise maxmemory, and set noeviction"
 	}
@@ -56,16 +56,16 @@ const (
 )
 
 // checkTrips says how long commands take.
-func checkTrips(_ context.Context, p *patient) finding {
-	if len(p.trips) == 0 {
+func checkTrips(_ context.Context, s *server) finding {
+	if len(s.trips) == 0 {
 		return unknown("round trip", "+time")
 	}
 	at := func(share float64) time.Duration {
-		return p.trips[int(share*float64(len(p.trips)-1))].Round(10 * time.Microsecond)
+		return s.trips[int(share*float64(len(s.trips)-1))].Round(10 * time.Microsecond)
 	}
-	f := finding{Status: fine, Check: "round trip", Found: fmt.Sprintf("median %v, 99%% %v, longest %v of %d", at(0.5), at(0.99), at(1), len(p.trips))}
-	inTime, _ := slices.BinarySearch(p.trips, lateTrip)
-	switch late := 1 - float64(inTime)/float64(len(p.trips)); {
+	f := finding{Status: fine, Check: "round trip", Found: fmt.Sprintf("median %v, 99%% %v, longest %v of %d", at(0.5), at(0.99), at(1), len(s.trips))}
+	inTime, _ := slices.BinarySearch(s.trips, lateTrip)
+	switch late := 1 - float64(inTime)/float64(len(s.trips)); {
 	case late > manyLate:
 		f.Status = bad
 		f.Meaning = fmt.Sprintf("%.0f%% took longer than the %v that decisions wait: such calls fail", 100*late, lateTrip)
@@ -77,14 +77,14 @@ func checkTrips(_ context.Context, p *patient) finding {
 }
 
 // checkSlow looks into the slow log.
-func checkSlow(ctx context.Context, p *patient) finding {
-	entries, err := p.SlowLogGet(ctx, 128).Result()
+func checkSlow(ctx context.Context, s *server) finding {
+	entries, err := s.SlowLogGet(ctx, 128).Result()
 	if err != nil {
 		return unknown("slow commands", "+slowlog|get")
 	}
 	n, slowest, name := 0, time.Duration(0), ""
 	for _, e := range entries {
-		if len(e.Args) == 0 || p.tool.fleet.Now().Sub(e.Time) > recent {
+		if len(e.Args) == 0 || s.tool.fleet.Now().Sub(e.Time) > recent {
 			continue
 		}
 		if n++; e.Duration > slowest {
@@ -99,14 +99,14 @@ func checkSlow(ctx context.Context, p *patient) finding {
 }
 
 // checkLatency looks for events that held the server up, if it records them.
-func checkLatency(ctx context.Context, p *patient) finding {
-	events, err := p.Latency(ctx).Result()
+func checkLatency(ctx context.Context, s *server) finding {
+	events, err := s.Latency(ctx).Result()
 	if err != nil {
 		return unknown("latency", "+latency|latest")
 	}
 	var texts []string
 	for _, e := range events {
-		if p.tool.fleet.Now().Sub(e.Time) <= recent {
+		if s.tool.fleet.Now().Sub(e.Time) <= recent {
 			texts = append(texts, fmt.Sprintf("%s %v", e.Name, e.Max))
 		}
 	}
@@ -117,19 +117,19 @@ func checkLatency(ctx context.Context, p *patient) finding {
 }
 
 // checkErrors says which errors that no other check finds the server replied with since it started, and while doctor observed it.
-func checkErrors(_ context.Context, p *patient) finding {
-	if p.later == nil {
+func checkErrors(_ context.Context, s *server) finding {
+	if s.later == nil {
 		return unknown("errors", "+info")
 	}
 	var texts []string
 	grew, refuses := false, false
 	for _, kind := range []string{"WRONGPASS", "NOPERM", "NOAUTH", "BUSY"} {
-		n := errorCount(p.later, kind)
+		n := errorCount(s.later, kind)
 		if n == 0 {
 			continue
 		}
 		text := fmt.Sprintf("%d %s", n, kind)
-		if more := n - errorCount(p.info, kind); more > 0 {
+		if more := n - errorCount(s.info, kind); more > 0 {
 			text, grew = fmt.Sprintf("%s (%d just now)", text, more), true
 			refuses = refuses || kind == "WRONGPASS" || kind == "NOAUTH" // a NOPERM may be that of this tool
 		}
@@ -151,12 +151,12 @@ func errorCount(info map[string]string, kind string) int64 {
 }
 
 // checkDenied looks for users whom the server denied something, other than this one.
-func checkDenied(ctx context.Context, p *patient) finding {
-	entries, err := p.ACLLog(ctx, 128).Result()
+func checkDenied(ctx context.Context, s *server) finding {
+	entries, err := s.ACLLog(ctx, 128).Result()
 	if err != nil {
 		return unknown("denied", "+acl|log")
 	}
-	own, _ := p.Do(ctx, "acl", "whoami").Text()
+	own, _ := s.Do(ctx, "acl", "whoami").Text()
 	by, refuses := map[string]int64{}, false
 	for _, e := range entries {
 		if e.AgeSeconds <= recent.Seconds() && (e.Username != own || e.Reason == "auth") {
@@ -198,11 +198,11 @@ func denialsInWords(by map[string]int64) string {
 }
 
 // checkMoved looks for clients that send commands to the wrong server of a cluster.
-func checkMoved(_ context.Context, p *patient) finding {
-	if !p.tool.isCluster() || p.later == nil {
+func checkMoved(_ context.Context, s *server) finding {
+	if !s.tool.isCluster() || s.later == nil {
 		return finding{}
 	}
-	n := errorCount(p.later, "MOVED") - errorCount(p.info, "MOVED")
+	n := errorCount(s.later, "MOVED") - errorCount(s.info, "MOVED")
 	if n == 0 {
 		return finding{}
 	}

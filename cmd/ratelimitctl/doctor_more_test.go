@@ -137,7 +137,7 @@ func TestDoctorOfMeasurements(t *testing.T) {
 		{slow, warn, "each call waits so long"},
 		{nil, hides, "+time"},
 	} {
-		requireFinding(t, map[string]finding{"round trip": checkTrips(t.Context(), &patient{trips: test.trips})}, "round trip", test.status, test.text)
+		requireFinding(t, map[string]finding{"round trip": checkTrips(t.Context(), &server{trips: test.trips})}, "round trip", test.status, test.text)
 	}
 	info := func(used, keys, evicted int) map[string]string {
 		return map[string]string{"used_memory": fmt.Sprint(used), "used_memory_dataset": fmt.Sprint(used), "maxmemory": "10000000", "db0": fmt.Sprintf("keys=%d,expires=0", keys),
@@ -153,15 +153,15 @@ func TestDoctorOfMeasurements(t *testing.T) {
 		{info(1_000_000, 10, 3), warn, "3 keys were removed meanwhile"},
 		{nil, hides, "+info"},
 	} {
-		p := &patient{info: info(1_000_000, 10, 0), later: test.later, observed: 2 * time.Second}
-		requireFinding(t, map[string]finding{"growth": checkGrowth(t.Context(), p)}, "growth", test.status, test.text)
+		s := &server{info: info(1_000_000, 10, 0), later: test.later, observed: 2 * time.Second}
+		requireFinding(t, map[string]finding{"growth": checkGrowth(t.Context(), s)}, "growth", test.status, test.text)
 	}
 	before, after := map[string]string{"errorstat_NOPERM": "count=1"}, map[string]string{"errorstat_NOPERM": "count=3"}
-	p := &patient{info: before, later: after}
-	requireFinding(t, map[string]finding{"errors": checkErrors(t.Context(), p)}, "errors", warn, "3 NOPERM (2 just now) since the server started")
+	s := &server{info: before, later: after}
+	requireFinding(t, map[string]finding{"errors": checkErrors(t.Context(), s)}, "errors", warn, "3 NOPERM (2 just now) since the server started")
 	for kind, refuses := range map[string]bool{"WRONGPASS": true, "NOAUTH": true, "NOPERM": false, "BUSY": false} {
-		p := &patient{later: map[string]string{"errorstat_" + kind: "count=1"}}
-		if f := checkErrors(t.Context(), p); f.refuses != refuses {
+		s := &server{later: map[string]string{"errorstat_" + kind: "count=1"}}
+		if f := checkErrors(t.Context(), s); f.refuses != refuses {
 			t.Errorf("%s: got %+v", kind, f)
 		}
 	}

@@ -136,8 +136,8 @@ func TestDoctorOfOtherServers(t *testing.T) {
 		{"redis_version:7.2.4\r\nvalkey_version:8.1.0", "version", fine, "Valkey 8.1.0"},
 		{"aof_enabled:1\r\naof_last_write_status:err", "persistence", bad, "the append-only file cannot be written: the server refuses writes"},
 	} {
-		p := &patient{info: redisinfo.Fields(test.info)}
-		found := map[string]finding{"version": checkVersion(t.Context(), p), "persistence": checkPersistence(t.Context(), p)}
+		s := &server{info: redisinfo.Fields(test.info)}
+		found := map[string]finding{"version": checkVersion(t.Context(), s), "persistence": checkPersistence(t.Context(), s)}
 		requireFinding(t, found, test.check, test.status, test.text)
 	}
 }

@@ -74,7 +74,7 @@ func (t *tool) helpFor(ctx context.Context, args []string) error {
 		}
 		return nil
 	}
-	c, rest, err := find(args)
+	c, rest, err := findCommand(args)
 	switch {
 	case err != nil:
 		return err

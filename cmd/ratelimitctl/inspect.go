@@ -91,7 +91,7 @@ func (t *tool) inspectedBy(ctx context.Context, args []string) (rules []ratelimi
 			err = errors.New("no rule has keys")
 		}
 	} else {
-		rules, err = t.find(ctx, args[0])
+		rules, err = t.rulesNamed(ctx, args[0])
 	}
 	if err == nil {
 		all, err = requests(rules, []string{key})
@@ -135,11 +135,11 @@ func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratel
 	}
 	s.Because = t.sources(q.Rule.Name, state)
 	if rule.Mode == ratelimit.ModeEnforce {
-		retry = max(retry, s.held().Sub(t.fleet.Now()))
+		retry = max(retry, s.refusedUntil().Sub(t.fleet.Now()))
 	}
 	overridden := slices.ContainsFunc(s.Because, func(b setting) bool { return b.Kind == fleet.Override })
 	if before := directiveOf(q.Rule); overridden || len(used.Limits) > 1 {
-		s.Declared, s.declared = &before, declared(used)
+		s.Declared, s.declared = &before, declaredLimit(used)
 	}
 	if len(used.Limits) > 1 {
 		s.Limits = used.Limits
@@ -148,8 +148,8 @@ func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratel
 	return s, nil
 }
 
-// held returns until when blocks and pauses keep the key from permits, or a time in the past.
-func (s *inspected) held() time.Time {
+// refusedUntil returns until when blocks and pauses keep the key from permits, or a time in the past.
+func (s *inspected) refusedUntil() time.Time {
 	until := s.BlockedByRule
 	if s.PausedByRule.After(until) {
 		until = s.PausedByRule

@@ -104,7 +104,7 @@ func (t *tool) parse(args []string) (c *command, rest []string, err error) {
 		return nil, nil, wrongFlag("", err)
 	}
 	line := flags.Args()
-	c, args, err = find(line)
+	c, args, err = findCommand(line)
 	switch {
 	case err == nil:
 	case len(line) > 0 && subcommands(line[0]) != nil && errors.Is(flags.Parse(line[1:]), flag.ErrHelp):
@@ -137,8 +137,8 @@ func wrongFlag(command string, err error) error {
 	return misused(command + err.Error())
 }
 
-// find returns the command that a command line begins with, and the rest of the line. The name of a command has one or two words.
-func find(line []string) (*command, []string, error) {
+// findCommand returns the command that a command line begins with, and the rest of the line. The name of a command has one or two words.
+func findCommand(line []string) (*command, []string, error) {
 	if len(line) == 0 {
 		return nil, nil, misused("the command is missing")
 	}

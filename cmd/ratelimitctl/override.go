@@ -180,7 +180,7 @@ func (t *tool) listOverrides(ctx context.Context, args []string) error {
 // inForce returns the settings of a kind that have not ended, of the rule in args or of all. If some cannot be read, it returns the others and
 // an error. If none can, it returns nil.
 func (t *tool) inForce(ctx context.Context, kind fleet.Kind, args []string) ([]*fleet.Setting, error) {
-	all, err := t.held(ctx)
+	all, err := t.storedSettings(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -40,9 +40,9 @@ func (t *tool) checkPrefix(ctx context.Context) error {
 
 // prefixes returns the prefixes on the server, as far as a bounded search finds them.
 func (t *tool) prefixes(ctx context.Context) ([]string, error) {
-	found, err := eachServer(ctx, t, func(ctx context.Context, p *patient) (found []string, err error) {
+	found, err := eachServer(ctx, t, func(ctx context.Context, s *server) (found []string, err error) {
 		for _, pattern := range fleet.Patterns {
-			keys, _, err := p.scan(ctx, pattern, maxSample)
+			keys, _, err := s.scan(ctx, pattern, maxSample)
 			if err != nil {
 				return nil, err
 			}
@@ -60,15 +60,15 @@ func (t *tool) prefixes(ctx context.Context) ([]string, error) {
 }
 
 // eachServer returns what look finds on the server, or on each master of a cluster, perhaps at the same time.
-func eachServer[T any](ctx context.Context, t *tool, look func(context.Context, *patient) (T, error)) (found []T, err error) {
+func eachServer[T any](ctx context.Context, t *tool, look func(context.Context, *server) (T, error)) (found []T, err error) {
 	cluster, ok := t.client.(*redis.ClusterClient)
 	if !ok {
-		one, err := look(ctx, &patient{UniversalClient: t.client, tool: t})
+		one, err := look(ctx, &server{UniversalClient: t.client, tool: t})
 		return []T{one}, err
 	}
 	var mu sync.Mutex
 	err = cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
-		one, err := look(ctx, &patient{UniversalClient: master, tool: t, name: master.Options().Addr})
+		one, err := look(ctx, &server{UniversalClient: master, tool: t, name: master.Options().Addr})
 		mu.Lock()
 		defer mu.Unlock()
 		found = append(found, one)

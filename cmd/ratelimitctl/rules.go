@@ -87,7 +87,7 @@ func (t *tool) printRules(ctx context.Context, _ []string) error {
 
 // showRule returns a rule as JSON, and in words.
 func (t *tool) showRule(r *ratelimit.UsedRule) (row shownRule, err error) {
-	row = shownRule{Rule: r.Name, Key: r.Key, directive: directiveOf(r.Rule), Seen: r.Seen, declared: declared(r)}
+	row = shownRule{Rule: r.Name, Key: r.Key, directive: directiveOf(r.Rule), Seen: r.Seen, declared: declaredLimit(r)}
 	if len(r.Limits) > 1 {
 		row.Limits = r.Limits
 	}
@@ -126,8 +126,8 @@ func (t *tool) showRule(r *ratelimit.UsedRule) (row shownRule, err error) {
 	return row, nil
 }
 
-// declared says what programs declare. During a rollout that may be several limits.
-func declared(r *ratelimit.UsedRule) string {
+// declaredLimit puts the limit that programs declare into words. During a rollout that may be several limits.
+func declaredLimit(r *ratelimit.UsedRule) string {
 	if len(r.Limits) < 2 || r.Computed {
 		return inWords(r.Rule)
 	}
@@ -169,8 +169,8 @@ func (t *tool) named(ctx context.Context, name string, same func(rule string) bo
 	return nil, fmt.Errorf("no program of prefix %q has used a rule %q within a day%s; give others with -rules", t.prefix, name, near)
 }
 
-// find returns the rules of a name.
-func (t *tool) find(ctx context.Context, name string) ([]ratelimit.UsedRule, error) {
+// rulesNamed returns the rules of a name.
+func (t *tool) rulesNamed(ctx context.Context, name string) ([]ratelimit.UsedRule, error) {
 	return t.named(ctx, name, func(rule string) bool { return rule == name })
 }
 

@@ -34,7 +34,7 @@ func shownSetting(s *fleet.Setting) setting {
 
 // exportSettings prints the settings in force as JSON.
 func (t *tool) exportSettings(ctx context.Context, _ []string) error {
-	settings, err := t.held(ctx)
+	settings, err := t.storedSettings(ctx)
 	if err != nil {
 		return err
 	}
@@ -52,8 +52,8 @@ func (t *tool) exportSettings(ctx context.Context, _ []string) error {
 	return t.malformed()
 }
 
-// held returns the settings of the store that have not ended.
-func (t *tool) held(ctx context.Context) ([]*fleet.Setting, error) {
+// storedSettings returns the settings of the store that have not ended.
+func (t *tool) storedSettings(ctx context.Context) ([]*fleet.Setting, error) {
 	all, err := t.fleet.List(ctx)
 	return slices.DeleteFunc(all, func(s *fleet.Setting) bool { return s.EndedAt(t.fleet.Now()) }), err
 }
@@ -85,7 +85,7 @@ func (t *tool) importSettings(ctx context.Context, args []string) error {
 	if err != nil {
 		return misused(fmt.Sprintf("settings import: %s: %v", name, err))
 	}
-	before, err := t.held(ctx)
+	before, err := t.storedSettings(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (t *tool) importSettings(ctx context.Context, args []string) error {
 	if err := t.fleet.Import(ctx, actor, settings); err != nil {
 		return err
 	}
-	after, err := t.held(ctx)
+	after, err := t.storedSettings(ctx)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (f *Fleet) exchange(ctx context.Context) error {
 	}
 	replies, err := f.do(ctx, Command{"MGET", f.keys.epoch, f.keys.version}, Command{"HMGET", f.keys.processes, s.id},
 		Command{"HLEN", f.keys.sets}, Command{"HLEN", f.keys.rules})
-	epoch, version, declared := f.changed.epoch, f.changed.version, s.declared
+	epoch, version, setID := f.changed.epoch, f.changed.version, s.setID
 	if err == nil {
 		newEpoch, newest := epochAndVersion(replies[0])
 		err = f.followLater(ctx, newEpoch, newest)
@@ -85,7 +85,7 @@ func (f *Fleet) exchange(ctx context.Context) error {
 	texts, _ := replies[3].(int64)
 	fewer := sets < s.sets || texts < s.texts // the store may have lost some
 	s.texts = texts
-	if err = f.declareNews(ctx, missing || fewer); err == nil && (missing || due || epoch != f.changed.epoch || version != f.changed.version || declared != s.declared) {
+	if err = f.declareNews(ctx, missing || fewer); err == nil && (missing || due || epoch != f.changed.epoch || version != f.changed.version || setID != s.setID) {
 		err = f.say(ctx, missing)
 	}
 	if err == nil {
@@ -161,12 +161,12 @@ func (f *Fleet) say(ctx context.Context, missing bool) error {
 	}
 	word := f.word()
 	replies, err := f.do(ctx, Command{"HSET", f.keys.processes, f.self.id, word},
-		Command{"PEXPIRE", f.keys.processes, (2 * processLife).Milliseconds()}, Command{"HEXISTS", f.keys.sets, f.self.declared})
+		Command{"PEXPIRE", f.keys.processes, (2 * processLife).Milliseconds()}, Command{"HEXISTS", f.keys.sets, f.self.setID})
 	if err != nil {
 		return err
 	}
 	f.self.said = word
-	if replies[2] != int64(1) && f.self.declared != "" {
+	if replies[2] != int64(1) && f.self.setID != "" {
 		f.renew()
 	}
 	return nil

@@ -96,7 +96,7 @@ func (f *Fleet) follow(ctx context.Context, do Do, epoch string, version int64) 
 
 func (k *known) readNew(ctx context.Context, f *Fleet, do Do, version int64) error {
 	news := map[string]*Setting{}
-	err := f.read(ctx, do, k.version, k.take(f, k.settings, news))
+	err := f.readSettings(ctx, do, k.version, k.take(f, k.settings, news))
 	if err == nil {
 		k.version = version
 	}
@@ -113,7 +113,7 @@ func (k *known) readAll(ctx context.Context, f *Fleet, do Do, epoch string, vers
 		}
 	}
 	before := maps.Clone(k.malformed)
-	err := f.read(ctx, do, 0, k.take(f, nil, settings))
+	err := f.readSettings(ctx, do, 0, k.take(f, nil, settings))
 	if err == nil {
 		maps.DeleteFunc(k.malformed, func(name string, err error) bool { return err == before[name] }) // what is still wrong has a new error
 		k.epoch, k.version, k.settings, k.imported = epoch, version, settings, max(k.imported, importTime(epoch))
@@ -168,8 +168,8 @@ func (k *known) refuse(f *Fleet, name, text string, err error) {
 	k.malformed[name] = err
 }
 
-// read passes the settings of versions above after, in their order. It asks for the next names together with the texts of the last ones.
-func (f *Fleet) read(ctx context.Context, do Do, after int64, take func(name, text string, version int64)) error {
+// readSettings passes the settings of versions above after, in their order. It asks for the next names together with the texts of the last ones.
+func (f *Fleet) readSettings(ctx context.Context, do Do, after int64, take func(name, text string, version int64)) error {
 	next := func() []Command {
 		return []Command{{"ZRANGEBYSCORE", f.keys.versions, "(" + strconv.FormatInt(after, 10), "+inf", "WITHSCORES", "LIMIT", 0, perCommand}}
 	}

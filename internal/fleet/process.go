@@ -67,9 +67,9 @@ func (f *Fleet) word() string {
 	p.Start, p.At, p.Ahead = now.Add(-time.Since(began)).UTC().Truncate(time.Millisecond), now.UTC().Truncate(time.Millisecond), time.Since(now)
 	p.Version, p.Epoch, p.Lost, p.Stats = f.changed.version, f.changed.epoch, f.Status().Lost, f.Stats != nil
 	f.mu.Lock()
-	declared, failure, at := f.self.declared, f.self.failure, f.self.failedAt
+	setID, failure, at := f.self.setID, f.self.failure, f.self.failedAt
 	f.mu.Unlock()
-	p.Rules = declared
+	p.Rules = setID
 	for most := 200; ; most /= 2 { // an error may become longer in JSON
 		if err := f.Status().Err; err != nil {
 			p.Setting = printable.Text(err.Error(), most)

@@ -141,16 +141,16 @@ func (f *Fleet) addHistory(ctx context.Context, p *Report) error {
 	if n, _ := replies[0].(int64); n >= maxSums/perHash*(at%perHash+1) { // so that no slot takes the room of later ones
 		return nil
 	}
-	over := ""
+	slots := ""
 	if n := math.Ceil(p.Seconds/SlotLength.Seconds() - 0.2); n > 1 { // the store was lost meanwhile; a beat may be a little late
-		over = fmt.Sprintf("/%.0f", n)
+		slots = fmt.Sprintf("/%.0f", n)
 	}
 	commands := []Command{{"PEXPIRE", key, hashLife.Milliseconds()}}
 	for i := range p.Rules {
 		r := &p.Rules[i]
 		for kind, counter := range kinds {
 			if count := *counter(&r.Counts); count > 0 {
-				commands = append(commands, Command{"HINCRBY", key, fmt.Sprintf("%d %s%s %s %s", at, kind, over, r.Name, r.Tag), count})
+				commands = append(commands, Command{"HINCRBY", key, fmt.Sprintf("%d %s%s %s %s", at, kind, slots, r.Name, r.Tag), count})
 			}
 		}
 	}
@@ -236,15 +236,15 @@ func addSums(sums map[sumOf]*Counts, counts map[string]string, first, last int64
 		if kinds[kind] == nil || at < first || at > last {
 			continue
 		}
-		over, _ := strconv.ParseInt(of, 10, 64)
-		over = max(1, over)
-		reached = min(reached, at-over+1)
-		for n := max(first, at-over+1); n <= at; n++ {
+		slots, _ := strconv.ParseInt(of, 10, 64)
+		slots = max(1, slots)
+		reached = min(reached, at-slots+1)
+		for n := max(first, at-slots+1); n <= at; n++ {
 			id := sumOf{n, words[2], words[3]}
 			if sums[id] == nil {
 				sums[id] = new(Counts)
 			}
-			*kinds[kind](sums[id]) += share(count, over, at-n)
+			*kinds[kind](sums[id]) += share(count, slots, at-n)
 		}
 	}
 	return reached

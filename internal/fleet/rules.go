@@ -40,7 +40,7 @@ type self struct {
 	id       string
 	rules    map[[2]string]Rule
 	news     bool   // some of the rules have not been written
-	declared string // identifies the set that was written last
+	setID    string // identifies the set that was written last
 	said     string // the last word of this process
 	failure  error  // the last error of a decision; nil if decisions work
 	failedAt time.Time
@@ -125,7 +125,7 @@ func (f *Fleet) declare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.self.declared = id
+	f.self.setID = id
 	if err := f.leaveOut(ctx, own.Rules, texts); err != nil || len(texts) == 0 && replies[0] != int64(1) {
 		return err
 	}

@@ -50,7 +50,7 @@ func Parse(name, text string) (d time.Duration, at int, err error) {
 		case !known:
 			return 0, at + len(number), fmt.Errorf("unknown unit %q in %q; expected ns, us, ms, s, m, h, d or w", unit, text)
 		}
-		if d, err = add(d, number, size); err != nil {
+		if d, err = addUnits(d, number, size); err != nil {
 			return 0, 0, fmt.Errorf("%s is %q, %w; expected at most %s", name, text, err, Format(math.MaxInt64/day*day))
 		}
 		at += len(number) + len(unit)
@@ -76,8 +76,8 @@ func cut(text string) (number, unit string) {
 
 func digits(text string) int { return len(text) - len(strings.TrimLeft(text, "0123456789")) }
 
-// add adds a number of units to d.
-func add(d time.Duration, number string, unit time.Duration) (time.Duration, error) {
+// addUnits adds a number of units to d.
+func addUnits(d time.Duration, number string, unit time.Duration) (time.Duration, error) {
 	exact, _ := new(big.Rat).SetString(number) // of digits and at most one point it always succeeds
 	exact.Mul(exact, new(big.Rat).SetInt64(int64(unit)))
 	sum := new(big.Int).Quo(exact.Num(), exact.Denom())

@@ -32,7 +32,7 @@ func OpenCSV(name string, span Span) (*Load, error) {
 // not be sorted.
 func ReadCSV(in io.Reader, span Span) (*Load, error) {
 	l := &Load{Start: span.Start, Length: span.Length, Runs: span.Runs}
-	if err := l.read(in); err != nil {
+	if err := l.readCalls(in); err != nil {
 		return nil, err
 	}
 	if len(l.Calls) == 0 {
@@ -75,8 +75,8 @@ func (n *names) of(text string) int {
 	return i
 }
 
-// read adds the calls of a file with their keys and members. The times of the calls count from 1970.
-func (l *Load) read(in io.Reader) error {
+// readCalls adds the calls of a file with their keys and members. The times of the calls count from 1970.
+func (l *Load) readCalls(in io.Reader) error {
 	reader := csv.NewReader(in)
 	reader.FieldsPerRecord, reader.ReuseRecord, reader.TrimLeadingSpace = -1, true, true
 	keys, members := &names{number: map[string]int{}}, &names{number: map[string]int{}}

@@ -65,7 +65,7 @@ func NewLoad(text string, span Span) (*Load, error) {
 		l.Length = usualLength(text)
 	}
 	for i, part := range strings.Split(text, "+") {
-		if err := l.add(part, span.Seed, uint64(i)); err != nil {
+		if err := l.addPart(part, span.Seed, uint64(i)); err != nil {
 			return nil, err
 		}
 	}
@@ -73,8 +73,8 @@ func NewLoad(text string, span Span) (*Load, error) {
 	return l, nil
 }
 
-// add adds the calls of one part of the load. The number of the part is part of its seed.
-func (l *Load) add(text string, seed, part uint64) error {
+// addPart adds the calls of one part of the load. The number of the part is part of its seed.
+func (l *Load) addPart(text string, seed, part uint64) error {
 	kind, argument, _ := strings.Cut(text, ":")
 	arrivals, known := shapes[kind]
 	if !known {

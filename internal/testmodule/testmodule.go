@@ -28,11 +28,11 @@ func Init(t testing.TB, dir, repo, path string, more ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, requirements, _ := strings.Cut(read(t, root, "go.mod"), "\n")
+	line, requirements, _ := strings.Cut(readFile(t, root, "go.mod"), "\n")
 	own := strings.TrimPrefix(line, "module ")
 	Write(t, filepath.Join(dir, "go.mod"), fmt.Sprintf("module %s\n%s\nrequire %s v0.0.0\nreplace %[3]s => %q\n%s\n",
 		path, requirements, own, root, strings.Join(more, "\n")))
-	Write(t, filepath.Join(dir, "go.sum"), read(t, root, "go.sum"))
+	Write(t, filepath.Join(dir, "go.sum"), readFile(t, root, "go.sum"))
 }
 
 // InitLike creates a module with this path in dir. It requires and replaces what the module in the folder like does.
@@ -42,18 +42,18 @@ func InitLike(t testing.TB, dir, like, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(read(t, root, "go.mod"), "\n")
+	_, rest, _ := strings.Cut(readFile(t, root, "go.mod"), "\n")
 	rest = relative.ReplaceAllStringFunc(rest, func(arrow string) string {
 		return fmt.Sprintf("=> %q", filepath.Join(root, strings.TrimPrefix(arrow, "=> ")))
 	})
 	Write(t, filepath.Join(dir, "go.mod"), "module "+path+"\n"+rest)
-	Write(t, filepath.Join(dir, "go.sum"), read(t, root, "go.sum"))
+	Write(t, filepath.Join(dir, "go.sum"), readFile(t, root, "go.sum"))
 }
 
 // relative matches the folder of a replace directive.
 var relative = regexp.MustCompile(`=> \.\.\S*`)
 
-func read(t testing.TB, dir, name string) string {
+func readFile(t testing.TB, dir, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
