@@ -3,6 +3,7 @@ package emit
 import (
 	"fmt"
 	"go/build/constraint"
+	doccomment "go/doc/comment"
 	"go/token"
 	"math"
 	"slices"
@@ -48,15 +49,36 @@ func limitDoc(w *model.Wrapper, next string) string {
 	return joined(docs...)
 }
 
-// joined joins paragraphs that are not empty, with an empty line between them.
-func joined(paragraphs ...string) string {
+// joined joins texts that are not empty, with an empty line between them.
+func joined(texts ...string) string {
 	var found []string
-	for _, p := range paragraphs {
-		if p = strings.TrimSpace(p); p != "" {
-			found = append(found, p)
+	for _, t := range texts {
+		if t = strings.TrimSpace(t); t != "" {
+			found = append(found, t)
+		}
+	}
+	if len(found) > 1 {
+		for i := range found {
+			found[i] = withStops(found[i])
 		}
 	}
 	return strings.Join(found, "\n\n")
+}
+
+// withStops ends the first and the last paragraph of a text with a full stop where gofmt would make it a heading between other paragraphs. For
+// example, "Sender sends codes" becomes:
+//
+//	Sender sends codes.
+func withStops(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for _, i := range []int{0, len(paragraphs) - 1} {
+		p := paragraphs[i]
+		content := new(doccomment.Parser).Parse("It.\n\n" + p + "\n\nIt.").Content
+		if _, isHeading := content[1].(*doccomment.Heading); isHeading && !strings.HasPrefix(p, "#") {
+			paragraphs[i] += "."
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
 }
 
 // sharedDoc returns the paragraph about the limits that all methods share:
