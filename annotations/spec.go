@@ -51,9 +51,9 @@ const (
 
 // Where directives may stand.
 const (
-	aboveType   = "above a package-level type (inside a type group, above its name)"
-	aboveStruct = "above a package-level struct type (inside a type group, above its name)"
-	aboveMethod = "above a method or func field of a package-level type"
+	aboveType   = "above a type of the package"
+	aboveStruct = "above a struct type of the package"
+	aboveMethod = "above a method or a func field"
 )
 
 var failurePolicies = []Word{{"deny", "FailClosed"}, {"allow", "FailOpen"}, {"local", "FailLocal"}}
@@ -61,9 +61,9 @@ var failurePolicies = []Word{{"deny", "FailClosed"}, {"allow", "FailOpen"}, {"lo
 // options are the arguments of wrap and guard.
 var options = []Argument{
 	{Name: "name", Kind: IdentKind, Doc: "name of the generated type, or of the generated function Limit..."},
-	{Name: "prefix", Kind: NameKind, Doc: "is put before the name of every rule of the type, with a dot between them"},
-	{Name: "tz", Kind: ZoneKind, Doc: "time zone of the rules with cron= that have no tz="},
-	{Name: "on-error", Kind: EnumKind, Words: failurePolicies, Doc: "what to do while the store fails, for the rules that have no on-error="},
+	{Name: "prefix", Kind: NameKind, Doc: "stands before the name of every rule of the type, with a dot between them"},
+	{Name: "tz", Kind: ZoneKind, Doc: "time zone of rules with cron= and without tz="},
+	{Name: "on-error", Kind: EnumKind, Words: failurePolicies, Doc: "what to do while the store fails, for rules without on-error="},
 }
 
 // Verbs is the table of all verbs and arguments. Everything that needs them reads it: the parser and its suggestions,
@@ -72,9 +72,9 @@ var options = []Argument{
 // To add an argument to rule, add a row here and its field to ratelimit.Rule.
 var Verbs = []Verb{
 	{Name: "wrap", On: aboveType, Doc: "sets options of the wrapper; a type has at most one", Args: options},
-	{Name: "guard", On: aboveStruct, Doc: "generates no wrapper but a guard, which the methods of the struct call themselves; it takes the options of wrap",
+	{Name: "guard", On: aboveStruct, Doc: "generates a guard instead of a wrapper, for the methods of the struct to call; takes the options of wrap",
 		Args: options},
-	{Name: "rule", On: aboveMethod + ", or " + aboveType, Doc: "sets one limit; there may be several rules, one on each line", Args: []Argument{
+	{Name: "rule", On: aboveType + ", or above a method or a func field of it", Doc: "sets one limit; there may be several rules, one on each line", Args: []Argument{
 		{Name: "name", Kind: NameKind, Field: "Name", Doc: "names the rule in errors, metrics and headers; pkg.Type.Method if absent, or pkg.Type on a type"},
 		{Name: "key", Kind: TemplateKind, Field: "Key", Doc: "whom the budget belongs to; one budget for everybody if absent"},
 		{Name: "distinct", Kind: TemplateKind, Field: "Distinct", Doc: "count the different values of this template instead of calls; not together with cost"},
@@ -83,9 +83,9 @@ var Verbs = []Verb{
 			{"sliding-counter", "SlidingCounter"}, {"token-bucket", "TokenBucket"}, {"leaky-bucket", "LeakyBucket"},
 			{"concurrency", "Concurrency"},
 		}, Doc: "how to count; if absent, sliding-window with per= and calendar with cron="},
-		{Name: "limit", Kind: AmountKind, Field: "Limit", Doc: "permits in a window, or permits that calls may hold at the same time; an expression is computed in each call"},
+		{Name: "limit", Kind: AmountKind, Field: "Limit", Doc: "permits in a window, or permits that running calls may have at the same time; an expression is computed in each call"},
 		{Name: "per", Kind: DurationKind, Field: "Per", Doc: "length of the window; with concurrency, how long permits outlive a process that died, 1m if absent"},
-		{Name: "cron", Kind: CronKind, Field: "Cron", Doc: "instead of per: windows that begin at the times of a cron expression"},
+		{Name: "cron", Kind: CronKind, Field: "Cron", Doc: "windows that begin at the times of a cron expression, instead of per"},
 		{Name: "tz", Kind: ZoneKind, Field: "TZ", Doc: "time zone of cron; if absent, that of wrap, or UTC"},
 		{Name: "burst", Kind: CountKind, Field: "Burst", Doc: "capacity of a token bucket; limit if absent"},
 		{Name: "prepay", Kind: FlagKind, Field: "Prepay", Doc: "a call may go into debt; a leaky bucket needs this for costs above 1"},
@@ -93,7 +93,7 @@ var Verbs = []Verb{
 		{Name: "slices", Kind: CountKind, Field: "Slices", Doc: "slices of a sliding counter; 60 if absent"},
 		{Name: "cost", Kind: AmountKind, Doc: "permits that a call takes; 1 if absent; a call whose expression gives 0 takes none"},
 		{Name: "settle", Kind: ExprKind, Doc: "the real cost, computed from the results of the call; replaces cost, also if the call fails, unless refund=error"},
-		{Name: "hold", Kind: IdentKind, Doc: "with concurrency: the result that holds the permit until the result is closed, has ended, or returns an error; if absent, the permit comes back when the method returns"},
+		{Name: "hold", Kind: IdentKind, Doc: "with concurrency: the result that keeps the permit until it is closed, has ended, or returns an error; if absent, the permit comes back when the method returns"},
 		{Name: "when", Kind: ExprKind, Doc: "the rule applies only if this is true"},
 		{Name: "wait", Kind: DurationKind, Field: "Wait", Doc: "wait up to this long for permits instead of refusing at once"},
 		{Name: "queue", Kind: CountKind, Field: "Queue", Doc: "with token-bucket and leaky-bucket: how many calls of cost 1 may wait at a time"},
@@ -110,7 +110,7 @@ var Verbs = []Verb{
 		{Name: "on-error", Kind: EnumKind, Field: "OnError", Words: failurePolicies,
 			Doc: "what to do while the store fails; if absent, as wrap says, or else the limiter"},
 		{Name: "hash", Kind: EnumKind, Field: "Hash", Words: []Word{{"true", "HashSubject"}, {"false", "HashNever"}},
-			Doc: "whether keys are hashed if the limiter has WithSubjectHash; true if absent"},
+			Doc: "hash keys if the limiter has WithSubjectHash; true if absent"},
 		{Name: "message", Kind: TemplateKind, Field: "Message", Doc: "what a refused caller is told: the Message of the error"},
 	}},
 	{Name: "skip", On: aboveMethod + ", or above an embedded type whose rules or funcs the wrapper leaves out",

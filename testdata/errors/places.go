@@ -9,7 +9,7 @@ type Detached interface{ M() error }
 
 type X interface {
 	//ratelimit:rule limit=1 per=1m
-	//2: rule has no effect here; write it on a line of its own, directly above a method or func field of a package-level type, or above a package-level type (inside a type group, above its name)
+	//2: rule has no effect here; write it on a line of its own, directly above a type of the package, or above a method or a func field of it
 	io.Reader
 
 	//ratelimit:rule limit=1 per=1m
@@ -26,7 +26,7 @@ type X interface {
 type Y interface{ M() error }
 
 //ratelimit:rule limit=1 per=1m
-//1: rule has no effect above a function; it goes above a method or func field of a package-level type, or above a package-level type (inside a type group, above its name)
+//1: rule has no effect above a function; it goes above a type of the package, or above a method or a func field of it
 func f() {}
 
 //ratelimit:wrap

@@ -31,7 +31,7 @@ type T struct {
 	G func() error
 
 	//ratelimit:rule limit=1 per=1m
-	//2: rule has no effect here; write it on a line of its own, directly above a method or func field of a package-level type, or above a package-level type (inside a type group, above its name)
+	//2: rule has no effect here; write it on a line of its own, directly above a type of the package, or above a method or a func field of it
 	S
 }
 
