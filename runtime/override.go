@@ -22,7 +22,7 @@ import (
 // minute, and everybody else has what they had. With a Per of an hour it has 100 an hour. With ModeShadow the 101st call of a minute
 // passes, and observers see a refusal. With an Until of 18:00 all of that ends at 18:00.
 type Override struct {
-	Key    string        // the only key that it is for; "" means all keys of the rule
+	Key    string        // only for this key; "" means all keys of the rule
 	Limit  *int64        // permits per window; 0 refuses everything. It also replaces a limit that depends on the call
 	Factor float64       // multiplies the limit and the burst, rounded up; 0.001 to 1,000. Not with Limit. A key's Limit ends the factor of all keys
 	Per    time.Duration // the window, for a rule with Per

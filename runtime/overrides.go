@@ -156,9 +156,12 @@ func (o *Overrides) ClearLocal(rule, key string) {
 	o.limiter.machine().ClearLocal(rule, key)
 }
 
-// Err returns nil, or what is wrong with the overrides, blocks and pauses: the last attempt to read them from the store failed, or the store has
-// lost them, so that those that this process knows stay in force; some of them could not be parsed; or an override has a value that a rule which
-// was called cannot have, such as Per for a rule with Cron, or a Per that would give two different rules of a method one count.
+// Err returns nil, or what is wrong with the overrides, blocks and pauses:
+//
+//   - The last attempt to read them from the store failed, or the store has lost them. What this process knows stays in force.
+//   - Some of them could not be parsed.
+//   - An override has a value that a rule that was called cannot have, such as Per for a rule with Cron, or a Per that would give two different rules of
+//     a method one count.
 func (o *Overrides) Err() error {
 	status, errs := o.limiter.machine().Fleet().Status(), o.limiter.unusable()
 	if status.Err != nil {

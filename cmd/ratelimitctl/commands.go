@@ -35,9 +35,9 @@ func init() {
 			short: "forget what a key has used"},
 		{name: "override set", args: "RULE", flags: "key keys shown limit factor per burst mode for forever replace force reason wait", run: (*tool).setOverride,
 			short: "change a rule, or one key of it, while programs run",
-			long: `An override changes only what its flags say. What an earlier override of the same rule and key says holds on, except with -replace;
-so does its end, without -for and -forever.
-A rule that no program uses is refused, and so is what the rule cannot have, except with -force.`},
+			long: `An override changes only what its flags say. It keeps what an earlier override of the same rule and key says, unless you write -replace.
+Without -for and -forever it also keeps the earlier end.
+Without -force, the command refuses a rule that no program uses, and a value that the rule cannot have.`},
 		{name: "override clear", args: "RULE", flags: "key keys shown force reason wait", run: (*tool).clearOverride,
 			short: "end an override"},
 		{name: "override list", args: "[RULE]", run: (*tool).listOverrides,
@@ -49,13 +49,13 @@ A rule that no program uses is refused, and so is what the rule cannot have, exc
 		{name: "blocked", args: "[RULE]", run: (*tool).printBlocked,
 			short: "the keys that are blocked, by whom, why, until when"},
 		{name: "pause", args: "RULE [KEY]", flags: "keys shown for force reason wait", run: (*tool).pause,
-			short: "hold a key for some time, up to 30d",
-			long:  "Calls that may wait longer than the pause lasts hold. Others are refused."},
+			short: "pause a key for some time, up to 30d: its calls wait or are refused",
+			long:  "Calls that may wait longer than the pause lasts wait until it ends. Others are refused."},
 		{name: "resume", args: "RULE [KEY]", flags: "keys shown force reason wait", run: (*tool).resume,
 			short: "end a pause"},
 		{name: "give", args: "RULE [KEY]", flags: "n keys shown reason", run: (*tool).give,
-			short: "give permits back that nobody took, or take some",
-			long:  "A negative number takes permits, also beyond the limit."},
+			short: "return permits to a key, or take some",
+			long:  "A negative number takes permits from the key, even more than are left."},
 		{name: "changes", args: "[RULE]", flags: "n", run: (*tool).printChanges,
 			short: "who changed what, when and why: the newest changes"},
 		{name: "processes", run: (*tool).printProcesses,
@@ -63,20 +63,20 @@ A rule that no program uses is refused, and so is what the rule cannot have, exc
 		{name: "settings export", run: (*tool).exportSettings,
 			short: "overrides, blocks and pauses as JSON, for settings import"},
 		{name: "settings import", args: "[FILE]", flags: "reason wait", run: (*tool).importSettings, anyPrefix: true,
-			short: "add what settings export printed; of two, the newer holds",
-			long: `Without FILE, it reads the standard input. Settings that have ended are left out. An import ends the state in which programs keep
-settings that the store has lost; an empty file does only that.`},
+			short: "restore what settings export printed",
+			long: `Of two settings for one rule and key, the newer wins. Without FILE, it reads the standard input. Settings that have ended are left out.
+An import ends the state in which programs keep settings that the store has lost; an empty file does only that.`},
 		{name: "top", flags: "once every filter sort", run: (*tool).top,
 			short: "live decisions of programs with redisstore.WithStats()",
 			long:  "Press q to end it."},
 		{name: "serve", flags: "listen write actor-header host", run: (*tool).serve, anyPrefix: true,
-			short: "a page to look at, in a browser",
+			short: "show the console in a browser",
 			long: `Only this machine reaches the page. For others, put a proxy with a login in front of it: name the proxy's host by -host, and the header
 in which it tells the user by -actor-header.`},
 		{name: "acl", flags: "all settings operator", run: (*tool).printACL, anyPrefix: true,
 			short: "the permissions that limiters need on the server",
-			long: `It prints those for the rules that limiters used within a day, and for those in -rules. If there are none, or with -all, it prints
-those for rules of all kinds.`},
+			long: `It prints the permissions for the rules that limiters used within a day, and for the rules in -rules. If there are none, or with -all,
+it prints the permissions for rules of all kinds.`},
 		{name: "doctor", run: (*tool).doctor, anyPrefix: true,
 			short: "what is wrong with the server and the programs, and what to do"},
 		{name: "completion", args: "[SHELL]", run: (*tool).completion, local: true,

@@ -44,7 +44,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// give gives permits that nobody took, and takes some. It is one change for all keys.
+// give returns permits to a key, and takes some. It is one change for all keys.
 func TestGive(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)

@@ -43,7 +43,7 @@ func (g given) inWords() string {
 	return fmt.Sprintf("%s: %d → %s %s", strings.TrimSpace(g.Rule+" "+g.Key), before, period.Count(after, "permit"), what)
 }
 
-// give gives permits back to keys under the rules of a name, or takes some.
+// give returns permits to keys under the rules of a name, or takes some.
 func (t *tool) give(ctx context.Context, args []string) error {
 	if t.n == 0 {
 		return misused("give: -n: expected how many permits, as in -n 50, or -n -50 to take them")
@@ -77,7 +77,7 @@ func (t *tool) changeCounts(ctx context.Context, what string, args []string, do 
 	if err != nil {
 		return err
 	}
-	rules, err := t.find(ctx, args[0])
+	rules, err := t.rulesNamed(ctx, args[0])
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func guarded(next http.Handler) http.Handler {
 
 const maxForm = 256 << 10 // bytes of a form
 
-// fromHere passes requests of browsers on: each says where it comes from. Whether that is here, http.CrossOriginProtection has checked.
+// fromHere passes requests of browsers on: each says where it comes from. http.CrossOriginProtection has checked that this is here.
 func fromHere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "" {
