@@ -23,7 +23,7 @@ const licencesHead = `<!-- Written by go test ./internal/readme -run Licences -u
 
 # Licences
 
-For those who must know what they link: every module that code of this repository imports, and its licence. This project's is
+If you must know what you link: every module that code of this repository imports, and its licence. This project's is
 [Apache 2.0](../LICENSE).
 
 A program with generated wrappers links what "runtime" uses, and of that only the packages that it imports: the Redis client comes with
