@@ -344,7 +344,7 @@ func TestForms(t *testing.T) {
 	press("set", `{reason: "ticket 9", for: "1d", limit: "70"}`, "Set, everywhere")
 	press("clear", `{reason: "ticket 9"}`, "As declared again")
 	press("reset", `{reason: "ticket 9"}`, "forgotten.")
-	press("block", `{reason: "ticket 9"}`, "Nothing changed: write how long it holds")
+	press("block", `{reason: "ticket 9"}`, "Nothing changed: write how long")
 	run(t, ctx, chromedp.Navigate(s.url+"rule?name=login"))
 	press("set", `{reason: "ticket 10", for: "forever", factor: "2"}`, "Set, everywhere")
 	run(t, ctx, chromedp.Navigate(s.url+"changes"))
@@ -375,7 +375,7 @@ func TestKeyboard(t *testing.T) {
 		t.Fatal("Tab does not reach the search")
 	}
 	run(t, ctx, chromedp.KeyEvent("+8613800000009\r"))
-	requireText(t, ctx, "Change what holds for this subject")
+	requireText(t, ctx, "Change this subject")
 	fields := map[string]string{"reason": "by keyboard", "for": "1h", "limit": "7"}
 	for _, name := range strings.Fields("rule reason for permits give reset block unblock pause resume limit factor mode set") {
 		for range 20 {

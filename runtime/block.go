@@ -12,7 +12,7 @@ import (
 
 // Block refuses the keys of the requests under their rules for d, up to 30 days, for all limiters of this prefix on the store. This limiter
 // follows at once, the others within about two seconds. RetryAfter of a refusal is the rest of the block, by the store's clock. No call waits
-// until the block ends. A call that already waits keeps its place: see [Limiter.Pause] for one that holds those, too. Only the Name, Key and
+// until the block ends. A call that already waits keeps its place: [Limiter.Pause] stops those, too. Only the Name, Key and
 // Hash of a rule matter. A rule in shadow or trigger mode still refuses nothing. The store also records the actor of [WithActor], or the user of
 // [WithUserID], who set the block. More than 100 keys are set one part after the other. For example, if the store fails while 1,000 keys are
 // blocked, the first 300 of them may be blocked, and Block returns an error: call it again.

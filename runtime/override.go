@@ -14,7 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
-// Override holds new values for the rules of one name: see [Overrides]. A field that is nil or zero leaves what holds without it: an
+// Override holds new values for the rules of one name: see [Overrides]. A field that is nil or zero leaves what is in force without it: an
 // override of one key leaves what the override of all keys says, and that leaves what the rule declares. An override to shadow or trigger
 // mode also removes the rule's Wait, Queue, Block, Pausable and Lease.
 //

@@ -37,7 +37,7 @@ func (t *tool) unblock(ctx context.Context, args []string) error {
 	})
 }
 
-// pause holds keys under the rules of a name.
+// pause pauses keys under the rules of a name.
 func (t *tool) pause(ctx context.Context, args []string) error {
 	if err := t.checkFor("pause", "1m"); err != nil {
 		return err
@@ -182,7 +182,7 @@ func (t *tool) blocksThatGoOn(ctx context.Context, all [][]ratelimit.Request) (n
 	return notes, nil
 }
 
-// marked returns until when the marker of a rule with block= or pause= holds a key, or the zero time.
+// marked returns until when the marker of a rule with block= or pause= blocks or pauses a key, or the zero time.
 func (t *tool) marked(ctx context.Context, kind fleet.Kind, q ratelimit.Request) (until time.Time, err error) {
 	state, err := t.limiter.StateKey(q)
 	marker := key.BlockOf(state)

@@ -43,7 +43,7 @@ func several(n int, what, one string) string {
 	return one
 }
 
-// changeInWords says what was set before and after a change, if it is one of a single setting, or what a give gave.
+// changeInWords says what was set before and after a change of one setting, or what a give gave.
 func changeInWords(c *fleet.Change) string {
 	if c.Before == nil && c.After == nil {
 		return c.Given()

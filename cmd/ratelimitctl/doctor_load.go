@@ -116,7 +116,7 @@ func checkLatency(ctx context.Context, s *server) finding {
 	return finding{Status: warn, Check: "latency", Found: strings.Join(texts, ", "), Meaning: "meanwhile all calls waited", Advice: "See LATENCY DOCTOR"}
 }
 
-// checkErrors says which errors that no other check finds the server replied with since it started, and while doctor observed it.
+// checkErrors names the errors that the server replied with, since it started and while doctor observed it, and that no other check finds.
 func checkErrors(_ context.Context, s *server) finding {
 	if s.later == nil {
 		return unknown("errors", "+info")

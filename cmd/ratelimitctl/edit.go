@@ -149,7 +149,7 @@ func (t *tool) whereInForce(ctx context.Context) (string, error) {
 	}
 }
 
-// within says when all processes will follow, of which some do not yet.
+// within says when all processes will follow. Some do not follow yet.
 func within(behind []fleet.Process) string {
 	for _, p := range behind {
 		if p.Setting != "" {

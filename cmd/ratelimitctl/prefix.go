@@ -113,7 +113,7 @@ func (t *tool) withKept(lines [][]string) [][]string {
 	return lines
 }
 
-// nothing says that the store has no setting. Unless the store lost some, that is as much as none being in force.
+// nothing says that the store has no setting. If the store lost none, none is in force.
 func (t *tool) nothing(inForce string) string {
 	if t.kept != "" {
 		return "none in the store"

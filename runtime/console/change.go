@@ -22,7 +22,7 @@ type order struct {
 	of     *ratelimit.Limiter // takes the key as the form has it
 	rule   ratelimit.Rule
 	key    string
-	length time.Duration // how long it holds; 0 means for ever
+	length time.Duration // how long it is in force; 0 means for ever
 }
 
 // orders are the changes that forms may ask for, by their field do. Each returns what it did.

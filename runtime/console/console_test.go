@@ -420,7 +420,7 @@ func TestScreenOfLostSettings(t *testing.T) {
 	}
 	requireText(t, h, "/", nil, "All is well", "block sms ann refused")
 	client.FlushAll(t.Context())
-	for _, want := range []string{"The store lost its settings.", "1 process: the store lost settings that still hold there.", "right 1 that the store lost none"} {
+	for _, want := range []string{"The store lost its settings.", "1 process: the store lost settings that are still in force there.", "right 1 that the store lost none"} {
 		if page := plain(requireText(t, h, "/", nil, want, "Settings in force 1 1 that the store lost")); strings.Contains(page, "All is well") {
 			t.Errorf("all is well: %s", page)
 		}
@@ -442,7 +442,7 @@ func TestManyProcesses(t *testing.T) {
 		}
 		client.HSet(t.Context(), "shop.seen:{shop}:processes", fmt.Sprint(i), word)
 	}
-	requireText(t, h, "/", nil, "Look at this", "1 process: the store lost settings that still hold there.", "1 process had errors of the store.", "1 process cannot read the settings.", "1 process: the clock is off by more than 1s.",
+	requireText(t, h, "/", nil, "Look at this", "1 process: the store lost settings that are still in force there.", "1 process had errors of the store.", "1 process cannot read the settings.", "1 process: the clock is off by more than 1s.",
 		"The first 100 of 12") // it may list the process of this test
 }
 
@@ -575,8 +575,8 @@ func TestWrites(t *testing.T) {
 			require(200, "0 of 10", "do", "clear")
 			require(422, "write a reason", "do", "clear", "reason", " ")
 			require(422, "expected at most 200", "do", "clear", "reason", strings.Repeat("x", 201))
-			require(422, "write how long it holds", "do", "set", "limit", "1", "for", "")
-			require(422, "write how long it holds", "do", "set", "limit", "1", "for", "-1h")
+			require(422, "write how long", "do", "set", "limit", "1", "for", "")
+			require(422, "write how long", "do", "set", "limit", "1", "for", "-1h")
 			require(422, "a block needs an end", "do", "block", "for", "forever")
 			require(422, "found no change", "do", "set", "for", "1h")
 			require(422, "write the limit as a number", "do", "set", "for", "1h", "limit", "many")

@@ -96,7 +96,7 @@ func (c *console) readHistory(ctx context.Context) ([]fleet.Slot, error) {
 	return append(old, news...), nil
 }
 
-// follow returns the settings that hold. Reading what has not changed is one command.
+// follow returns the settings in force. Reading what has not changed is one command.
 func (c *console) follow(ctx context.Context) ([]*fleet.Setting, seen) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -110,7 +110,7 @@ func (p *nowPage) judge(s fleet.Status) {
 			add("%s%s", count(n, "process"), text)
 		}
 	}
-	addMany(": the store lost settings that still hold there. To end this state, run ratelimitctl settings import.", func(p process) bool { return p.Lost > 0 })
+	addMany(": the store lost settings that are still in force there. To end this state, run ratelimitctl settings import.", func(p process) bool { return p.Lost > 0 })
 	addMany(" had errors of the store.", func(p process) bool { return p.Store != "" })
 	addMany(" cannot read the settings.", func(p process) bool { return p.Setting != "" })
 	addMany(": the clock is off by more than "+span(maxSkew)+". Decisions go by the store's clock, so they are right.", process.IsSkewed)

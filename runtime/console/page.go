@@ -192,14 +192,14 @@ func ruleName(r ratelimit.Rule) string {
 	return name
 }
 
-// parseFor parses how long something holds: a duration of the directives, or "forever" as 0.
+// parseFor parses how long something is in force: a duration of the directives, or "forever" as 0.
 func parseFor(text string) (time.Duration, error) {
 	if text == "forever" {
 		return 0, nil
 	}
 	d, _, err := period.Parse("end", text)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("write how long it holds, such as 2h or 7d; found %q", text)
+		return 0, fmt.Errorf("write how long, such as 2h or 7d; found %q", text)
 	}
 	return d, nil
 }
