@@ -60,8 +60,8 @@ type Edit struct {
 
 // noteHere notes a change of a store in this process.
 func (f *Fleet) noteHere(c *Change) {
-	f.done = slices.Insert(f.done, 0, *c)
-	f.done = f.done[:min(len(f.done), MaxChanges)]
+	f.done = append(f.done, *c)
+	f.done = f.done[max(0, len(f.done)-MaxChanges):]
 }
 
 // note returns the change for people, or nil if there is no actor. before is what the first setting replaced, or nil.
@@ -139,7 +139,9 @@ func (f *Fleet) noting(c *Change) []Command {
 func (f *Fleet) Changes(ctx context.Context) ([]Change, error) {
 	return alone(ctx, f, func() (all []Change, err error) {
 		if f.server == nil {
-			return slices.Clone(f.done), nil
+			all = slices.Clone(f.done)
+			slices.Reverse(all)
+			return all, nil
 		}
 		for from := 0; from < MaxChanges; from += perCommand {
 			replies, err := f.do(ctx, Command{"LRANGE", f.keys.changes, from, from + perCommand - 1})

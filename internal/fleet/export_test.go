@@ -21,9 +21,9 @@ func (f *Fleet) Known() map[string]string {
 	f.turn <- struct{}{}
 	defer func() { <-f.turn }()
 	all := map[string]string{}
-	for name, s := range f.changed.settings {
+	for s := range f.changed.settings.all() {
 		if !s.Cleared {
-			all[name], _ = s.text()
+			all[s.Name()], _ = s.text()
 		}
 	}
 	return all

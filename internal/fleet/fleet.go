@@ -86,7 +86,7 @@ type Fleet struct {
 	scriptless bool      // settings are written without a script
 	heard      []Process // as Processes returned them last
 	heardAt    time.Time
-	done       []Change // of a store in this process: the changes, the newest first
+	done       []Change // of a store in this process: the newest changes, the last one at the end
 
 	mu      sync.Mutex
 	self    self
@@ -97,7 +97,7 @@ type Fleet struct {
 func New(server Server, prefix string, counts bool) *Fleet {
 	f := &Fleet{
 		server: server, keys: keysOf(prefix), turn: make(chan struct{}, 1),
-		changed: known{settings: map[string]*Setting{}, over: map[string]bool{}, malformed: map[string]error{}},
+		changed: known{over: map[string]bool{}, malformed: map[string]error{}},
 		self:    self{id: newID(), rules: map[[2]string]Rule{}},
 	}
 	f.status.Store(new(Status))

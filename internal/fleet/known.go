@@ -12,17 +12,15 @@ import (
 
 // known are the settings as this process last read them.
 type known struct {
-	epoch     string              // a random word of the store's first setting; another one means that the store has lost its settings
-	version   int64               // of the newest setting that was read
-	settings  map[string]*Setting // by name; also cleared ones and ended ones
-	over      map[string]bool     // names of settings that are over, and that the store still has
-	malformed map[string]error    // what is wrong with some settings, by name; under the name tooMany, that the store has more than are read
-	imported  int64               // when the newest import was made that this process follows
-	readAt    time.Time           // after a loss: when to read all of them
-	last      time.Time           // the latest of their ends, and of when they were cleared; zero if it has to be looked for
-	lost      bool                // the store has lost some of them
-	sweptTo   int64               // the version at which all of them were last looked at
-	sweptAt   time.Time           // when that was
+	epoch     string           // a random word of the store's first setting; another one means that the store has lost its settings
+	version   int64            // of the newest setting that was read
+	settings  *tree[*Setting]  // by name; also cleared ones and ended ones
+	over      map[string]bool  // names of settings that are over, and that the store still has
+	malformed map[string]error // what is wrong with some settings, by name; under the name tooMany, that the store has more than are read
+	imported  int64            // when the newest import was made that this process follows
+	readAt    time.Time        // after a loss: when to read all of them
+	sweptTo   int64            // the version at which those that are over were last looked for
+	sweptAt   time.Time        // when that was
 }
 
 // Status is what is wrong with the settings.
@@ -43,17 +41,17 @@ func importTime(epoch string) int64 {
 // maxGap is how many versions a process can be behind and still find every setting that was cleared.
 const maxGap = MaxSettings
 
-// lose marks settings that the store has lost, and returns how many of them hold.
-func (k *known) lose(isLost func(*Setting) bool, now time.Time) (held int) {
-	for _, s := range k.settings {
-		if isLost(s) {
-			s.lost, k.lost = true, true
-			if s.holds(now) {
-				held++
-			}
+// lose marks settings that the store has lost.
+func (f *Fleet) lose(isLost func(*Setting) bool) {
+	var lost []*Setting
+	for s := range f.changed.settings.all() {
+		if !s.lost && isLost(s) {
+			c := s.copy()
+			c.version, c.lost = s.version, true
+			lost = append(lost, c)
 		}
 	}
-	return held
+	f.put(lost)
 }
 
 // epochAndVersion returns what a reply says.
@@ -75,15 +73,15 @@ func (f *Fleet) follow(ctx context.Context, do Do, epoch string, version int64) 
 	if epoch != k.epoch || version < k.version { // the store has other data
 		clear(k.over)
 	}
-	replaced, lost := importTime(epoch) > k.imported, 0
+	replaced := importTime(epoch) > k.imported
 	switch {
 	case epoch != k.epoch && !replaced:
-		lost = k.lose(func(*Setting) bool { return true }, f.Now())
+		f.lose(func(*Setting) bool { return true })
 	case epoch == k.epoch && version < k.version: // the store has an older copy of its data
-		lost = k.lose(func(s *Setting) bool { return s.version > version }, f.Now())
+		f.lose(func(s *Setting) bool { return s.version > version })
 		k.version = version
 	}
-	if lost > f.Status().Lost {
+	if lost := int(f.InForce().total().lost); lost > f.Status().Lost {
 		f.warn("the store lost its settings; those that this process knows stay in force until they end", "settings", lost)
 	}
 	if epoch == k.epoch && version-k.version <= maxGap {
@@ -95,25 +93,29 @@ func (f *Fleet) follow(ctx context.Context, do Do, epoch string, version int64) 
 }
 
 func (k *known) readNew(ctx context.Context, f *Fleet, do Do, version int64) error {
-	news := map[string]*Setting{}
-	err := f.readSettings(ctx, do, k.version, k.take(f, k.settings, news))
+	var news []*Setting
+	err := f.readSettings(ctx, do, k.version, func(name, text string, version int64) {
+		if s := k.take(f, &k.settings, name, text, version); s != nil {
+			news = append(news, s)
+		}
+	})
 	if err == nil {
 		k.version = version
 	}
-	f.apply(slices.Collect(maps.Values(news)))
+	f.apply(news)
 	return err
 }
 
 // readAll replaces the settings by those of the store. Lost ones stay, unless an import replaced them.
 func (k *known) readAll(ctx context.Context, f *Fleet, do Do, epoch string, version int64, replaced bool) error {
-	settings := map[string]*Setting{}
-	for name, s := range k.settings {
+	var settings *tree[*Setting]
+	for s := range k.settings.all() {
 		if s.lost && !replaced {
-			settings[name] = s
+			settings = settings.with(s.Name(), s)
 		}
 	}
 	before := maps.Clone(k.malformed)
-	err := f.readSettings(ctx, do, 0, k.take(f, nil, settings))
+	err := f.readSettings(ctx, do, 0, func(name, text string, version int64) { k.take(f, &settings, name, text, version) })
 	if err == nil {
 		maps.DeleteFunc(k.malformed, func(name string, err error) bool { return err == before[name] }) // what is still wrong has a new error
 		k.epoch, k.version, k.settings, k.imported = epoch, version, settings, max(k.imported, importTime(epoch))
@@ -121,28 +123,25 @@ func (k *known) readAll(ctx context.Context, f *Fleet, do Do, epoch string, vers
 	return err
 }
 
-// take returns a function that adds a setting of the store to settings, which come in addition to others. If it cannot be parsed, the earlier one
-// stays.
-func (k *known) take(f *Fleet, others, settings map[string]*Setting) func(name, text string, version int64) {
-	return func(name, text string, version int64) {
-		delete(k.over, name)
-		isNew := settings[name] == nil && others[name] == nil
-		if len(name) > MaxText || isNew && len(others)+len(settings) >= maxRead {
-			k.exceed(f)
-			return
-		}
-		s, err := parse(name, text)
-		if err != nil {
-			k.refuse(f, name, "cannot read a setting; any earlier one stays in force", err)
-			if before := k.settings[name]; before != nil {
-				settings[name] = before
-			}
-			return
-		}
-		delete(k.malformed, name)
-		s.version = version
-		settings[name] = s
+// take adds a setting of the store to settings, and returns it. If it cannot be parsed, the earlier one stays, and take returns nil.
+func (k *known) take(f *Fleet, settings **tree[*Setting], name, text string, version int64) *Setting {
+	delete(k.over, name)
+	if len(name) > MaxText || (*settings).get(name) == nil && (*settings).total().settings >= maxRead {
+		k.exceed(f)
+		return nil
 	}
+	s, err := parse(name, text)
+	if err != nil {
+		k.refuse(f, name, "cannot read a setting; any earlier one stays in force", err)
+		if before := k.settings.get(name); before != nil {
+			*settings = (*settings).with(name, before)
+		}
+		return nil
+	}
+	delete(k.malformed, name)
+	s.version = version
+	*settings = (*settings).with(name, s)
+	return s
 }
 
 // maxRead bounds how many settings are read: those that hold, as many that have ended, and those that were cleared within maxGap versions.
@@ -263,7 +262,7 @@ func (f *Fleet) List(ctx context.Context) ([]*Setting, error) {
 		if err := f.refresh(ctx, f.do); err != nil {
 			return nil, err
 		}
-		all = slices.SortedFunc(maps.Values(f.changed.settings), Compare)
+		all = slices.SortedFunc(f.changed.settings.all(), Compare)
 		return slices.DeleteFunc(all, func(s *Setting) bool { return s.Cleared }), nil
 	})
 }
@@ -278,11 +277,7 @@ func (f *Fleet) Status() Status {
 
 // publish makes known what is wrong with the settings. err is that of the last attempt to read them.
 func (f *Fleet) publish(err error) {
-	k, lost := &f.changed, 0
-	if k.lost {
-		lost = k.lose(func(s *Setting) bool { return s.lost }, f.Now())
-	}
-	f.status.Store(&Status{err, slices.Collect(maps.Values(k.malformed)), lost})
+	f.status.Store(&Status{err, slices.Collect(maps.Values(f.changed.malformed)), int(f.InForce().total().lost)})
 }
 
 // Drop puts settings out of force that have ended. While settings are being read or written it does nothing, and the next call tries again.
@@ -296,26 +291,18 @@ func (f *Fleet) Drop() {
 }
 
 func (f *Fleet) drop() {
-	if in := f.InForce(); in != nil && !in.until.IsZero() && !f.Now().Before(in.until) {
-		f.enforce()
+	now := f.Now()
+	if ended := slices.Collect(f.InForce().endingBy(now.UnixMilli())); len(ended) > 0 {
+		f.inForce.Store(f.InForce().With(slices.Values(ended), now))
+		f.publish(f.status.Load().Err)
 	}
 }
 
 // enforce puts all settings in force that have not ended, and forgets those that are over.
 func (f *Fleet) enforce() {
-	now := f.Now()
-	k := &f.changed
-	maps.DeleteFunc(k.settings, func(name string, s *Setting) bool {
-		over := s.isOver(now, k.version)
-		if over && len(k.over) < maxRead {
-			k.over[name] = true
-		}
-		return over
-	})
-	k.last, k.sweptTo, k.sweptAt = time.Time{}, k.version, now
-	k.lost = k.lost && slices.ContainsFunc(slices.Collect(maps.Values(k.settings)), func(s *Setting) bool { return s.lost })
+	f.sweep()
 	var none *InForce
-	f.inForce.Store(none.With(maps.Values(k.settings), now))
+	f.inForce.Store(none.With(f.changed.settings.all(), f.Now()))
 	f.publish(f.status.Load().Err)
 }
 
@@ -325,49 +312,39 @@ const (
 	sweepEvery = time.Minute
 )
 
-// apply adds settings to those that are known, and puts them in force. Its time does not depend on how many are known.
-func (f *Fleet) apply(changed []*Setting) {
+// sweep forgets the settings that are over. It looks at those that do not hold.
+func (f *Fleet) sweep() {
 	k, now := &f.changed, f.Now()
-	k.last = k.lastWith(changed)
-	for _, s := range changed {
-		k.settings[s.Name()] = s
+	for s := range k.settings.endingBy(now.UnixMilli()) {
+		if s.isOver(now, k.version) {
+			k.settings = k.settings.with(s.Name(), nil)
+			if len(k.over) < maxRead {
+				k.over[s.Name()] = true
+			}
+		}
 	}
-	if k.version-k.sweptTo >= sweepAfter || now.Sub(k.sweptAt).Abs() > sweepEvery {
-		f.enforce()
-		return
+	k.sweptTo, k.sweptAt = k.version, now
+}
+
+// apply adds settings to those that are known, and puts them in force.
+func (f *Fleet) apply(changed []*Setting) {
+	f.put(changed)
+	if k := &f.changed; k.version-k.sweptTo >= sweepAfter || f.Now().Sub(k.sweptAt).Abs() > sweepEvery {
+		f.sweep()
 	}
-	f.inForce.Store(f.InForce().With(slices.Values(changed), now))
 	f.publish(f.status.Load().Err)
 }
 
-// lastWith returns what last is when some settings have changed. It looks at all only if one of these was the last one.
-func (k *known) lastWith(changed []*Setting) time.Time {
-	last, search := k.last, k.last.IsZero()
-	for _, s := range changed {
-		before := k.settings[s.Name()]
-		search = search || before != nil && !before.last().Before(k.last) && s.last().Before(k.last)
-		last = later(last, s.last())
-	}
-	if !search {
-		return last
-	}
-	names := map[string]bool{}
-	last = time.Time{}
-	for _, s := range changed {
-		names[s.Name()] = true
-		last = later(last, s.last())
-	}
-	for name, s := range k.settings {
-		if !names[name] {
-			last = later(last, s.last())
-		}
-	}
-	return last
+// put is apply for settings of the versions that are known.
+func (f *Fleet) put(changed []*Setting) {
+	f.changed.settings = withAll(f.changed.settings, changed)
+	f.inForce.Store(f.InForce().With(slices.Values(changed), f.Now()))
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+// withAll returns known settings with further ones.
+func withAll(settings *tree[*Setting], changed []*Setting) *tree[*Setting] {
+	for _, s := range changed {
+		settings = settings.with(s.Name(), s)
 	}
-	return b
+	return settings
 }

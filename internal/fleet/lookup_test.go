@@ -76,6 +76,7 @@ func TestInForceLikeModel(t *testing.T) {
 func check(t *testing.T, in *InForce, model map[string]*Setting) {
 	t.Helper()
 	found, keys := map[string]*Setting{}, map[[2]string]bool{}
+	first, last := nothing.first, nothing.last
 	for s := range in.All() {
 		found[s.Name()] = s
 		if !s.AllKeys {
@@ -84,12 +85,13 @@ func check(t *testing.T, in *InForce, model map[string]*Setting) {
 		if k := in.Of(s.Rule).OfKey(s.Key); !s.AllKeys && *k.of(s.Kind) != s || s.AllKeys && in.Of(s.Rule).All != s {
 			t.Errorf("%s is not found", s.Name())
 		}
-		if !s.Until.IsZero() && (in.until.IsZero() || in.until.After(s.Until)) {
-			t.Errorf("%s ends before %s", s.Name(), in.until)
-		}
+		first, last = min(first, s.end().UnixMilli()), max(last, s.end().UnixMilli())
 	}
-	if !maps.Equal(found, model) || in.len() != len(model) {
-		t.Errorf("%d settings are in force, %d counted, want %d", len(found), in.len(), len(model))
+	if !maps.Equal(found, model) || int(in.total().settings) != len(model) {
+		t.Errorf("%d settings are in force, %d counted, want %d", len(found), in.total().settings, len(model))
+	}
+	if sum := in.total(); sum.first != first || sum.last != last {
+		t.Errorf("they end from %d to %d, want %d to %d", sum.first, sum.last, first, last)
 	}
 	n := 0
 	for _, rule := range []string{"r0", "r1", "r2"} {

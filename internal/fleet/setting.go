@@ -109,28 +109,36 @@ func (s *Setting) EndedAt(now time.Time) bool {
 // holds reports whether the setting is in force.
 func (s *Setting) holds(now time.Time) bool { return !s.Cleared && !s.EndedAt(now) }
 
-// deadSince returns when the setting was cleared, or when it ends. It is zero if the setting does not end.
-func (s *Setting) deadSince() time.Time {
-	if s.Cleared {
+// never is later than the end of any setting.
+var never = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// end returns when the setting ends, or when it was cleared. If neither is so, that is never.
+func (s *Setting) end() time.Time {
+	switch {
+	case s.Cleared:
 		return s.At
+	case s.Until.IsZero():
+		return never
 	}
 	return s.Until
 }
 
-// never is later than the end of any setting.
-var never = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// last returns deadSince, or never.
-func (s *Setting) last() time.Time {
-	if since := s.deadSince(); !since.IsZero() {
-		return since
+// total returns the sum of the setting, or of nil.
+func (s *Setting) total() sum {
+	if s == nil {
+		return nothing
 	}
-	return never
+	at := s.end().UnixMilli()
+	sum := sum{settings: 1, first: at, last: at}
+	if s.lost {
+		sum.lost = 1
+	}
+	return sum
 }
 
 // isOver reports whether nobody needs to know of the setting any more, at a version of the settings.
 func (s *Setting) isOver(now time.Time, version int64) bool {
-	return !s.holds(now) && (now.Sub(s.deadSince()) > deadLife || s.version <= version-maxGap)
+	return !s.holds(now) && (now.Sub(s.end()) > deadLife || s.version <= version-maxGap)
 }
 
 // copy returns a setting with the same values.

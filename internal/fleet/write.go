@@ -146,7 +146,7 @@ type part struct {
 // plan plans a round. It answers the edits that are not to be written.
 func (f *Fleet) plan(waiting []*pending) *writing {
 	f.drop()
-	k, held := &f.changed, f.InForce().len()
+	k, held := &f.changed, int(f.InForce().total().settings)
 	w := &writing{epoch: k.epoch, next: cmp.Or(k.epoch, newID()), version: k.version, names: map[string]bool{}, now: f.Now().UTC().Truncate(time.Millisecond)}
 	for _, p := range waiting {
 		if len(w.parts) > 0 && (p.replaced || len(w.settings)+len(p.Settings)-p.next > perCommand) {
@@ -167,12 +167,15 @@ func (f *Fleet) plan(waiting []*pending) *writing {
 		}
 	}
 	for name := range k.over {
-		if len(w.over) < perCommand && !w.names[name] {
+		if len(w.over) == perCommand {
+			break
+		}
+		if !w.names[name] {
 			w.over = append(w.over, name)
 		}
 	}
-	if last := k.lastWith(w.settings); last != never {
-		w.life = later(last, w.now).Add(2 * deadLife).Sub(w.now)
+	if last := withAll(k.settings, w.settings).total().last; last < never.UnixMilli() {
+		w.life = time.UnixMilli(max(last, w.now.UnixMilli())).Add(2 * deadLife).Sub(w.now)
 	}
 	return w
 }
@@ -236,8 +239,8 @@ func (f *Fleet) changeOf(p *part, now time.Time) *Change {
 		for _, s := range wrote {
 			all[s.Name()] = s
 		}
-		for name, s := range f.changed.settings {
-			if all[name] == nil && s.holds(now) && !s.lost {
+		for s := range f.changed.settings.all() {
+			if name := s.Name(); all[name] == nil && s.holds(now) && !s.lost {
 				all[name] = s
 			}
 		}
@@ -250,7 +253,7 @@ func (f *Fleet) changeOf(p *part, now time.Time) *Change {
 func (f *Fleet) planThrough(p *pending, through int, now time.Time) (*part, error) {
 	part := &part{pending: p, through: through}
 	for _, s := range p.Settings[p.next:through] {
-		before := f.changed.settings[s.Name()]
+		before := f.changed.settings.get(s.Name())
 		if before != nil && !before.holds(now) {
 			before = nil
 		}
@@ -392,10 +395,11 @@ func (f *Fleet) commit(ctx context.Context, w *writing, versions []int64) bool {
 	if !wrote {
 		return false
 	}
-	for name := range k.over {
-		if w.names[name] || slices.Contains(w.over, name) {
-			delete(k.over, name)
-		}
+	for _, name := range w.over {
+		delete(k.over, name)
+	}
+	for name := range w.names {
+		delete(k.over, name)
 	}
 	if versions[0] > w.version && f.noteRead(f.follow(ctx, f.do, w.next, last)) == nil {
 		return true // others have written, too
@@ -405,8 +409,12 @@ func (f *Fleet) commit(ctx context.Context, w *writing, versions []int64) bool {
 	}
 	if at := importTime(k.epoch); at > k.imported { // what was lost does not hold any more
 		k.imported = at
-		maps.DeleteFunc(k.settings, func(_ string, s *Setting) bool { return s.lost })
-		k.sweptAt = time.Time{}
+		for s := range k.settings.all() {
+			if s.lost {
+				k.settings = k.settings.with(s.Name(), nil)
+			}
+		}
+		f.enforce()
 	}
 	f.apply(settings)
 	return true
