@@ -41,6 +41,20 @@ func BenchmarkSettings(b *testing.B) {
 	}
 }
 
+// BenchmarkChange changes one of 10,000 settings.
+func BenchmarkChange(b *testing.B) {
+	f := NewLocal(time.Now, nil)
+	e := Edit{Actor: Actor{By: "kim"}}
+	for i := range MaxSettings {
+		e.Settings = append(e.Settings, &Setting{Kind: Override, Rule: "login", Key: fmt.Sprint("+8613800", i), Values: Values{Factor: 2}})
+	}
+	for b.ReportAllocs(); b.Loop(); e.Settings = e.Settings[:1] { // first all of them
+		if _, err := f.Change(b.Context(), e); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // What is in force is what a model knows, whatever is set, cleared and ended, and what was in force before does not change.
 func TestInForceLikeModel(t *testing.T) {
 	random, now := rand.New(rand.NewPCG(1, 2)), time.Now()
