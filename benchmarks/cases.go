@@ -70,8 +70,9 @@ func yearly(limit int64) ratelimit.Rule {
 // ours decides with this module, under all rules for one subject.
 func ours(limiter *ratelimit.Limiter, rules ...ratelimit.Rule) decide {
 	prepared := wrap.NewRules("sms.Sender.SendCode", rules...)
+	limits := prepared.On(limiter)
 	return func(subject string) (bool, error) {
-		return admitted(wrap.Take(ctx, limiter, prepared, slices.Repeat([]string{subject}, len(rules))...))
+		return admitted(wrap.Take(ctx, limits, prepared, slices.Repeat([]string{subject}, len(rules))...))
 	}
 }
 
@@ -81,10 +82,11 @@ const maxCost = 10_000
 // oursAtOnce takes a whole limit in as few calls as possible.
 func oursAtOnce(limiter *ratelimit.Limiter, cost int64, rules ...ratelimit.Rule) decide {
 	prepared := wrap.NewRules("sms.Sender.SendCode", rules...)
+	limits := prepared.On(limiter)
 	return func(subject string) (bool, error) {
 		for left := cost; left > 0; left -= maxCost {
 			charge := wrap.Charge{Key: subject, Cost: min(left, maxCost)}
-			ok, err := admitted(wrap.TakeCharges(ctx, limiter, prepared, slices.Repeat([]wrap.Charge{charge}, len(rules))...))
+			ok, err := admitted(wrap.TakeCharges(ctx, limits, prepared, slices.Repeat([]wrap.Charge{charge}, len(rules))...))
 			if !ok || err != nil {
 				return ok, err
 			}
@@ -96,8 +98,9 @@ func oursAtOnce(limiter *ratelimit.Limiter, cost int64, rules ...ratelimit.Rule)
 // oursCounting decides with this module, under a rule with Distinct.
 func oursCounting(limiter *ratelimit.Limiter, r ratelimit.Rule) decideMember {
 	prepared := wrap.NewRules("sms.Sender.SendCode", r)
+	limits := prepared.On(limiter)
 	return func(subject, member string) (bool, error) {
-		return admitted(wrap.TakeCharges(ctx, limiter, prepared, wrap.Charge{Key: subject, Member: member, Cost: 1}))
+		return admitted(wrap.TakeCharges(ctx, limits, prepared, wrap.Charge{Key: subject, Member: member, Cost: 1}))
 	}
 }
 

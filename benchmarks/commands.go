@@ -51,7 +51,8 @@ func measureCommands(server *redisServer, e effort) ([]table, error) {
 		for _, kind := range kinds {
 			r := kind(1, cmp.Or(o.per, long))
 			r.Wait = o.wait
-			scripts, inside, err := o.count(server, limiter, wrap.NewRules("sms.Sender.SendCode", r), e.repeats)
+			rules := wrap.NewRules("sms.Sender.SendCode", r)
+			scripts, inside, err := o.count(server, rules.On(limiter), rules, e.repeats)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", o.name, err)
 			}
@@ -63,14 +64,14 @@ func measureCommands(server *redisServer, e effort) ([]table, error) {
 }
 
 // count returns the least of n calls, each of a new subject. Beats of the limiter can only add to it.
-func (o occasion) count(server *redisServer, limiter *ratelimit.Limiter, rules *wrap.Rules, n int) (
+func (o occasion) count(server *redisServer, limits *wrap.Limits, rules *wrap.Rules, n int) (
 	scripts, inside float64, err error,
 ) {
 	scripts, inside = math.Inf(1), math.Inf(1)
 	for range n {
 		subject := newSubject()
 		if o.second {
-			if err := wrap.Take(ctx, limiter, rules, subject); err != nil {
+			if err := wrap.Take(ctx, limits, rules, subject); err != nil {
 				return 0, 0, err
 			}
 		}
@@ -78,7 +79,7 @@ func (o occasion) count(server *redisServer, limiter *ratelimit.Limiter, rules *
 		if err != nil {
 			return 0, 0, err
 		}
-		if err := o.call(limiter, rules, subject); !errors.Is(err, o.want) {
+		if err := o.call(limits, rules, subject); !errors.Is(err, o.want) {
 			return 0, 0, fmt.Errorf("found error %v; expected %v", err, o.want)
 		}
 		after, err := server.calls()
@@ -91,13 +92,13 @@ func (o occasion) count(server *redisServer, limiter *ratelimit.Limiter, rules *
 	return scripts, inside, nil
 }
 
-func (o occasion) call(limiter *ratelimit.Limiter, rules *wrap.Rules, subject string) error {
+func (o occasion) call(limits *wrap.Limits, rules *wrap.Rules, subject string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if o.end > 0 {
 		defer time.AfterFunc(o.end, cancel).Stop()
 	}
-	return wrap.Take(ctx, limiter, rules, subject)
+	return wrap.Take(ctx, limits, rules, subject)
 }
 
 // calls is the number of commands that the server has run.

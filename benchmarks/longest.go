@@ -182,9 +182,10 @@ func giveUp(l *ratelimit.Limiter, r ratelimit.Rule, e effort, span time.Duration
 func renewed(l *ratelimit.Limiter, permits int64, e effort) error {
 	r := rule(ratelimit.Rule{Limit: 1000, Per: 3 * time.Second, Algorithm: ratelimit.Concurrency})
 	rules, subject := wrap.NewRules("sms.Sender.SendCode", r), newSubject()
+	limits := rules.On(l)
 	var taken []wrap.Taken
 	for range permits {
-		t, err := wrap.Begin(ctx, l, rules, wrap.Charge{Key: subject, Cost: 1})
+		t, err := wrap.Begin(ctx, limits, rules, wrap.Charge{Key: subject, Cost: 1})
 		if err != nil {
 			return err
 		}
@@ -296,10 +297,11 @@ func refunds(l *ratelimit.Limiter, _ effort) error {
 
 func subjectsCrowd(l *ratelimit.Limiter, e effort) error {
 	rules := wrap.NewRules("sms.Sender.SendCode", sliding(1000, time.Minute), yearly(1e15))
+	limits := rules.On(l)
 	return each(512, func(i int) error {
 		subject := newSubject()
 		for range e.calls / 10 {
-			if err := wrap.Take(ctx, l, rules, subject, subject); err != nil {
+			if err := wrap.Take(ctx, limits, rules, subject, subject); err != nil {
 				return err
 			}
 		}

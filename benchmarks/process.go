@@ -55,15 +55,17 @@ func inProcess() *ratelimit.Limiter {
 
 func oneRule(r ratelimit.Rule) func() (decide, error) {
 	return func() (decide, error) {
-		limiter, rules := inProcess(), wrap.NewRules("sms.Sender.SendCode", r)
-		return func(subject string) (bool, error) { return admitted(wrap.Take(ctx, limiter, rules, subject)) }, nil
+		rules := wrap.NewRules("sms.Sender.SendCode", r)
+		limits := rules.On(inProcess())
+		return func(subject string) (bool, error) { return admitted(wrap.Take(ctx, limits, rules, subject)) }, nil
 	}
 }
 
 func twoRules(a, b ratelimit.Rule) func() (decide, error) {
 	return func() (decide, error) {
-		limiter, rules := inProcess(), wrap.NewRules("sms.Sender.SendCode", a, b)
-		return func(subject string) (bool, error) { return admitted(wrap.Take(ctx, limiter, rules, subject, subject)) }, nil
+		rules := wrap.NewRules("sms.Sender.SendCode", a, b)
+		limits := rules.On(inProcess())
+		return func(subject string) (bool, error) { return admitted(wrap.Take(ctx, limits, rules, subject, subject)) }, nil
 	}
 }
 
@@ -79,9 +81,8 @@ func allowing(r ratelimit.Rule) func() (decide, error) {
 
 func wrapped(r ratelimit.Rule) func() (decide, error) {
 	return func() (decide, error) {
-		sender := &limitedSender{
-			next: silent{}, limiter: inProcess(), rules: wrap.NewRules("sms.Sender.SendCode", r),
-		}
+		rules := wrap.NewRules("sms.Sender.SendCode", r)
+		sender := &limitedSender{next: silent{}, limits: rules.On(inProcess()), rules: rules}
 		return func(subject string) (bool, error) { return admitted(sender.SendCode(ctx, subject)) }, nil
 	}
 }
@@ -91,12 +92,12 @@ type limitedSender struct {
 	next interface {
 		SendCode(context.Context, string) error
 	}
-	limiter *ratelimit.Limiter
-	rules   *wrap.Rules
+	limits *wrap.Limits
+	rules  *wrap.Rules
 }
 
 func (s *limitedSender) SendCode(ctx context.Context, phone string) error {
-	if err := wrap.Take(ctx, s.limiter, s.rules, "sms:"+phone); err != nil {
+	if err := wrap.Take(ctx, s.limits, s.rules, "sms:"+phone); err != nil {
 		return err
 	}
 	return s.next.SendCode(ctx, phone)

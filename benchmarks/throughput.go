@@ -62,9 +62,10 @@ func loads(pool, piped redis.UniversalClient) []load {
 // reported is like ours, but with a report in the context of each call.
 func reported(limiter *ratelimit.Limiter, rules ...ratelimit.Rule) decide {
 	prepared := wrap.NewRules("sms.Sender.SendCode", rules...)
+	limits := prepared.On(limiter)
 	return func(subject string) (bool, error) {
 		ctx, report := ratelimit.WithReport(ctx)
-		allowed, err := admitted(wrap.Take(ctx, limiter, prepared, slices.Repeat([]string{subject}, len(rules))...))
+		allowed, err := admitted(wrap.Take(ctx, limits, prepared, slices.Repeat([]string{subject}, len(rules))...))
 		if n := len(report.Quotas()); err == nil && n != len(rules) {
 			err = fmt.Errorf("the report has %d quotas; expected %d", n, len(rules))
 		}

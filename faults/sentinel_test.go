@@ -44,7 +44,7 @@ func TestRunningCallsOverAFailover(t *testing.T) {
 	rules := wrap.NewRules("p.T.M", rule)
 	var all []wrap.Taken
 	for range 20 {
-		taken, err := wrap.Begin(t.Context(), limiter, rules, wrap.Charge{Key: "k", Cost: 1})
+		taken, err := wrap.Begin(t.Context(), rules.On(limiter), rules, wrap.Charge{Key: "k", Cost: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

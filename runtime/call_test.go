@@ -37,14 +37,15 @@ func with(change func(*ratelimit.Rule)) ratelimit.Request {
 
 // A rule may have the name of its method's package. It counts as a named rule, which two methods may share.
 func TestSharedBudgetCalledAfterThePackage(t *testing.T) {
-	rules := func(method, key string) *wrap.Rules {
-		return wrap.NewRules(method, ratelimit.Rule{Name: "login", Key: key, Limit: 1, Per: time.Hour})
-	}
 	l := ratelimit.New(memstore.New())
-	if err := wrap.Take(t.Context(), l, rules("login.Service.Begin", "{phone}"), "k"); err != nil {
+	take := func(method, key string) error {
+		rules := wrap.NewRules(method, ratelimit.Rule{Name: "login", Key: key, Limit: 1, Per: time.Hour})
+		return wrap.Take(t.Context(), rules.On(l), rules, "k")
+	}
+	if err := take("login.Service.Begin", "{phone}"); err != nil {
 		t.Fatal(err)
 	}
-	if err := wrap.Take(t.Context(), l, rules("login.Service.Resume", "{number}"), "k"); !errors.Is(err, ratelimit.ErrTooManyRequests) {
+	if err := take("login.Service.Resume", "{number}"); !errors.Is(err, ratelimit.ErrTooManyRequests) {
 		t.Errorf("the second call of one is answered by %v", err)
 	}
 }
@@ -123,7 +124,7 @@ func TestWrongLimitOfACall(t *testing.T) {
 		1_000_001: "p.T.M: the limit of this call: found 1000001; expected 0 to 100000 for a sliding-window that keeps the time of each permit",
 	} {
 		charge := wrap.Charge{Key: "k", Cost: 1, Limit: limit}
-		err := wrap.TakeCharges(t.Context(), ratelimit.New(memstore.New()), rules, charge)
+		err := wrap.TakeCharges(t.Context(), rules.On(ratelimit.New(memstore.New())), rules, charge)
 		if keyError, ok := errors.AsType[*ratelimit.KeyError](err); !ok || !strings.HasPrefix(keyError.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -209,7 +210,7 @@ func TestHugeQueue(t *testing.T) {
 	rules := wrap.NewRules("m", ratelimit.Rule{
 		Name: "r", Limit: 5_000_000, Per: 720 * time.Hour, Algorithm: ratelimit.LeakyBucket, Wait: time.Hour, Queue: 4_000_000,
 	})
-	if err := wrap.Take(context.Background(), ratelimit.New(memstore.New()), rules, "k"); err != nil {
+	if err := wrap.Take(context.Background(), rules.On(ratelimit.New(memstore.New())), rules, "k"); err != nil {
 		t.Error(err)
 	}
 }
@@ -221,7 +222,7 @@ func TestLimitTooLowForTheBurst(t *testing.T) {
 	})
 	l := ratelimit.New(memstore.New())
 	for limit, want := range map[int64]bool{1: false, 999_999: false, 1_000_000: true, 10_000_000: true} {
-		err := wrap.TakeCharges(context.Background(), l, rules, wrap.Charge{Key: "k", Cost: 1, Limit: limit})
+		err := wrap.TakeCharges(context.Background(), rules.On(l), rules, wrap.Charge{Key: "k", Cost: 1, Limit: limit})
 		if _, wrong := errors.AsType[*ratelimit.KeyError](err); wrong == want || want && err != nil {
 			t.Errorf("limit %d: got error %v", limit, err)
 		}
@@ -317,7 +318,7 @@ func TestQueueBesideALongerWait(t *testing.T) {
 			}
 		})
 		for range 2 { // the second call waits for two seconds, and then for a place in the queue
-			if err := wrap.Take(ctx, l, rules, wrap.Everybody, wrap.Everybody); err != nil {
+			if err := wrap.Take(ctx, rules.On(l), rules, wrap.Everybody, wrap.Everybody); err != nil {
 				t.Error(err)
 			}
 		}
@@ -329,13 +330,13 @@ func TestShortWaitOfTwoParts(t *testing.T) {
 	limiter, clock := limittest.New(t)
 	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Name: "run", Algorithm: ratelimit.Concurrency, Limit: 1, Wait: 40 * time.Millisecond},
 		ratelimit.Rule{Name: "own", Limit: 100, Per: time.Minute, Scope: ratelimit.ScopeInstance})
-	first, err := wrap.Begin(t.Context(), limiter, rules, wrap.Charge{Cost: 1}, wrap.Charge{Cost: 1})
+	first, err := wrap.Begin(t.Context(), rules.On(limiter), rules, wrap.Charge{Cost: 1}, wrap.Charge{Cost: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	gone := make(chan error, 1)
 	go func() {
-		_, err := wrap.Begin(t.Context(), limiter, rules, wrap.Charge{Cost: 1}, wrap.Charge{Cost: 1})
+		_, err := wrap.Begin(t.Context(), rules.On(limiter), rules, wrap.Charge{Cost: 1}, wrap.Charge{Cost: 1})
 		gone <- err
 	}()
 	slept := make(chan bool)

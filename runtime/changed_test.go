@@ -99,12 +99,12 @@ func TestFailuresHaveRules(t *testing.T) {
 	a.Name, b.Name, b.Key = "a", "b", "{k}"
 	method := wrap.NewRules("p.T.M", a, b)
 	ctx := t.Context()
-	_ = wrap.Failed(ctx, l, method.KeyError("k", errors.New("k is missing")))
-	_ = wrap.Take(ctx, l, method, "", "")
+	_ = wrap.Failed(ctx, method.On(l), method.KeyError("k", errors.New("k is missing")))
+	_ = wrap.Take(ctx, method.On(l), method, "", "")
 	_, _ = l.Allow(ctx, ratelimit.Request{Rule: a}, ratelimit.Request{Rule: b, Key: "k", Cost: 6})
 	_, _ = l.Allow(ctx, ratelimit.Request{Rule: ratelimit.Rule{Name: "\xff\n", Limit: 1, Per: time.Second}})
 	store.Begin(errors.New("away"))
-	_ = wrap.Take(ctx, l, method, "", "k")
+	_ = wrap.Take(ctx, method.On(l), method, "", "k")
 	if want := []string{"b ", "b ", "b ", `\xff\n `, "a b "}; !slices.Equal(rules, want) {
 		t.Errorf("got %q, want %q", rules, want)
 	}

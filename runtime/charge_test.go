@@ -133,7 +133,7 @@ func TestSettleOneOfEqualRules(t *testing.T) {
 		if err := l.Overrides().SetLocal("tokens", ratelimit.Override{Per: 5 * time.Minute}); err != nil {
 			t.Fatal(err)
 		}
-		taken, err := wrap.Begin(t.Context(), l, rules, wrap.Charge{Cost: 10}, wrap.Charge{Cost: 1})
+		taken, err := wrap.Begin(t.Context(), rules.On(l), rules, wrap.Charge{Cost: 10}, wrap.Charge{Cost: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +150,7 @@ func TestWrapperSettles(t *testing.T) {
 	rules := wrap.NewRules("p.T.M",
 		ratelimit.Rule{Name: "tokens", Limit: 100, Per: time.Minute}, ratelimit.Rule{Name: "calls", Limit: 100, Per: time.Minute},
 	)
-	taken, err := wrap.Begin(t.Context(), l, rules, wrap.Charge{Cost: 10}, wrap.Charge{Cost: 1})
+	taken, err := wrap.Begin(t.Context(), rules.On(l), rules, wrap.Charge{Cost: 10}, wrap.Charge{Cost: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +392,7 @@ func TestOverrideOfTwoRulesOfAMethod(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, report := ratelimit.WithReport(t.Context())
-		if err := wrap.Take(ctx, l, rules, "", ""); err != nil {
+		if err := wrap.Take(ctx, rules.On(l), rules, "", ""); err != nil {
 			t.Errorf("per=%v: got error %v", per, err)
 			continue
 		}

@@ -90,7 +90,8 @@ func onCharges(t *testing.T, l *ratelimit.Limiter, change func(context.Context, 
 			t.Fatalf("got %+v, error %v", d, err)
 		}
 		ctx, charge := ratelimit.WithCharge(t.Context())
-		if err := wrap.TakeCharges(ctx, l, wrap.NewRules("m", rule).WithCost(rule.Name), wrap.Charge{Key: "k", Cost: 1}); err != nil {
+		rules := wrap.NewRules("m", rule).WithCost(rule.Name)
+		if err := wrap.TakeCharges(ctx, rules.On(l), rules, wrap.Charge{Key: "k", Cost: 1}); err != nil {
 			t.Fatal(err)
 		}
 		changes = append(changes, func(ctx context.Context) error { return change(ctx, d, charge) })

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
@@ -31,8 +30,6 @@ type TooManyRequestsError struct {
 	RetryAfter time.Duration // until all rules would admit the call, if nothing else is admitted before, apart from Concurrency; 0 if Never
 	Never      bool          // a rule of limit 0 refused: retrying is pointless
 	Violations []Violation   // the rules that refused, in their order
-
-	limiter *decide.Limiter // which refused
 }
 
 // Violation is the refusal of one rule. For example, ann has used all ten permits of a rule "search" with a Limit of 10 per minute, the first

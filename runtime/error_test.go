@@ -75,7 +75,7 @@ func TestFirstOfSeveralErrors(t *testing.T) {
 // A refusal that a program makes itself may have no violations.
 func TestDescribeWithoutViolations(t *testing.T) {
 	made := &ratelimit.TooManyRequestsError{Message: "no"}
-	if err := wrap.Describe(made, "other"); err != error(made) || made.Message != "no" {
+	if err := wrap.Describe(wrap.NewRules("m", ratelimit.PerHour(1)).On(ratelimit.New(memstore.New())), made, "other"); err != error(made) || made.Message != "no" {
 		t.Errorf("got %v", err)
 	}
 }

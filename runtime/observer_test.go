@@ -41,7 +41,8 @@ func TestObserversSeeEveryDecision(t *testing.T) {
 		_ = d.Refund(ctx)
 		_, _ = l.Allow(ctx, ratelimit.Request{Rule: q.Rule, Key: "k", Cost: -1})
 		_, _ = l.Allow(ctx)
-		_ = wrap.Take(ctx, l, wrap.NewRules("p.T.M", q.Rule), "k")
+		rules := wrap.NewRules("p.T.M", q.Rule)
+		_ = wrap.Take(ctx, rules.On(l), rules, "k")
 		short, cancel := context.WithCancel(ctx)
 		time.AfterFunc(time.Minute, cancel)
 		_, _ = l.Wait(short, q)
@@ -69,7 +70,7 @@ func TestObserversSeeReportedCallsAlike(t *testing.T) {
 		for range 3 {
 			events = nil
 			for _, ctx := range []context.Context{t.Context(), long} {
-				if err := wrap.Take(ctx, l, rules, subject); err != nil {
+				if err := wrap.Take(ctx, rules.On(l), rules, subject); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -84,7 +85,7 @@ func TestObserversSeeReportedCallsAlike(t *testing.T) {
 func TestNever(t *testing.T) {
 	l := ratelimit.New(memstore.New())
 	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Limit: 5, Per: time.Minute}, ratelimit.Rule{Key: "{x}", Per: time.Minute, Message: "Closed."})
-	err := wrap.Take(t.Context(), l, rules, "k", "k")
+	err := wrap.Take(t.Context(), rules.On(l), rules, "k", "k")
 	refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err)
 	if !ok || !refusal.Never || refusal.Message != "Closed." || refusal.RetryAfter != 0 || len(refusal.Violations) != 1 {
 		t.Fatalf("got %+v", err)
@@ -95,7 +96,7 @@ func TestNever(t *testing.T) {
 	if want := "p.T.M: Closed (never admitted; p.T.M#2: 0 per minute for \"k\")"; err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}
-	if err := wrap.Describe(err, "first", "Closed for ann."); refusal.Message != "Closed for ann." {
+	if err := wrap.Describe(rules.On(l), err, "first", "Closed for ann."); refusal.Message != "Closed for ann." {
 		t.Errorf("got %v", err)
 	}
 }

@@ -69,7 +69,7 @@ func refusalOf(c *decide.Call) *TooManyRequestsError {
 	e := &struct {
 		TooManyRequestsError
 		only [1]Violation // most refusals are by one rule; this saves them a second allocation
-	}{TooManyRequestsError: TooManyRequestsError{Method: c.Method(), Never: c.IsNever(), Message: defaultMessage, limiter: c.Limiter()}}
+	}{TooManyRequestsError: TooManyRequestsError{Method: c.Method(), Never: c.IsNever(), Message: defaultMessage}}
 	if e.Violations, e.RetryAfter = violationsOf(c, e.only[:0], ModeEnforce); len(e.Violations) > 0 {
 		e.Message = cmp.Or(e.longest().message, e.Message)
 	}

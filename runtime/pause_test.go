@@ -22,7 +22,7 @@ func TestPauseAfterACall(t *testing.T) {
 	rules := wrap.NewRules("p.T.M", far, near, plain)
 	ctx := t.Context()
 	begin := func() (wrap.Taken, error) {
-		return wrap.Begin(ctx, limiter, rules, wrap.Charge{Key: "ann", Cost: 1}, wrap.Charge{Key: "bob", Cost: 1}, wrap.Charge{Key: "eve", Cost: 1})
+		return wrap.Begin(ctx, rules.On(limiter), rules, wrap.Charge{Key: "ann", Cost: 1}, wrap.Charge{Key: "bob", Cost: 1}, wrap.Charge{Key: "eve", Cost: 1})
 	}
 	one, err := begin()
 	if err != nil {

@@ -75,6 +75,3 @@ func describe(err error, messages []string) error {
 	}
 	return err
 }
-
-// Refuser is INTERIM.
-func (e *TooManyRequestsError) Refuser() *decide.Limiter { return e.limiter }

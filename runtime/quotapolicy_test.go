@@ -35,7 +35,7 @@ func TestQuotaPolicies(t *testing.T) {
 		ctx, report := ratelimit.WithReport(context.Background())
 		var refusal *ratelimit.TooManyRequestsError
 		for range 10 {
-			if err := wrap.Take(ctx, limiter, rules, "somebody"); errors.As(err, &refusal) {
+			if err := wrap.Take(ctx, rules.On(limiter), rules, "somebody"); errors.As(err, &refusal) {
 				break
 			}
 		}

@@ -67,7 +67,7 @@ func TestReportsChangeNoDecision(t *testing.T) {
 					rules, subjects = append(rules, r.Rule), append(subjects, r.Key)
 				}
 				prepared := wrap.NewRules("p.T.M", rules...)
-				err, wrong := wrap.Take(ctx, silent, prepared, subjects...), wrap.Take(asking, reported, prepared, subjects...)
+				err, wrong := wrap.Take(ctx, prepared.On(silent), prepared, subjects...), wrap.Take(asking, prepared.On(reported), prepared, subjects...)
 				if (err == nil) != (wrong == nil) {
 					t.Fatalf("without a report %v; with one %v", err, wrong)
 				}

@@ -135,19 +135,19 @@ func TestSlogObserverShowsNoKeyOfACallThatFails(t *testing.T) {
 	computed := wrap.NewRules("p.T.C", ratelimit.Rule{Key: "{phone}", Computed: true, Per: time.Minute})
 	for name, fail := range map[string]func(*ratelimit.Limiter) error{
 		"too long": func(l *ratelimit.Limiter) error {
-			return wrap.Take(t.Context(), l, rules, strings.Repeat(secret, 64<<10))
+			return wrap.Take(t.Context(), rules.On(l), rules, strings.Repeat(secret, 64<<10))
 		},
 		"a cost below 0": func(l *ratelimit.Limiter) error {
-			return wrap.TakeCharges(t.Context(), l, rules, wrap.Charge{Key: secret, Cost: -1})
+			return wrap.TakeCharges(t.Context(), rules.On(l), rules, wrap.Charge{Key: secret, Cost: -1})
 		},
 		"a cost above the limit": func(l *ratelimit.Limiter) error {
-			return wrap.TakeCharges(t.Context(), l, rules, wrap.Charge{Key: secret, Cost: 2})
+			return wrap.TakeCharges(t.Context(), rules.On(l), rules, wrap.Charge{Key: secret, Cost: 2})
 		},
 		"a limit below 0": func(l *ratelimit.Limiter) error {
-			return wrap.TakeCharges(t.Context(), l, computed, wrap.Charge{Key: secret, Cost: 1, Limit: -1})
+			return wrap.TakeCharges(t.Context(), computed.On(l), computed, wrap.Charge{Key: secret, Cost: 1, Limit: -1})
 		},
 		"the expression": func(l *ratelimit.Limiter) error {
-			return wrap.Failed(t.Context(), l, rules.KeyError("int(phone)", errors.New("int: "+secret)))
+			return wrap.Failed(t.Context(), rules.On(l), rules.KeyError("int(phone)", errors.New("int: "+secret)))
 		},
 		"two members": func(l *ratelimit.Limiter) error {
 			counts := ratelimit.Rule{Name: "d", Distinct: "{who}", Limit: 1, Per: time.Minute}

@@ -73,7 +73,8 @@ func (h *heard) provoke(t *testing.T, rule ratelimit.Rule) {
 		h.add(refusal.LogValue())
 	}
 	if rule.Hash == ratelimit.HashSubject {
-		err = wrap.Describe(err, "No more codes for "+wrap.Shown(err, phone)+".")
+		limits := wrap.NewRules("p.T.M", rule).On(l)
+		err = wrap.Describe(limits, err, "No more codes for "+wrap.Shown(limits, phone)+".")
 	}
 	h.add(err)
 	expensive := request
@@ -125,9 +126,9 @@ func TestSubjectHashOfFailures(t *testing.T) {
 	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Key: "{int(phone)}", Limit: 1, Per: time.Hour})
 	cause := fmt.Errorf("int(%s): %w", phone, io.ErrUnexpectedEOF)
 	l := h.limiter()
-	err := wrap.Failed(t.Context(), l, rules.KeyError("int(phone)", cause))
+	err := wrap.Failed(t.Context(), rules.On(l), rules.KeyError("int(phone)", cause))
 	h.add(err)
-	taken, begun := wrap.Begin(t.Context(), l, rules, wrap.Charge{Key: phone, Cost: 1})
+	taken, begun := wrap.Begin(t.Context(), rules.On(l), rules, wrap.Charge{Key: phone, Cost: 1})
 	if begun != nil {
 		t.Fatal(begun)
 	}
@@ -136,19 +137,16 @@ func TestSubjectHashOfFailures(t *testing.T) {
 		t.Errorf("%v: %s", err, h.String())
 	}
 	plain := rules.KeyError("int(phone)", cause)
-	if err := wrap.Failed(t.Context(), ratelimit.New(memstore.New()), plain); err != plain {
+	if err := wrap.Failed(t.Context(), rules.On(ratelimit.New(memstore.New())), plain); err != plain {
 		t.Errorf("without a secret: %v", err)
 	}
 }
 
 // Without a secret, messages show keys as they are, but printable.
 func TestShownWithoutSecret(t *testing.T) {
-	l := ratelimit.New(memstore.New())
-	_, err := l.Wait(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "a", Per: time.Hour}, Key: phone}) // of limit 0
-	for _, err := range []error{err, errors.New("another"), nil} {
-		if got := wrap.Shown(err, "a\n"); got != `a\n` {
-			t.Errorf("%v: got %q", err, got)
-		}
+	limits := wrap.NewRules("a", ratelimit.PerHour(1)).On(ratelimit.New(memstore.New()))
+	if got := wrap.Shown(limits, "a\n"); got != `a\n` {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -211,7 +211,8 @@ func TestLockLayout(t *testing.T) {
 		limits.Rule{Key: "{phone}", Limit: 1, Per: time.Minute},
 		limits.Rule{Name: "day", Key: "{phone}", Limit: 10, Cron: "@daily", TZ: "Asia/Tokyo"},
 		limits.Rule{Name: "x.X", Key: "{clientIP(ctx)}", Limit: 100, Per: time.Hour})
-	if err := wrap.Take(t.Context(), limits.New(redisstore.New(client, redisstore.WithTimeout(time.Minute))), rules, "5550100", "5550100", "192.0.2.1"); err != nil {
+	limiter := limits.New(redisstore.New(client, redisstore.WithTimeout(time.Minute)))
+	if err := wrap.Take(t.Context(), rules.On(limiter), rules, "5550100", "5550100", "192.0.2.1"); err != nil {
 		t.Fatal(err)
 	}
 	keys, err := client.Keys(t.Context(), "ratelimit:*:{*").Result()

@@ -39,7 +39,7 @@ func readListed(path string) ([]ratelimit.UsedRule, error) {
 		prepared = append(prepared, wrap.NewRules(method, byMethod[method]...))
 	}
 	var found []ratelimit.UsedRule
-	for _, rule := range wrap.RulesOf(prepared...) {
+	for _, rule := range wrap.NewType(path, prepared...).Rules() {
 		if rule.Scope == ratelimit.ScopeFleet {
 			found = append(found, ratelimit.UsedRule{Rule: rule})
 		}

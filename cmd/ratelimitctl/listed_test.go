@@ -35,7 +35,7 @@ func TestListedRules(t *testing.T) {
 		ratelimit.Rule{Key: "{phone}", Limit: 10, Cron: "0 0 0 * * *", TZ: "Asia/Shanghai"},
 		ratelimit.Rule{Key: "{clientIP(ctx)}", Limit: 100, Per: time.Hour},
 	)
-	if err := wrap.Take(t.Context(), limiter, generated, "555", "555", "192.0.2.1"); err != nil {
+	if err := wrap.Take(t.Context(), generated.On(limiter), generated, "555", "555", "192.0.2.1"); err != nil {
 		t.Fatal(err)
 	}
 	const method = "examples/sms.Sender.SendCode"
@@ -53,7 +53,7 @@ func TestListedRules(t *testing.T) {
 	if err := limiter.Ping(t.Context()); err != nil { // reads the blocks
 		t.Fatal(err)
 	}
-	if err := wrap.Take(t.Context(), limiter, generated, "556", "556", "192.0.2.1"); err == nil {
+	if err := wrap.Take(t.Context(), generated.On(limiter), generated, "556", "556", "192.0.2.1"); err == nil {
 		t.Error("a blocked address is admitted")
 	}
 	require(t, server.Addr, done, "→ not blocked", "-rules", file, "unblock", method+"#3", "192.0.2.1")

@@ -191,7 +191,7 @@ func openShop(t *testing.T, server *redistest.Server) {
 	f.allow(1, carrier, "")
 	giveUp := f.wait(3, carrier, "")
 	for _, phone := range []string{"5550100", "5550101"} {
-		if err := wrap.Take(ctx, quiet, codes, phone, "192.0.2.1"); err != nil {
+		if err := wrap.Take(ctx, codes.On(quiet), codes, phone, "192.0.2.1"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -247,7 +247,7 @@ var tokenRules = wrap.NewRules("tokens.Health.Watch",
 // Watch is the method of a generated wrapper, and then that of the service.
 func (s *tokens) Watch(r *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
 	charge := wrap.Charge{Key: "secret", Cost: 10_000}
-	if err := wrap.TakeCharges(stream.Context(), s.limiter, tokenRules, charge, charge, charge); err != nil {
+	if err := wrap.TakeCharges(stream.Context(), tokenRules.On(s.limiter), tokenRules, charge, charge, charge); err != nil {
 		return err
 	}
 	for range 3 {

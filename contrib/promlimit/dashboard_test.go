@@ -63,10 +63,10 @@ func quiet(t *testing.T) series {
 	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(metrics.Observe))
 	metrics.Watch(l)
 	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Name: "login", Limit: 100, Per: time.Hour})
-	wrap.Limiter("p.T", l, rules)
+	limits := rules.On(l)
 	for i := range 10 {
 		if i > 4 {
-			if err := wrap.Take(t.Context(), l, rules, "ann"); err != nil {
+			if err := wrap.Take(t.Context(), limits, rules, "ann"); err != nil {
 				t.Fatal(err)
 			}
 		}

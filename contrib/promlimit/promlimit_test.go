@@ -178,7 +178,7 @@ func TestRunning(t *testing.T) {
 	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(metrics.Observe))
 	rules := wrap.NewRules("docs.Store.Get", ratelimit.Rule{Name: "run", Algorithm: ratelimit.Concurrency, Limit: 3}, ratelimit.PerHour(100))
 	begin := func() (wrap.Taken, error) {
-		return wrap.Begin(t.Context(), l, rules, wrap.Charge{Cost: 2}, wrap.Charge{Cost: 1})
+		return wrap.Begin(t.Context(), rules.On(l), rules, wrap.Charge{Cost: 2}, wrap.Charge{Cost: 1})
 	}
 	taken, err := begin()
 	if err != nil {
@@ -233,7 +233,8 @@ func compare(b *testing.B, rules []ratelimit.Rule) {
 		for i := range subjects {
 			subjects[i] = wrap.Everybody
 		}
-		decide = append(decide, func() { _ = wrap.Take(ctx, l, prepared, subjects...) })
+		limits := prepared.On(l)
+		decide = append(decide, func() { _ = wrap.Take(ctx, limits, prepared, subjects...) })
 		fastest = append(fastest, time.Hour)
 	}
 	for b.Loop() {

@@ -50,7 +50,7 @@ func TestWatch(t *testing.T) {
 	metrics.Watch(l)
 	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Name: "login", Limit: 3, Per: time.Minute}, ratelimit.Rule{Name: "login", Limit: 20, Per: time.Hour},
 		ratelimit.Rule{Name: "day", Limit: 50, Cron: "@daily"}, ratelimit.Rule{Name: "here", Limit: 9, Per: time.Second, Scope: ratelimit.ScopeInstance})
-	wrap.Limiter("p.T", l, rules)
+	rules.On(l)
 	want := map[string]float64{
 		"store_up": 1, "settings": 0, "settings_unusable": 0, "settings_lost": 0, "login": 3, "day": 50, "here": 9,
 	}
@@ -79,7 +79,8 @@ func TestWatch(t *testing.T) {
 	store.End()
 	clock.Advance(time.Minute)
 	require(map[string]float64{"store_up": 1})
-	if err := wrap.TakeCharges(ctx, l, wrap.NewRules("p.T.V", ratelimit.Rule{Computed: true, Per: time.Hour}), wrap.Charge{Cost: 1, Limit: 7}); err != nil {
+	varied := wrap.NewRules("p.T.V", ratelimit.Rule{Computed: true, Per: time.Hour})
+	if err := wrap.TakeCharges(ctx, varied.On(l), varied, wrap.Charge{Cost: 1, Limit: 7}); err != nil {
 		t.Fatal(err)
 	}
 	require(nil) // a limit that depends on the call is not one number
@@ -90,14 +91,15 @@ func TestCountersBegin(t *testing.T) {
 	metrics := New()
 	l := ratelimit.New(limittest.NewOutage(limittest.NewClock()), ratelimit.WithObserver(metrics.Observe))
 	metrics.Watch(l)
-	wrap.Limiter("p.T", l, wrap.NewRules("p.T.M", ratelimit.Rule{Limit: 3, Per: time.Minute}))
+	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Limit: 3, Per: time.Minute})
+	limits := rules.On(l)
 	for name, want := range map[string]int{"ratelimit_decisions_total": 3, "ratelimit_failures_total": 4, "ratelimit_store_errors_total": 1} {
 		if n := testutil.CollectAndCount(metrics, name); n != want {
 			t.Errorf("%s has %d series, want %d", name, n, want)
 		}
 	}
 	for range 4 {
-		_ = wrap.Take(t.Context(), l, wrap.NewRules("p.T.M", ratelimit.Rule{Limit: 3, Per: time.Minute}), "")
+		_ = wrap.Take(t.Context(), limits, rules, "")
 	}
 	if n := testutil.ToFloat64(metrics.decisions.WithLabelValues("p.T.M", "refused", "store")); n != 1 {
 		t.Errorf("%v refusals are counted", n)

@@ -17,8 +17,8 @@ import (
 //
 // Arena is where players meet.
 type LimitedArena struct {
-	next    Arena
-	limiter *ratelimit.Limiter
+	next   Arena
+	limits *wrap.Limits
 }
 
 // If this does not compile, Arena has changed: run "go tool ratelimit" in this directory.
@@ -29,35 +29,26 @@ var _ Arena = (*LimitedArena)(nil)
 //	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedArena(next, limiter)
 func NewLimitedArena(next Arena, limiter *ratelimit.Limiter) *LimitedArena {
-	return &LimitedArena{
-		next: wrap.Next("examples/game.Arena", next),
-		limiter: wrap.Limiter(
-			"examples/game.Arena",
-			limiter,
-			arenaScoreRules,
-			arenaTradeRules,
-			arenaTalkRules,
-			arenaJoinRules,
-			arenaWaveRules,
-		),
-	}
+	return &LimitedArena{next: wrap.Next("examples/game.Arena", next), limits: arenaType.On(limiter)}
 }
 
 // ArenaRules returns the rules declared on [Arena].
 func ArenaRules() []ratelimit.Rule {
-	return wrap.RulesOf(
-		arenaScoreRules,
-		arenaTradeRules,
-		arenaTalkRules,
-		arenaJoinRules,
-		arenaWaveRules,
-	)
+	return arenaType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (a *LimitedArena) RateLimits() []ratelimit.Rule {
 	return ArenaRules()
 }
+
+var arenaType = wrap.NewType("examples/game.Arena",
+	arenaScoreRules,
+	arenaTradeRules,
+	arenaTalkRules,
+	arenaJoinRules,
+	arenaWaveRules,
+)
 
 var arenaScoreRules = wrap.NewRules("examples/game.Arena.Score",
 	ratelimit.Rule{
@@ -75,7 +66,7 @@ var arenaScoreRules = wrap.NewRules("examples/game.Arena.Score",
 //
 // Limits: 1000 per 3s per {player} (a call costs {points}, counted in 30 slices, only a trigger).
 func (a *LimitedArena) Score(ctx context.Context, player string, points int) error {
-	if err := wrap.TakeCharges(ctx, a.limiter, arenaScoreRules,
+	if err := wrap.TakeCharges(ctx, a.limits, arenaScoreRules,
 		wrap.Charge{Key: player, Cost: int64(points)},
 	); err != nil {
 		return err
@@ -93,18 +84,18 @@ var arenaTradeRules = wrap.NewRules("examples/game.Arena.Trade",
 func (a *LimitedArena) Trade(ctx context.Context, player *Player, gold int) error {
 	name, err := wrap.Value(arenaTradeRules, "player.Name", func() string { return player.Name })
 	if err != nil {
-		return wrap.Failed(ctx, a.limiter, err)
+		return wrap.Failed(ctx, a.limits, err)
 	}
 	permits, err := wrap.Value(arenaTradeRules, "1000 * player.Level", func() int64 {
 		return int64(wrap.Must(checked.Multiply(1000, player.Level)))
 	})
 	if err != nil {
-		return wrap.Failed(ctx, a.limiter, err)
+		return wrap.Failed(ctx, a.limits, err)
 	}
-	if err := wrap.TakeCharges(ctx, a.limiter, arenaTradeRules,
+	if err := wrap.TakeCharges(ctx, a.limits, arenaTradeRules,
 		wrap.Charge{Key: name, Cost: int64(gold), Limit: permits},
 	); err != nil {
-		return wrap.Describe(err, wrap.Shown(err, name)+" may spend no more today.")
+		return wrap.Describe(a.limits, err, wrap.Shown(a.limits, name)+" may spend no more today.")
 	}
 	return a.next.Trade(ctx, player, gold)
 }
@@ -129,12 +120,12 @@ func (a *LimitedArena) Talk(ctx context.Context, player, to, text string) error 
 		return !friends(player, to)
 	})
 	if err != nil {
-		return wrap.Failed(ctx, a.limiter, err)
+		return wrap.Failed(ctx, a.limits, err)
 	}
 	if applies {
 		charge = wrap.Charge{Key: player, Cost: 1, Member: to}
 	}
-	if err := wrap.TakeCharges(ctx, a.limiter, arenaTalkRules, charge); err != nil {
+	if err := wrap.TakeCharges(ctx, a.limits, arenaTalkRules, charge); err != nil {
 		return err
 	}
 	return a.next.Talk(ctx, player, to, text)
@@ -148,7 +139,7 @@ var arenaJoinRules = wrap.NewRules("examples/game.Arena.Join",
 //
 // Limits: 3 per hour per {player} (given back on an error).
 func (a *LimitedArena) Join(ctx context.Context, player, match string) error {
-	taken, err := wrap.Begin(ctx, a.limiter, arenaJoinRules, wrap.Charge{Key: player, Cost: 1})
+	taken, err := wrap.Begin(ctx, a.limits, arenaJoinRules, wrap.Charge{Key: player, Cost: 1})
 	if err != nil {
 		return err
 	}
@@ -167,7 +158,7 @@ var arenaWaveRules = wrap.NewRules("examples/game.Arena.Wave",
 //
 // Limits: 2 per second per {player}. Refused calls go to unseen.
 func (a *LimitedArena) Wave(player string) {
-	if err := wrap.Take(context.Background(), a.limiter, arenaWaveRules, player); err != nil {
+	if err := wrap.Take(context.Background(), a.limits, arenaWaveRules, player); err != nil {
 		unseen(player)
 		return
 	}

@@ -16,8 +16,8 @@ import (
 //
 // export answers with all books. ServeHTTP has no error result, so the rule needs a fallback for refused requests.
 type limitedExport struct {
-	next    *export
-	limiter *ratelimit.Limiter
+	next   *export
+	limits *wrap.Limits
 }
 
 // newLimitedExport wraps next with the limits declared on export. Use the wrapper in its place:
@@ -26,20 +26,22 @@ type limitedExport struct {
 //	limited := newLimitedExport(next, limiter)
 func newLimitedExport(next *export, limiter *ratelimit.Limiter) *limitedExport {
 	return &limitedExport{
-		next:    wrap.Next("examples/httpapi.export", next),
-		limiter: wrap.Limiter("examples/httpapi.export", limiter, exportServeHTTPRules),
+		next:   wrap.Next("examples/httpapi.export", next),
+		limits: exportType.On(limiter),
 	}
 }
 
 // exportRules returns the rules declared on export.
 func exportRules() []ratelimit.Rule {
-	return wrap.RulesOf(exportServeHTTPRules)
+	return exportType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (e *limitedExport) RateLimits() []ratelimit.Rule {
 	return exportRules()
 }
+
+var exportType = wrap.NewType("examples/httpapi.export", exportServeHTTPRules)
 
 var exportServeHTTPRules = wrap.NewRules("examples/httpapi.export.ServeHTTP",
 	ratelimit.Rule{Name: "export", Key: "{clientIP(ctx)}", Limit: 2, Per: time.Hour},
@@ -50,17 +52,17 @@ var exportServeHTTPRules = wrap.NewRules("examples/httpapi.export.ServeHTTP",
 // Limits: 2 per hour per client IP. Refused calls go to tooMany.
 func (e *limitedExport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r == nil {
-		wrap.Failed(context.Background(), e.limiter, exportServeHTTPRules.NilKey("r"))
+		wrap.Failed(context.Background(), e.limits, exportServeHTTPRules.NilKey("r"))
 		tooMany(w, r)
 		return
 	}
 	clientIP, err := exportServeHTTPRules.ClientIP(r.Context())
 	if err != nil {
-		wrap.Failed(r.Context(), e.limiter, err)
+		wrap.Failed(r.Context(), e.limits, err)
 		tooMany(w, r)
 		return
 	}
-	if err := wrap.Take(r.Context(), e.limiter, exportServeHTTPRules, clientIP); err != nil {
+	if err := wrap.Take(r.Context(), e.limits, exportServeHTTPRules, clientIP); err != nil {
 		tooMany(w, r)
 		return
 	}

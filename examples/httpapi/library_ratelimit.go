@@ -18,8 +18,8 @@ import (
 //
 // Limits of all methods together: 300 per minute per client IP.
 type LimitedLibrary struct {
-	next    Library
-	limiter *ratelimit.Limiter
+	next   Library
+	limits *wrap.Limits
 }
 
 // If this does not compile, Library has changed: run "go tool ratelimit" in this directory.
@@ -31,20 +31,25 @@ var _ Library = (*LimitedLibrary)(nil)
 //	limited := NewLimitedLibrary(next, limiter)
 func NewLimitedLibrary(next Library, limiter *ratelimit.Limiter) *LimitedLibrary {
 	return &LimitedLibrary{
-		next:    wrap.Next("examples/httpapi.Library", next),
-		limiter: wrap.Limiter("examples/httpapi.Library", limiter, librarySearchRules, libraryReserveRules),
+		next:   wrap.Next("examples/httpapi.Library", next),
+		limits: libraryType.On(limiter),
 	}
 }
 
 // LibraryRules returns the rules declared on [Library].
 func LibraryRules() []ratelimit.Rule {
-	return wrap.RulesOf(librarySearchRules, libraryReserveRules)
+	return libraryType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (l *LimitedLibrary) RateLimits() []ratelimit.Rule {
 	return LibraryRules()
 }
+
+var libraryType = wrap.NewType("examples/httpapi.Library",
+	librarySearchRules,
+	libraryReserveRules,
+)
 
 var libraryRule = ratelimit.Rule{Name: "client", Key: "{clientIP(ctx)}", Limit: 300, Per: time.Minute}
 
@@ -66,13 +71,13 @@ var librarySearchRules = wrap.NewRules("examples/httpapi.Library.Search",
 func (l *LimitedLibrary) Search(ctx context.Context, text string) ([]Book, error) {
 	userID, err := librarySearchRules.UserID(ctx)
 	if err != nil {
-		return nil, wrap.Failed(ctx, l.limiter, err)
+		return nil, wrap.Failed(ctx, l.limits, err)
 	}
 	clientIP, err := librarySearchRules.ClientIP(ctx)
 	if err != nil {
-		return nil, wrap.Failed(ctx, l.limiter, err)
+		return nil, wrap.Failed(ctx, l.limits, err)
 	}
-	if err := wrap.Take(ctx, l.limiter, librarySearchRules, userID, clientIP); err != nil {
+	if err := wrap.Take(ctx, l.limits, librarySearchRules, userID, clientIP); err != nil {
 		return nil, err
 	}
 	return l.next.Search(ctx, text)
@@ -104,14 +109,17 @@ var libraryReserveRules = wrap.NewRules("examples/httpapi.Library.Reserve",
 func (l *LimitedLibrary) Reserve(ctx context.Context, isbn string) error {
 	userID, err := libraryReserveRules.UserID(ctx)
 	if err != nil {
-		return wrap.Failed(ctx, l.limiter, err)
+		return wrap.Failed(ctx, l.limits, err)
 	}
 	clientIP, err := libraryReserveRules.ClientIP(ctx)
 	if err != nil {
-		return wrap.Failed(ctx, l.limiter, err)
+		return wrap.Failed(ctx, l.limits, err)
 	}
-	if err := wrap.Take(ctx, l.limiter, libraryReserveRules, userID, isbn, clientIP); err != nil {
-		return wrap.Describe(err, wrap.AsDeclared, wrap.Shown(err, isbn)+" is in great demand today.")
+	if err := wrap.Take(ctx, l.limits, libraryReserveRules, userID, isbn, clientIP); err != nil {
+		return wrap.Describe(l.limits, err,
+			wrap.AsDeclared,
+			wrap.Shown(l.limits, isbn)+" is in great demand today.",
+		)
 	}
 	return l.next.Reserve(ctx, isbn)
 }

@@ -15,8 +15,8 @@ import (
 //
 // Greeter greets.
 type LimitedGreeter struct {
-	next    Greeter
-	limiter *ratelimit.Limiter
+	next   Greeter
+	limits *wrap.Limits
 }
 
 // If this does not compile, Greeter has changed: run "go tool ratelimit" in this directory.
@@ -27,21 +27,20 @@ var _ Greeter = (*LimitedGreeter)(nil)
 //	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedGreeter(next, limiter)
 func NewLimitedGreeter(next Greeter, limiter *ratelimit.Limiter) *LimitedGreeter {
-	return &LimitedGreeter{
-		next:    wrap.Next("routers.Greeter", next),
-		limiter: wrap.Limiter("routers.Greeter", limiter, greeterHelloRules),
-	}
+	return &LimitedGreeter{next: wrap.Next("routers.Greeter", next), limits: greeterType.On(limiter)}
 }
 
 // GreeterRules returns the rules declared on [Greeter].
 func GreeterRules() []ratelimit.Rule {
-	return wrap.RulesOf(greeterHelloRules)
+	return greeterType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (g *LimitedGreeter) RateLimits() []ratelimit.Rule {
 	return GreeterRules()
 }
+
+var greeterType = wrap.NewType("routers.Greeter", greeterHelloRules)
 
 var greeterHelloRules = wrap.NewRules("routers.Greeter.Hello",
 	ratelimit.Rule{
@@ -59,9 +58,9 @@ var greeterHelloRules = wrap.NewRules("routers.Greeter.Hello",
 func (g *LimitedGreeter) Hello(ctx context.Context, name string) (string, error) {
 	clientIP, err := greeterHelloRules.ClientIP(ctx)
 	if err != nil {
-		return "", wrap.Failed(ctx, g.limiter, err)
+		return "", wrap.Failed(ctx, g.limits, err)
 	}
-	if err := wrap.Take(ctx, g.limiter, greeterHelloRules, clientIP); err != nil {
+	if err := wrap.Take(ctx, g.limits, greeterHelloRules, clientIP); err != nil {
 		return "", err
 	}
 	return g.next.Hello(ctx, name)

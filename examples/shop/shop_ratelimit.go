@@ -17,8 +17,8 @@ import (
 //
 // Limits of all methods together: 100 per minute per client IP.
 type LimitedShop struct {
-	next    Shop
-	limiter *ratelimit.Limiter
+	next   Shop
+	limits *wrap.Limits
 }
 
 // If this does not compile, Shop has changed: run "go tool ratelimit" in this directory.
@@ -29,21 +29,20 @@ var _ Shop = (*LimitedShop)(nil)
 //	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedShop(next, limiter)
 func NewLimitedShop(next Shop, limiter *ratelimit.Limiter) *LimitedShop {
-	return &LimitedShop{
-		next:    wrap.Next("shop.Shop", next),
-		limiter: wrap.Limiter("shop.Shop", limiter, shopSearchRules, shopOrderRules),
-	}
+	return &LimitedShop{next: wrap.Next("shop.Shop", next), limits: shopType.On(limiter)}
 }
 
 // ShopRules returns the rules declared on [Shop].
 func ShopRules() []ratelimit.Rule {
-	return wrap.RulesOf(shopSearchRules, shopOrderRules)
+	return shopType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (s *LimitedShop) RateLimits() []ratelimit.Rule {
 	return ShopRules()
 }
+
+var shopType = wrap.NewType("shop.Shop", shopSearchRules, shopOrderRules)
 
 var shopRule = ratelimit.Rule{Name: "client", Key: "{clientIP(ctx)}", Limit: 100, Per: time.Minute}
 
@@ -65,9 +64,9 @@ var shopSearchRules = wrap.NewRules("shop.Shop.Search",
 func (s *LimitedShop) Search(ctx context.Context, text string) ([]Product, error) {
 	clientIP, err := shopSearchRules.ClientIP(ctx)
 	if err != nil {
-		return nil, wrap.Failed(ctx, s.limiter, err)
+		return nil, wrap.Failed(ctx, s.limits, err)
 	}
-	if err := wrap.Take(ctx, s.limiter, shopSearchRules, clientIP, clientIP); err != nil {
+	if err := wrap.Take(ctx, s.limits, shopSearchRules, clientIP, clientIP); err != nil {
 		return nil, err
 	}
 	return s.next.Search(ctx, text)
@@ -92,13 +91,13 @@ var shopOrderRules = wrap.NewRules("shop.Shop.Order",
 func (s *LimitedShop) Order(ctx context.Context, product string) (cents int64, err error) {
 	userID, err := shopOrderRules.UserID(ctx)
 	if err != nil {
-		return 0, wrap.Failed(ctx, s.limiter, err)
+		return 0, wrap.Failed(ctx, s.limits, err)
 	}
 	clientIP, err := shopOrderRules.ClientIP(ctx)
 	if err != nil {
-		return 0, wrap.Failed(ctx, s.limiter, err)
+		return 0, wrap.Failed(ctx, s.limits, err)
 	}
-	taken, err := wrap.Begin(ctx, s.limiter, shopOrderRules,
+	taken, err := wrap.Begin(ctx, s.limits, shopOrderRules,
 		wrap.Charge{Key: userID, Cost: 1},
 		wrap.Charge{Key: clientIP, Cost: 1},
 	)
@@ -119,8 +118,8 @@ func (s *LimitedShop) Order(ctx context.Context, product string) (cents int64, e
 //
 // Limits of all methods together: 5 per second (evenly spaced, waits up to 2s).
 type LimitedCarrier struct {
-	next    Carrier
-	limiter *ratelimit.Limiter
+	next   Carrier
+	limits *wrap.Limits
 }
 
 // If this does not compile, Carrier has changed: run "go tool ratelimit" in this directory.
@@ -131,21 +130,20 @@ var _ Carrier = (*LimitedCarrier)(nil)
 //	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedCarrier(next, limiter)
 func NewLimitedCarrier(next Carrier, limiter *ratelimit.Limiter) *LimitedCarrier {
-	return &LimitedCarrier{
-		next:    wrap.Next("shop.Carrier", next),
-		limiter: wrap.Limiter("shop.Carrier", limiter, carrierShippingRules),
-	}
+	return &LimitedCarrier{next: wrap.Next("shop.Carrier", next), limits: carrierType.On(limiter)}
 }
 
 // CarrierRules returns the rules declared on [Carrier].
 func CarrierRules() []ratelimit.Rule {
-	return wrap.RulesOf(carrierShippingRules)
+	return carrierType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (c *LimitedCarrier) RateLimits() []ratelimit.Rule {
 	return CarrierRules()
 }
+
+var carrierType = wrap.NewType("shop.Carrier", carrierShippingRules)
 
 var carrierShippingRules = wrap.NewRules("shop.Carrier.Shipping",
 	ratelimit.Rule{
@@ -161,7 +159,7 @@ var carrierShippingRules = wrap.NewRules("shop.Carrier.Shipping",
 //
 // Limits: those that all methods share.
 func (c *LimitedCarrier) Shipping(ctx context.Context, product string) (cents int64, err error) {
-	if err := wrap.Take(ctx, c.limiter, carrierShippingRules, wrap.Everybody); err != nil {
+	if err := wrap.Take(ctx, c.limits, carrierShippingRules, wrap.Everybody); err != nil {
 		return 0, err
 	}
 	return c.next.Shipping(ctx, product)

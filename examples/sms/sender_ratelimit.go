@@ -16,8 +16,8 @@ import (
 //
 // Sender delivers one-time codes.
 type LimitedSender struct {
-	next    Sender
-	limiter *ratelimit.Limiter
+	next   Sender
+	limits *wrap.Limits
 }
 
 // If this does not compile, Sender has changed: run "go tool ratelimit" in this directory.
@@ -28,21 +28,20 @@ var _ Sender = (*LimitedSender)(nil)
 //	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedSender(next, limiter)
 func NewLimitedSender(next Sender, limiter *ratelimit.Limiter) *LimitedSender {
-	return &LimitedSender{
-		next:    wrap.Next("examples/sms.Sender", next),
-		limiter: wrap.Limiter("examples/sms.Sender", limiter, senderSendCodeRules),
-	}
+	return &LimitedSender{next: wrap.Next("examples/sms.Sender", next), limits: senderType.On(limiter)}
 }
 
 // SenderRules returns the rules declared on [Sender].
 func SenderRules() []ratelimit.Rule {
-	return wrap.RulesOf(senderSendCodeRules)
+	return senderType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (s *LimitedSender) RateLimits() []ratelimit.Rule {
 	return SenderRules()
 }
+
+var senderType = wrap.NewType("examples/sms.Sender", senderSendCodeRules)
 
 var senderSendCodeRules = wrap.NewRules("examples/sms.Sender.SendCode",
 	ratelimit.Rule{Key: "{phone}", Limit: 1, Per: time.Minute, Message: "One code a minute."},
@@ -62,12 +61,12 @@ var senderSendCodeRules = wrap.NewRules("examples/sms.Sender.SendCode",
 func (s *LimitedSender) SendCode(ctx context.Context, phone string) error {
 	clientIP, err := senderSendCodeRules.ClientIP(ctx)
 	if err != nil {
-		return wrap.Failed(ctx, s.limiter, err)
+		return wrap.Failed(ctx, s.limits, err)
 	}
-	if err := wrap.Take(ctx, s.limiter, senderSendCodeRules, phone, phone, clientIP); err != nil {
-		return wrap.Describe(err,
+	if err := wrap.Take(ctx, s.limits, senderSendCodeRules, phone, phone, clientIP); err != nil {
+		return wrap.Describe(s.limits, err,
 			wrap.AsDeclared,
-			"Ten codes a day; "+wrap.Shown(err, phone)+" has had them.",
+			"Ten codes a day; "+wrap.Shown(s.limits, phone)+" has had them.",
 		)
 	}
 	return s.next.SendCode(ctx, phone)

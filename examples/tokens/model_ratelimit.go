@@ -15,8 +15,8 @@ import (
 //
 // Model streams answers. All rules of a call are decided in one step.
 type LimitedModel struct {
-	next    Model
-	limiter *ratelimit.Limiter
+	next   Model
+	limits *wrap.Limits
 }
 
 // If this does not compile, Model has changed: run "go tool ratelimit" in this directory.
@@ -27,21 +27,20 @@ var _ Model = (*LimitedModel)(nil)
 //	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedModel(next, limiter)
 func NewLimitedModel(next Model, limiter *ratelimit.Limiter) *LimitedModel {
-	return &LimitedModel{
-		next:    wrap.Next("examples/tokens.Model", next),
-		limiter: wrap.Limiter("examples/tokens.Model", limiter, modelAskRules),
-	}
+	return &LimitedModel{next: wrap.Next("examples/tokens.Model", next), limits: modelType.On(limiter)}
 }
 
 // ModelRules returns the rules declared on [Model].
 func ModelRules() []ratelimit.Rule {
-	return wrap.RulesOf(modelAskRules)
+	return modelType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (m *LimitedModel) RateLimits() []ratelimit.Rule {
 	return ModelRules()
 }
+
+var modelType = wrap.NewType("examples/tokens.Model", modelAskRules)
 
 var modelAskRules = wrap.NewRules("examples/tokens.Model.Ask",
 	ratelimit.Rule{Name: "org-input", Key: "{req.Org}", Limit: 100000, Per: time.Hour},
@@ -65,29 +64,29 @@ var modelAskRules = wrap.NewRules("examples/tokens.Model.Ask",
 func (m *LimitedModel) Ask(ctx context.Context, req *Request) (*Answer, error) {
 	org, err := wrap.Value(modelAskRules, "req.Org", func() string { return req.Org })
 	if err != nil {
-		return nil, wrap.Failed(ctx, m.limiter, err)
+		return nil, wrap.Failed(ctx, m.limits, err)
 	}
 	inputTokens, err := wrap.Value(modelAskRules.Named("org-input"), "req.InputTokens()", func() int64 {
 		return int64(wrap.NotNil(req).InputTokens())
 	})
 	if err != nil {
-		return nil, wrap.Failed(ctx, m.limiter, err)
+		return nil, wrap.Failed(ctx, m.limits, err)
 	}
 	maxOutput, err := wrap.Value(modelAskRules.Named("org-output"), "req.MaxOutput", func() int64 {
 		return int64(req.MaxOutput)
 	})
 	if err != nil {
-		return nil, wrap.Failed(ctx, m.limiter, err)
+		return nil, wrap.Failed(ctx, m.limits, err)
 	}
 	team, err := wrap.Value(modelAskRules, "req.Team", func() string { return req.Team })
 	if err != nil {
-		return nil, wrap.Failed(ctx, m.limiter, err)
+		return nil, wrap.Failed(ctx, m.limits, err)
 	}
 	user, err := wrap.Value(modelAskRules, "req.User", func() string { return req.User })
 	if err != nil {
-		return nil, wrap.Failed(ctx, m.limiter, err)
+		return nil, wrap.Failed(ctx, m.limits, err)
 	}
-	if err := wrap.TakeCharges(ctx, m.limiter, modelAskRules,
+	if err := wrap.TakeCharges(ctx, m.limits, modelAskRules,
 		wrap.Charge{Key: org, Cost: inputTokens},
 		wrap.Charge{Key: org, Cost: maxOutput},
 		wrap.Charge{Key: wrap.PartBefore(org, '/') + "/" + team, Cost: maxOutput},

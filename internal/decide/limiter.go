@@ -235,4 +235,6 @@ func (l *Limiter) Failed(ctx context.Context, method string, err error) error {
 }
 
 // Describe gives a refusal the message of the rule with the longest delay.
-func (l *Limiter) Describe(err error, messages []string) error { return l.public.Describe(err, messages) }
+func (l *Limiter) Describe(err error, messages []string) error {
+	return l.public.Describe(err, messages)
+}

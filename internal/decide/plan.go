@@ -223,24 +223,32 @@ type Type struct {
 
 // Limits are what the methods of a type ask of one limiter. A wrapper holds them.
 type Limits struct {
-	Limiter *Limiter
+	limiter *Limiter
 	methods []Method
 }
 
-// LimitsOf returns what the methods of a type ask of the limiter, and notes that they will be called.
+// LimitsOf returns what the methods of a type ask of the limiter, the same each time.
 func (l *Limiter) LimitsOf(t *Type) *Limits {
-	if known, ok := l.types.Load(t); ok {
-		return known.(*Limits)
+	known, ok := l.types.Load(t)
+	if !ok {
+		known, _ = l.types.LoadOrStore(t, l.NewLimits(t))
 	}
-	made := &Limits{Limiter: l, methods: make([]Method, len(t.Methods))}
+	return known.(*Limits)
+}
+
+// NewLimits returns what the methods of a type ask of the limiter, and notes that they will be called.
+func (l *Limiter) NewLimits(t *Type) *Limits {
+	all := &Limits{limiter: l, methods: make([]Method, len(t.Methods))}
 	for i, rules := range t.Methods {
-		m := &made.methods[i]
+		m := &all.methods[i]
 		m.limiter, m.rules = l, rules
 		m.note()
 	}
-	known, _ := l.types.LoadOrStore(t, made)
-	return known.(*Limits)
+	return all
 }
+
+// Limiter returns the limiter.
+func (l *Limits) Limiter() *Limiter { return l.limiter }
 
 // Method returns what the method with an index asks.
 func (l *Limits) Method(i int) *Method { return &l.methods[i] }

@@ -34,6 +34,7 @@ type run struct {
 	limiter *ratelimit.Limiter
 
 	prepared *wrap.Rules
+	limits   *wrap.Limits
 	charges  []wrap.Charge       // the charges of the current call, one for each rule
 	requests []ratelimit.Request // the requests that measure the budget of the busiest key, one for each rule
 	due      time.Duration       // the time of the next measurement, since the start of the load
@@ -90,6 +91,7 @@ func (r *run) prepare() error {
 		r.releases = r.releases || rule.Releases()
 	}
 	r.prepared, r.charges = wrap.NewRules("simulate", named...), make([]wrap.Charge, len(named))
+	r.limits = r.prepared.On(r.limiter)
 	return nil
 }
 
@@ -172,7 +174,7 @@ func (r *run) decide(ctx context.Context, call Call) error {
 			r.charges[i].Member = r.load.Members[call.Member]
 		}
 	}
-	taken, err := wrap.Begin(ctx, r.limiter, r.prepared, r.charges...)
+	taken, err := wrap.Begin(ctx, r.limits, r.prepared, r.charges...)
 	if err == nil && r.releases {
 		r.running = append(r.running, running{r.now.Add(cmp.Or(r.load.Runs, time.Second)), taken})
 	}

@@ -149,7 +149,8 @@ func (c *client) wrapped() {
 		rules, charges = append(rules, q.Rule), append(charges, wrap.Charge{Key: c.key, Cost: q.Cost, Member: q.Member})
 		costs = append(costs, rapid.SampledFrom([]int64{wrap.Keep, 0, 1, 3, 9}).Draw(c.r, "cost"))
 	}
-	taken, err := wrap.Begin(c.t.Context(), c.limiter, wrap.NewRules("p.T.M", rules...), charges...)
+	method := wrap.NewRules("p.T.M", rules...)
+	taken, err := wrap.Begin(c.t.Context(), method.On(c.limiter), method, charges...)
 	if err != nil {
 		return // a refusal
 	}

@@ -35,7 +35,7 @@ func (s *subject) streamed() []ratelimit.Rule {
 func beginStream(t *testing.T, ctx context.Context, s *subject, key string) wrap.Taken {
 	t.Helper()
 	rules := wrap.NewRules("p.T.Stream", s.streamed()...).WithCost("input", "output")
-	taken, err := wrap.Begin(ctx, s.limiter, rules,
+	taken, err := wrap.Begin(ctx, rules.On(s.limiter), rules,
 		wrap.Charge{Key: key, Cost: 50}, wrap.Charge{Key: key, Cost: 50}, wrap.Charge{Key: key, Cost: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -157,13 +157,14 @@ func TestChargeOfTheOutermostCall(t *testing.T) {
 		isWrong(charge.Settle(ctx, 1), "")
 		isWrong(ratelimit.ChargeFrom(t.Context()).Settle(ctx, 1), "")
 		none := wrap.NewRules("p.T.Closed", window("closed", 0, s.window)).WithCost("closed")
-		if err := wrap.Take(ctx, s.limiter, none, "k"); !errors.Is(err, ratelimit.ErrTooManyRequests) {
+		if err := wrap.Take(ctx, none.On(s.limiter), none, "k"); !errors.Is(err, ratelimit.ErrTooManyRequests) {
 			t.Fatalf("got error %v", err)
 		}
 		isWrong(charge.Settle(ctx, 1), "")
 
 		outer := window("outer", 100, s.window)
-		if err := wrap.TakeCharges(ctx, s.limiter, wrap.NewRules("p.T.Outer", outer).WithCost("outer"), wrap.Charge{Key: "k", Cost: 5}); err != nil {
+		method := wrap.NewRules("p.T.Outer", outer).WithCost("outer")
+		if err := wrap.TakeCharges(ctx, method.On(s.limiter), method, wrap.Charge{Key: "k", Cost: 5}); err != nil {
 			t.Fatal(err)
 		}
 		beginStream(t, ctx, s, "inner")
@@ -186,7 +187,7 @@ func TestChargeOfTheOutermostCall(t *testing.T) {
 
 		plain := wrap.NewRules("p.T.Plain", window("plain", 5, s.window))
 		ctx, charge = ratelimit.WithCharge(t.Context())
-		if err := wrap.Take(ctx, s.limiter, plain, "k"); err != nil {
+		if err := wrap.Take(ctx, plain.On(s.limiter), plain, "k"); err != nil {
 			t.Fatal(err)
 		}
 		isWrong(charge.Settle(ctx, 1), "p.T.Plain")
@@ -194,7 +195,7 @@ func TestChargeOfTheOutermostCall(t *testing.T) {
 		unnamed := window("", 5, s.window)
 		ctx, charge = ratelimit.WithCharge(t.Context())
 		twice := wrap.NewRules("p.T.Unnamed", unnamed, unnamed).WithCost("p.T.Unnamed#2")
-		if err := wrap.Take(ctx, s.limiter, twice, "k", "l"); err != nil {
+		if err := wrap.Take(ctx, twice.On(s.limiter), twice, "k", "l"); err != nil {
 			t.Fatal(err)
 		}
 		isWrong(charge.Settle(ctx, 1, "p.T.Unnamed"), "p.T.Unnamed")

@@ -19,11 +19,11 @@ func TestPeekWithoutALimit(t *testing.T) {
 			rule.Computed = true
 			rules, q := wrap.NewRules("p.T.M", rule), ratelimit.Request{Rule: rule, Key: "k"}
 			for range 3 {
-				if err := wrap.TakeCharges(t.Context(), s.limiter, rules, wrap.Charge{Key: "k", Cost: 2, Limit: 7}); err != nil {
+				if err := wrap.TakeCharges(t.Context(), rules.On(s.limiter), rules, wrap.Charge{Key: "k", Cost: 2, Limit: 7}); err != nil {
 					t.Fatal(rule.Name, err)
 				}
 			}
-			if err := wrap.TakeCharges(t.Context(), s.limiter, rules, wrap.Charge{Key: "k", Cost: 2, Limit: 7}); !errors.Is(err, ratelimit.ErrTooManyRequests) {
+			if err := wrap.TakeCharges(t.Context(), rules.On(s.limiter), rules, wrap.Charge{Key: "k", Cost: 2, Limit: 7}); !errors.Is(err, ratelimit.ErrTooManyRequests) {
 				t.Errorf("%s: got error %v beyond the limit", rule.Name, err)
 			}
 			d, err := s.limiter.Peek(t.Context(), q)

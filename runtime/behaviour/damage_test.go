@@ -64,10 +64,10 @@ func TestDamagedState(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			passed := 0
+			passed, rules := 0, wrap.NewRules("m", rule)
 			for i := range 10 {
 				charge := wrap.Charge{Key: "k", Cost: 1, Member: string(rune('m' + i))}
-				err := wrap.TakeCharges(ctx, s.limiter, wrap.NewRules("m", rule), charge)
+				err := wrap.TakeCharges(ctx, rules.On(s.limiter), rules, charge)
 				_, failed := errors.AsType[*ratelimit.StoreError](err)
 				switch {
 				case err == nil:

@@ -301,11 +301,11 @@ func TestRefusalOfTake(t *testing.T) {
 		rule.Message = "Three are enough."
 		rules, ctx := wrap.NewRules("sms.Sender.SendCode", rule), context.Background()
 		for range 3 {
-			if err := wrap.Take(ctx, s.limiter, rules, "k"); err != nil {
+			if err := wrap.Take(ctx, rules.On(s.limiter), rules, "k"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		err := wrap.Take(ctx, s.limiter, rules, "k")
+		err := wrap.Take(ctx, rules.On(s.limiter), rules, "k")
 		e, ok := errors.AsType[*ratelimit.TooManyRequestsError](err)
 		if !ok || !errors.Is(err, ratelimit.ErrTooManyRequests) {
 			t.Fatalf("got error %v (%T), want a *TooManyRequestsError", err, err)

@@ -14,20 +14,20 @@ import (
 // shopGuard enforces the rate limits of shop, whose methods begin with a call of the guard's method of
 // the same name.
 type shopGuard struct {
-	limiter *ratelimit.Limiter
+	limits *wrap.Limits
 }
 
 // newShopGuard returns a guard with the limits declared on shop.
 func newShopGuard(limiter *ratelimit.Limiter) *shopGuard {
-	return &shopGuard{
-		limiter: wrap.Limiter("runtime/behaviour_test.shop", limiter, shopSellRules, shopOpenRules),
-	}
+	return &shopGuard{limits: shopType.On(limiter)}
 }
 
 // shopRules returns the rules declared on shop.
 func shopRules() []ratelimit.Rule {
-	return wrap.RulesOf(shopSellRules, shopOpenRules)
+	return shopType.Rules()
 }
+
+var shopType = wrap.NewType("runtime/behaviour_test.shop", shopSellRules, shopOpenRules)
 
 var shopSellRules = wrap.NewRules("runtime/behaviour_test.shop.sell",
 	ratelimit.Rule{
@@ -61,9 +61,9 @@ var shopSellRules = wrap.NewRules("runtime/behaviour_test.shop.sell",
 // window); 1 at the same time per {user}. If the error is nil, defer done at once, with pointers to
 // the named results.
 func (g *shopGuard) sell(ctx context.Context, user string) (done func(usage **usage, err *error), err error) {
-	wrap.NeedGuard("runtime/behaviour_test.shop", g != nil && g.limiter != nil)
+	wrap.NeedGuard("runtime/behaviour_test.shop", g != nil && g.limits != nil)
 	done = func(**usage, *error) {} // for a refused call
-	taken, err := wrap.Begin(ctx, g.limiter, shopSellRules,
+	taken, err := wrap.Begin(ctx, g.limits, shopSellRules,
 		wrap.Charge{Key: user, Cost: 50},
 		wrap.Charge{Key: user, Cost: 40},
 		wrap.Charge{Key: user, Cost: 1},
@@ -114,6 +114,6 @@ var shopOpenRules = wrap.NewRules("runtime/behaviour_test.shop.open",
 
 // open decides whether a call of shop.open may go on. Limits: 1 per 125d.
 func (g *shopGuard) open() error {
-	wrap.NeedGuard("runtime/behaviour_test.shop", g != nil && g.limiter != nil)
-	return wrap.Take(context.Background(), g.limiter, shopOpenRules, wrap.Everybody)
+	wrap.NeedGuard("runtime/behaviour_test.shop", g != nil && g.limits != nil)
+	return wrap.Take(context.Background(), g.limits, shopOpenRules, wrap.Everybody)
 }

@@ -87,7 +87,8 @@ func TestStateKey(t *testing.T) {
 	rules := []ratelimit.Rule{
 		window(method, ""), window(method, "{phone}"), window("sms.Sender", "{phone}"), window("login", "{phone}"),
 	}
-	if err := wrap.Take(context.Background(), l, wrap.NewRules(method, rules...), "", text, text, text); err != nil {
+	prepared := wrap.NewRules(method, rules...)
+	if err := wrap.Take(context.Background(), prepared.On(l), prepared, "", text, text, text); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Allow(context.Background(), ratelimit.Request{Rule: window("", "{phone}"), Key: "requested"}); err != nil {
@@ -274,7 +275,7 @@ func TestBlockIsNoCountOfAnotherSubject(t *testing.T) {
 		other := ratelimit.Rule{Key: "{phone}:block", Limit: 2, Per: time.Hour} // its template looks like the end of the block's key, too
 		rules := wrap.NewRules("p.T.M", phone, other)
 		for i, phone := range []string{"555", "555:block", "555:block", "555:block", "555"} {
-			err := wrap.Take(t.Context(), s.limiter, rules, phone, phone+":block")
+			err := wrap.Take(t.Context(), rules.On(s.limiter), rules, phone, phone+":block")
 			if refused := errors.Is(err, ratelimit.ErrTooManyRequests); refused != (i == 3) || err != nil && !refused {
 				t.Errorf("call %d of %s: %v", i, phone, err)
 			}

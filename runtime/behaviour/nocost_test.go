@@ -41,7 +41,7 @@ func TestSettlementOfACallWithoutACost(t *testing.T) {
 		} {
 			rules := wrap.NewRules("p.T."+rule.Name, rule, ratelimit.Rule{Name: "other", Limit: 100, Per: 3000 * time.Hour}).WithCost(rule.Name, "other")
 			begin := func(ctx context.Context, key string) wrap.Taken {
-				taken, err := wrap.Begin(ctx, limiter, rules, wrap.Charge{Key: key}, wrap.Charge{Key: key, Cost: 7, Skip: true})
+				taken, err := wrap.Begin(ctx, rules.On(limiter), rules, wrap.Charge{Key: key}, wrap.Charge{Key: key, Cost: 7, Skip: true})
 				if err != nil || !taken.Applies(0) || taken.Applies(1) {
 					t.Fatalf("%s: error %v; the rules do not apply as they should", rule.Name, err)
 				}
@@ -83,7 +83,8 @@ func TestSettlementOfOneCountWithAndWithoutACost(t *testing.T) {
 			for i, cost := range charges {
 				all[i] = wrap.Charge{Key: key, Cost: cost}
 			}
-			taken, err := wrap.Begin(t.Context(), s.limiter, wrap.NewRules("p.T.M", rule, rule, rule), all...)
+			rules := wrap.NewRules("p.T.M", rule, rule, rule)
+			taken, err := wrap.Begin(t.Context(), rules.On(s.limiter), rules, all...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +100,8 @@ func TestSettlementOfOneCountWithAndWithoutACost(t *testing.T) {
 func TestRefundOfACallWithoutACost(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		rule := ratelimit.Rule{Name: "tokens", Limit: 1000, Per: 3000 * time.Hour, Refund: ratelimit.RefundError}
-		taken, err := wrap.Begin(t.Context(), s.limiter, wrap.NewRules("p.T.M", rule), wrap.Charge{Key: "ann"})
+		rules := wrap.NewRules("p.T.M", rule)
+		taken, err := wrap.Begin(t.Context(), rules.On(s.limiter), rules, wrap.Charge{Key: "ann"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +118,8 @@ func TestRefundOfACallWithoutACost(t *testing.T) {
 func TestSettlementAfterTheRefundOfNothing(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		rule := ratelimit.Rule{Name: "tokens", Limit: 1000, Per: 3000 * time.Hour, Refund: ratelimit.RefundError}
-		taken, err := wrap.Begin(t.Context(), s.limiter, wrap.NewRules("p.T.M", rule), wrap.Charge{Key: "ann"})
+		rules := wrap.NewRules("p.T.M", rule)
+		taken, err := wrap.Begin(t.Context(), rules.On(s.limiter), rules, wrap.Charge{Key: "ann"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +156,7 @@ func TestNothingRefusesACallWithoutACost(t *testing.T) {
 			}
 			ctx, charge := ratelimit.WithCharge(t.Context())
 			rules := wrap.NewRules("p.T.M", rule).WithCost("tokens")
-			taken, err := wrap.Begin(ctx, s.limiter, rules, wrap.Charge{Key: test.key})
+			taken, err := wrap.Begin(ctx, rules.On(s.limiter), rules, wrap.Charge{Key: test.key})
 			if err != nil || taken.Applies(0) != (test.key != "") {
 				t.Errorf("%s: error %v, applies %t", name, err, err == nil && taken.Applies(0))
 				continue

@@ -28,11 +28,12 @@ func TestUnreachableServerIsAStoreError(t *testing.T) {
 		ctx, q := context.Background(), ratelimit.Request{Rule: rule, Key: "k"}
 		s.admit(t, q)
 		server.Stop()
+		rules := wrap.NewRules("m", rule)
 		for name, call := range map[string]func() error{
 			"Allow": func() error { _, err := s.limiter.Allow(ctx, q); return err },
 			"Peek":  func() error { _, err := s.limiter.Peek(ctx, q); return err },
 			"Reset": func() error { _, err := s.limiter.Reset(ctx, q); return err },
-			"Take":  func() error { return wrap.Take(ctx, s.limiter, wrap.NewRules("m", rule), "k") },
+			"Take":  func() error { return wrap.Take(ctx, rules.On(s.limiter), rules, "k") },
 		} {
 			_ = call() // the first call may still use the broken connection
 			err := call()

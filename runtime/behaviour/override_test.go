@@ -310,7 +310,7 @@ func TestOverrideToNothing(t *testing.T) {
 		q.Rule.Limit, q.Rule.Computed = 0, true
 		rules := wrap.NewRules("p.T.M", q.Rule)
 		take := func() error {
-			return wrap.TakeCharges(context.Background(), s.limiter, rules, wrap.Charge{Cost: 1, Limit: 100})
+			return wrap.TakeCharges(context.Background(), rules.On(s.limiter), rules, wrap.Charge{Cost: 1, Limit: 100})
 		}
 		if err := take(); err != nil {
 			t.Fatal(err)

@@ -147,7 +147,8 @@ func startHolder(t *testing.T, server *redistest.Server) *holder {
 func pauseProcesses(t *testing.T, server *redistest.Server, during func(limiter *ratelimit.Limiter, holders []*holder)) (holders []*holder, stored, resumed int64) {
 	t.Helper()
 	limiter := ratelimit.New(scripted(connect(t, server.Addr)))
-	taken, err := wrap.Begin(t.Context(), limiter, wrap.NewRules("p.T.M", far), wrap.Charge{Key: "account", Cost: 1})
+	rules := wrap.NewRules("p.T.M", far)
+	taken, err := wrap.Begin(t.Context(), rules.On(limiter), rules, wrap.Charge{Key: "account", Cost: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

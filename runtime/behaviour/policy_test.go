@@ -51,9 +51,9 @@ func TestFailurePolicies(t *testing.T) {
 				rules[j].OnError = policy
 				subjects = append(subjects, "k")
 			}
-			passes := 0
+			passes, prepared := 0, wrap.NewRules("m", rules...)
 			for range 5 {
-				switch err := wrap.Take(context.Background(), l, wrap.NewRules("m", rules...), subjects...); {
+				switch err := wrap.Take(context.Background(), prepared.On(l), prepared, subjects...); {
 				case err == nil:
 					passes++
 				case !errors.Is(err, ratelimit.ErrTooManyRequests):

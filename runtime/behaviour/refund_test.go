@@ -18,7 +18,8 @@ func TestRefundOfOneOfTwoRules(t *testing.T) {
 		refunds := rule
 		refunds.Name, refunds.Refund = rule.Name+"-refunds", ratelimit.RefundError
 		one := wrap.Charge{Key: "k", Cost: 1}
-		taken, err := wrap.Begin(context.Background(), s.limiter, wrap.NewRules("m", refunds, rule), one, one)
+		rules := wrap.NewRules("m", refunds, rule)
+		taken, err := wrap.Begin(context.Background(), rules.On(s.limiter), rules, one, one)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -92,7 +92,8 @@ func TestChargesOfTextsThatAreUsedAgain(t *testing.T) {
 			{Name: "here", Limit: 10, Per: 3000 * time.Hour, Scope: ratelimit.ScopeInstance},
 		} {
 			for i, charges := range []int64{0, 4} {
-				taken, err := wrap.Begin(t.Context(), s.limiter, wrap.NewRules("p.T.M", rule), wrap.Charge{Key: texts.text("ann"), Cost: charges})
+				rules := wrap.NewRules("p.T.M", rule)
+				taken, err := wrap.Begin(t.Context(), rules.On(s.limiter), rules, wrap.Charge{Key: texts.text("ann"), Cost: charges})
 				if texts.over(); err != nil {
 					t.Fatal(err)
 				}
@@ -181,8 +182,9 @@ func TestAnswersToTextsThatAreUsedAgain(t *testing.T) {
 			t.Errorf("the triggers are %+v", hits)
 		}
 		key := texts.text("ann")
-		err := wrap.Take(t.Context(), limiter, wrap.NewRules("p.T.M", rule), key)
-		err = wrap.Describe(err, wrap.Shown(err, key))
+		rules := wrap.NewRules("p.T.M", rule)
+		err := wrap.Take(t.Context(), rules.On(limiter), rules, key)
+		err = wrap.Describe(rules.On(limiter), err, wrap.Shown(rules.On(limiter), key))
 		texts.over()
 		refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err)
 		if !ok || refusal.Message != "ann" || refusal.Violations[0].Key != "ann" {

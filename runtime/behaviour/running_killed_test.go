@@ -35,7 +35,7 @@ func runCalls(addr string) {
 	for caller := range 8 {
 		go func() {
 			for {
-				taken, err := wrap.Begin(context.Background(), limiter, rules, wrap.Charge{Key: "k", Cost: 1})
+				taken, err := wrap.Begin(context.Background(), rules.On(limiter), rules, wrap.Charge{Key: "k", Cost: 1})
 				if err != nil {
 					fmt.Fprintln(os.Stderr, err)
 					os.Exit(1)

@@ -16,8 +16,8 @@ import (
 //
 // asker may be asked by one caller at a time. The others are answered at once.
 type limitedAsker struct {
-	next    asker
-	limiter *ratelimit.Limiter
+	next   asker
+	limits *wrap.Limits
 }
 
 // If this does not compile, asker has changed: run "go tool ratelimit" in this directory.
@@ -29,20 +29,22 @@ var _ asker = (*limitedAsker)(nil)
 //	limited := newLimitedAsker(next, limiter)
 func newLimitedAsker(next asker, limiter *ratelimit.Limiter) *limitedAsker {
 	return &limitedAsker{
-		next:    wrap.Next("runtime/behaviour_test.asker", next),
-		limiter: wrap.Limiter("runtime/behaviour_test.asker", limiter, askerAskRules),
+		next:   wrap.Next("runtime/behaviour_test.asker", next),
+		limits: askerType.On(limiter),
 	}
 }
 
 // askerRules returns the rules declared on asker.
 func askerRules() []ratelimit.Rule {
-	return wrap.RulesOf(askerAskRules)
+	return askerType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (a *limitedAsker) RateLimits() []ratelimit.Rule {
 	return askerRules()
 }
+
+var askerType = wrap.NewType("runtime/behaviour_test.asker", askerAskRules)
 
 var askerAskRules = wrap.NewRules("runtime/behaviour_test.asker.ask",
 	ratelimit.Rule{
@@ -58,7 +60,7 @@ var askerAskRules = wrap.NewRules("runtime/behaviour_test.asker.ask",
 //
 // Limits: 1 at the same time. Refused calls go to answerAtOnce.
 func (a *limitedAsker) ask(ctx context.Context) (string, error) {
-	taken, err := wrap.Begin(ctx, a.limiter, askerAskRules, wrap.Charge{Key: "all", Cost: 1})
+	taken, err := wrap.Begin(ctx, a.limits, askerAskRules, wrap.Charge{Key: "all", Cost: 1})
 	if err != nil {
 		if errors.Is(err, ratelimit.ErrTooManyRequests) {
 			return answerAtOnce(ctx)

@@ -27,7 +27,7 @@ func (s *subject) begin(t *testing.T, ctx context.Context, rules *wrap.Rules) (w
 	for i := range charges {
 		charges[i] = wrap.Charge{Key: "k", Cost: 1}
 	}
-	return wrap.Begin(ctx, s.limiter, rules, charges...)
+	return wrap.Begin(ctx, rules.On(s.limiter), rules, charges...)
 }
 
 // running returns how many permits of a rule are taken.
@@ -145,7 +145,7 @@ func TestTakenPermitEnds(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		rules, charge := wrap.NewRules("m", atATime(1)), wrap.Charge{Key: "k", Cost: 1}
 		for range 2 {
-			if err := wrap.TakeCharges(t.Context(), s.limiter, rules, charge); err != nil {
+			if err := wrap.TakeCharges(t.Context(), rules.On(s.limiter), rules, charge); err != nil {
 				t.Fatal(err)
 			}
 			s.refuse(t, ratelimit.Request{Rule: atATime(1), Key: "k"})

@@ -15,8 +15,8 @@ import (
 //
 // seller has a cost that is known after the call.
 type limitedSeller struct {
-	next    seller
-	limiter *ratelimit.Limiter
+	next   seller
+	limits *wrap.Limits
 }
 
 // If this does not compile, seller has changed: run "go tool ratelimit" in this directory.
@@ -28,20 +28,22 @@ var _ seller = (*limitedSeller)(nil)
 //	limited := newLimitedSeller(next, limiter)
 func newLimitedSeller(next seller, limiter *ratelimit.Limiter) *limitedSeller {
 	return &limitedSeller{
-		next:    wrap.Next("runtime/behaviour_test.seller", next),
-		limiter: wrap.Limiter("runtime/behaviour_test.seller", limiter, sellerSellRules),
+		next:   wrap.Next("runtime/behaviour_test.seller", next),
+		limits: sellerType.On(limiter),
 	}
 }
 
 // sellerRules returns the rules declared on seller.
 func sellerRules() []ratelimit.Rule {
-	return wrap.RulesOf(sellerSellRules)
+	return sellerType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (s *limitedSeller) RateLimits() []ratelimit.Rule {
 	return sellerRules()
 }
+
+var sellerType = wrap.NewType("runtime/behaviour_test.seller", sellerSellRules)
 
 var sellerSellRules = wrap.NewRules("runtime/behaviour_test.seller.sell",
 	ratelimit.Rule{
@@ -74,7 +76,7 @@ var sellerSellRules = wrap.NewRules("runtime/behaviour_test.seller.sell",
 // 100000 per 125d per {user} (a call costs 40, settled to {usage.Total}, fixed window, given back on
 // an error); 10000 per 125d per {user} (fixed window).
 func (s *limitedSeller) sell(ctx context.Context, user string) (usage *usage, err error) {
-	taken, err := wrap.Begin(ctx, s.limiter, sellerSellRules,
+	taken, err := wrap.Begin(ctx, s.limits, sellerSellRules,
 		wrap.Charge{Key: user, Cost: 50},
 		wrap.Charge{Key: user, Cost: 40},
 		wrap.Charge{Key: user, Cost: 1},
@@ -116,8 +118,8 @@ func (s *limitedSeller) sell(ctx context.Context, user string) (usage *usage, er
 //
 // clerk has rules that apply to some calls.
 type limitedClerk struct {
-	next    clerk
-	limiter *ratelimit.Limiter
+	next   clerk
+	limits *wrap.Limits
 }
 
 // If this does not compile, clerk has changed: run "go tool ratelimit" in this directory.
@@ -129,20 +131,22 @@ var _ clerk = (*limitedClerk)(nil)
 //	limited := newLimitedClerk(next, limiter)
 func newLimitedClerk(next clerk, limiter *ratelimit.Limiter) *limitedClerk {
 	return &limitedClerk{
-		next:    wrap.Next("runtime/behaviour_test.clerk", next),
-		limiter: wrap.Limiter("runtime/behaviour_test.clerk", limiter, clerkAskRules),
+		next:   wrap.Next("runtime/behaviour_test.clerk", next),
+		limits: clerkType.On(limiter),
 	}
 }
 
 // clerkRules returns the rules declared on clerk.
 func clerkRules() []ratelimit.Rule {
-	return wrap.RulesOf(clerkAskRules)
+	return clerkType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (c *limitedClerk) RateLimits() []ratelimit.Rule {
 	return clerkRules()
 }
+
+var clerkType = wrap.NewType("runtime/behaviour_test.clerk", clerkAskRules)
 
 var clerkAskRules = wrap.NewRules("runtime/behaviour_test.clerk.ask",
 	ratelimit.Rule{
@@ -173,7 +177,7 @@ func (c *limitedClerk) ask(ctx context.Context, user string, isLong bool, some i
 	if isLong {
 		charge = wrap.Charge{Key: user, Cost: 50}
 	}
-	taken, err := wrap.Begin(ctx, c.limiter, clerkAskRules,
+	taken, err := wrap.Begin(ctx, c.limits, clerkAskRules,
 		charge,
 		wrap.Charge{Key: user, Cost: int64(some)},
 		wrap.Charge{Key: user, Cost: 5},

@@ -18,7 +18,7 @@ func TestTriggerOfACancelledWaiter(t *testing.T) {
 		rules := wrap.NewRules("m",
 			ratelimit.Rule{Name: "t", Limit: 2, Per: time.Minute, Mode: ratelimit.ModeTrigger},
 			ratelimit.Rule{Name: "w", Limit: 1, Per: time.Second, Wait: 5 * time.Second})
-		take := func(ctx context.Context) error { return wrap.Take(ctx, l, rules, "", "") }
+		take := func(ctx context.Context) error { return wrap.Take(ctx, rules.On(l), rules, "", "") }
 		if err := take(context.Background()); err != nil {
 			t.Fatal(err)
 		}

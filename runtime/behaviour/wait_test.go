@@ -170,7 +170,8 @@ func TestPlaceBehindTheDeadlineIsRefusedAtOnce(t *testing.T) {
 		}
 		first := s.peek(t, q)
 		rule.Wait = 365 * 24 * time.Hour
-		err = wrap.Take(ctx, s.limiter, wrap.NewRules("m", rule), "k")
+		rules := wrap.NewRules("m", rule)
+		err = wrap.Take(ctx, rules.On(s.limiter), rules, "k")
 		if _, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); !ok || ctx.Err() != nil {
 			t.Errorf("Take: got error %v", err)
 		}
@@ -192,7 +193,7 @@ func TestQueueBoundsTheDelay(t *testing.T) {
 		start := time.Now()
 		for i := range delays {
 			all.Go(func() {
-				err := wrap.Take(context.Background(), s.limiter, rules, "k")
+				err := wrap.Take(context.Background(), rules.On(s.limiter), rules, "k")
 				if delays[i] = time.Since(start); err != nil {
 					delays[i] = refused
 				}

@@ -159,14 +159,14 @@ func (w *walk) charge() {
 	}
 	prepared := wrap.NewRules("m", rules...)
 	r, ctx := newRunning("TakeCharges", patient(asks), refunds)
-	take := func() error { return wrap.TakeCharges(ctx, w.limiter, prepared, charges...) }
+	take := func() error { return wrap.TakeCharges(ctx, prepared.On(w.limiter), prepared, charges...) }
 	if rapid.Bool().Draw(w.t, "begin") {
 		r.what, r.wanted = "Begin", func(r ratelimit.Rule) bool { return refunds(r) || countsRunning(r) }
 		for i := range r.asks {
 			r.asks[i].kept = true
 		}
 		take = func() error {
-			charged, err := wrap.Begin(ctx, w.limiter, prepared, charges...)
+			charged, err := wrap.Begin(ctx, prepared.On(w.limiter), prepared, charges...)
 			r.back = func() error {
 				ok := false
 				charged.RefundUnless(context.Background(), &ok)

@@ -257,8 +257,8 @@ func TestRulesInAnotherWindow(t *testing.T) {
 }
 
 // Two unnamed rules of a method. An override of one is of both.
-var unnamed = wrap.RulesOf(wrap.NewRules("p.T.M",
-	ratelimit.Rule{Key: "{ip}", Limit: 10, Per: time.Hour}, ratelimit.Rule{Key: "{user}", Limit: 20, Per: time.Hour}))
+var unnamed = wrap.NewRules("p.T.M",
+	ratelimit.Rule{Key: "{ip}", Limit: 10, Per: time.Hour}, ratelimit.Rule{Key: "{user}", Limit: 20, Per: time.Hour}).Rules()
 
 // The charts of a rule show what it counted in all its windows. Those of an unnamed rule do not show what another one of the method counted.
 func TestChartsOverWindows(t *testing.T) {

@@ -292,7 +292,7 @@ func newService(limiter *ratelimit.Limiter) service {
 }
 
 func (s service) do(ctx context.Context, user string) error {
-	return wrap.Take(ctx, s.limiter, s.rules, wrap.Everybody, user)
+	return wrap.Take(ctx, s.rules.On(s.limiter), s.rules, wrap.Everybody, user)
 }
 
 func TestReportOfServicesBelow(t *testing.T) {
@@ -317,7 +317,7 @@ func TestFieldsOfTwoServices(t *testing.T) {
 	one := newService(limiter)
 	other := wrap.NewRules("internal/secret.Other.Do", ratelimit.Rule{Limit: 1, Per: time.Hour})
 	h := httplimit.Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, err := range []error{one.do(r.Context(), "ann"), wrap.Take(r.Context(), limiter, other, wrap.Everybody)} {
+		for _, err := range []error{one.do(r.Context(), "ann"), wrap.Take(r.Context(), other.On(limiter), other, wrap.Everybody)} {
 			if err != nil {
 				httplimit.Error(w, r, err)
 			}
@@ -555,7 +555,7 @@ func TestRefusedLevels(t *testing.T) {
 					t.Fatal(d, err)
 				}
 			}
-			err := wrap.TakeCharges(t.Context(), limiter, prepared, charges...)
+			err := wrap.TakeCharges(t.Context(), prepared.On(limiter), prepared, charges...)
 			refused, _ := errors.AsType[*ratelimit.TooManyRequestsError](err)
 			if refused == nil || len(refused.Violations) != len(names) {
 				t.Fatalf("got %v; expected refusals by %v", err, names)

@@ -23,7 +23,7 @@ import (
 func sends(limiter *ratelimit.Limiter, rules ...ratelimit.Rule) func(context.Context) error {
 	prepared := wrap.NewRules("sms.Sender.Send", rules...)
 	subjects := make([]string, len(rules))
-	return func(ctx context.Context) error { return wrap.Take(ctx, limiter, prepared, subjects...) }
+	return func(ctx context.Context) error { return wrap.Take(ctx, prepared.On(limiter), prepared, subjects...) }
 }
 
 func TestAdvance(t *testing.T) {
@@ -209,7 +209,9 @@ func TestOutageOfARunningCall(t *testing.T) {
 	store := limittest.NewOutage(limittest.NewClock())
 	limiter := ratelimit.New(store)
 	rules := wrap.NewRules("report.Maker.Make", ratelimit.Rule{Name: "make", Limit: 1, Algorithm: ratelimit.Concurrency})
-	begin := func() (wrap.Taken, error) { return wrap.Begin(t.Context(), limiter, rules, wrap.Charge{Cost: 1}) }
+	begin := func() (wrap.Taken, error) {
+		return wrap.Begin(t.Context(), rules.On(limiter), rules, wrap.Charge{Cost: 1})
+	}
 	for range 3 {
 		taken, err := begin()
 		if err != nil {

@@ -518,6 +518,7 @@ func BenchmarkLease(b *testing.B) {
 	limiter := ratelimit.New(s)
 	public := ratelimit.Rule{Name: "b", Algorithm: ratelimit.TokenBucket, Limit: 1e7, Per: time.Second, Lease: 200 * time.Millisecond}
 	rules := wrap.NewRules("p.T.M", public)
+	limits := rules.On(limiter)
 	call := engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: rule, Subject: "a", Cost: 1, Limit: 1e7, Burst: 1e7}}}
 	for name, decide := range map[string]func() bool{
 		"decide": func() bool {
@@ -528,7 +529,7 @@ func BenchmarkLease(b *testing.B) {
 			d, err := limiter.Allow(context.Background(), ratelimit.Request{Rule: public, Key: "a"})
 			return err == nil && d.Allowed
 		},
-		"wrapper": func() bool { return wrap.Take(context.Background(), limiter, rules, "a") == nil },
+		"wrapper": func() bool { return wrap.Take(context.Background(), limits, rules, "a") == nil },
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -19,7 +19,8 @@ func TestRenewalOfAKeyWhoseMemoryIsUsedAgain(t *testing.T) {
 	own := New(client, WithTimeout(time.Minute)).(*store)
 	rule := ratelimit.Rule{Name: "running", Limit: 1, Per: time.Hour, Algorithm: ratelimit.Concurrency}
 	text := []byte("ann")
-	taken, err := wrap.Begin(t.Context(), ratelimit.New(own), wrap.NewRules("p.T.M", rule), wrap.Charge{Key: unsafe.String(&text[0], 3), Cost: 1})
+	rules := wrap.NewRules("p.T.M", rule)
+	taken, err := wrap.Begin(t.Context(), rules.On(ratelimit.New(own)), rules, wrap.Charge{Key: unsafe.String(&text[0], 3), Cost: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func TestDelay(t *testing.T) {
 	defer slog.SetDefault(slog.Default())
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	ctx, rules := t.Context(), NewRules("p.T.M", ratelimit.Rule{Limit: 2, Per: time.Hour, Pausable: true})
-	taken, err := Begin(ctx, ratelimit.New(memstore.New()), rules, Charge{Cost: 1})
+	taken, err := Begin(ctx, rules.On(ratelimit.New(memstore.New())), rules, Charge{Cost: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

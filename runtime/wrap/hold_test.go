@@ -38,7 +38,7 @@ func newRunning(t testing.TB) running {
 // begin returns the Hold of a call that was admitted.
 func (r running) begin(ctx context.Context) *wrap.Hold {
 	r.Helper()
-	taken, err := wrap.Begin(ctx, r.limiter, r.rules, wrap.Charge{Cost: 1})
+	taken, err := wrap.Begin(ctx, r.rules.On(r.limiter), r.rules, wrap.Charge{Cost: 1})
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 
 // Keyed are rules that all count for the one key of a request R, such as those of an HTTP middleware. No code is generated for them.
 type Keyed[R any] struct {
-	limiter *ratelimit.Limiter
-	key     func(context.Context, R) (string, error)
-	rules   *Rules
+	limits *Limits
+	key    func(context.Context, R) (string, error)
+	rules  *Rules
 }
 
 // NewKeyed prepares rules for the function of a name. The function key returns the key of a request; if it is nil, all requests share the
@@ -32,7 +32,7 @@ func NewKeyed[R any](name string, l *ratelimit.Limiter, key func(context.Context
 		}
 	}
 	prepared := NewRules(name, rules...)
-	return &Keyed[R]{Limiter(name, l, prepared), key, prepared}
+	return &Keyed[R]{prepared.On(l), key, prepared}
 }
 
 // Pausable returns the rules for requests to a far side that may ask for quiet. Rules become Pausable, except those with Cron, Lease, or a mode
@@ -55,10 +55,10 @@ func (k *Keyed[R]) Take(ctx context.Context, request R) (Taken, error) {
 			err = errors.New("the key is empty")
 		}
 		if err != nil {
-			return nil, Failed(ctx, k.limiter, k.rules.Named(k.rules.Rules()[0].Name).KeyError("", err))
+			return nil, Failed(ctx, k.limits, k.rules.Named(k.rules.Rules()[0].Name).KeyError("", err))
 		}
 	}
-	return Begin(ctx, k.limiter, k.rules, slices.Repeat([]Charge{{Key: subject, Cost: 1}}, len(k.rules.Rules()))...)
+	return Begin(ctx, k.limits, k.rules, slices.Repeat([]Charge{{Key: subject, Cost: 1}}, len(k.rules.Rules()))...)
 }
 
 // GiveBack gives back the permits of a request that was not sent.

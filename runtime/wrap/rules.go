@@ -17,7 +17,8 @@ type Rules struct {
 	rule     string // the name of the rule that errors are about; "" if the expression tells
 	rules    []ratelimit.Rule
 	prepared *decide.Rules
-	limits   *decide.Type // of this method alone
+	of       *Type // nil if they are of no type
+	index    int   // among the methods of the type
 	named    map[string]*Rules
 	panicked *sync.Map // the expressions of which a panic was logged
 }
@@ -32,7 +33,6 @@ func NewRules(method string, rules ...ratelimit.Rule) *Rules {
 	all := Rules{
 		method: method, rules: prepared.Rules(), prepared: (*decide.Rules)(prepared), named: map[string]*Rules{}, panicked: new(sync.Map),
 	}
-	all.limits = &decide.Type{Name: method, Methods: []*decide.Rules{all.prepared}}
 	for _, r := range all.rules {
 		one := all
 		one.rule = r.Name
@@ -86,17 +86,4 @@ func (r *Rules) ClientIP(ctx context.Context) (string, error) {
 // UserID returns the user that [ratelimit.WithUserID] put into ctx. If there is none, the error is a *ratelimit.KeyError.
 func (r *Rules) UserID(ctx context.Context) (string, error) {
 	return Value(r, "userID(ctx)", func() string { return Carried(UserID(ctx), "user ID") })
-}
-
-// RulesOf returns the rules of several methods, each once.
-func RulesOf(methods ...*Rules) []ratelimit.Rule {
-	var all []ratelimit.Rule
-	for _, m := range methods {
-		for _, r := range m.rules {
-			if !slices.Contains(all, r) {
-				all = append(all, r)
-			}
-		}
-	}
-	return all
 }

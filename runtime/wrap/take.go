@@ -36,8 +36,8 @@ type Taken = *decide.Charges
 
 // Take charges one permit to each rule, and waits if it has to. The subjects are in the order of the rules. Take returns nil if the call is
 // admitted. Otherwise it returns an error of package ratelimit, or an error that wraps the context's.
-func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error {
-	call := rules.open(l, false)
+func Take(ctx context.Context, limits *Limits, rules *Rules, subjects ...string) error {
+	call := limits.open(rules, false)
 	for _, subject := range subjects {
 		call.Add(Charge{Key: subject, Cost: 1})
 	}
@@ -46,37 +46,32 @@ func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...s
 }
 
 // TakeCharges is [Take] for rules whose cost, condition, member or limit depends on the call.
-func TakeCharges(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) error {
-	_, err := open(l, rules, charges, false).Take(ctx)
+func TakeCharges(ctx context.Context, limits *Limits, rules *Rules, charges ...Charge) error {
+	_, err := limits.openWith(rules, charges, false).Take(ctx)
 	return err
 }
 
 // Begin is [TakeCharges] for a call that may give its permits back.
-func Begin(ctx context.Context, l *ratelimit.Limiter, rules *Rules, charges ...Charge) (Taken, error) {
-	return open(l, rules, charges, true).Take(ctx)
+func Begin(ctx context.Context, limits *Limits, rules *Rules, charges ...Charge) (Taken, error) {
+	return limits.openWith(rules, charges, true).Take(ctx)
 }
 
-func open(l *ratelimit.Limiter, rules *Rules, charges []Charge, givesBack bool) *decide.Call {
-	call := rules.open(l, givesBack)
+func (l *Limits) openWith(rules *Rules, charges []Charge, givesBack bool) *decide.Call {
+	call := l.open(rules, givesBack)
 	for _, charge := range charges {
 		call.Add(charge)
 	}
 	return call
 }
 
-// open starts a call of the method on a limiter.
-func (r *Rules) open(l *ratelimit.Limiter, givesBack bool) *decide.Call {
-	return (*decide.Limiter)(l).LimitsOf(r.limits).Method(0).Open(givesBack)
-}
-
 // Failed tells the limiter's observers that a call is not made because a key, cost or limit could not be computed. It returns err. If the
 // limiter hashes subjects, the error leaves out the text of its cause, which may contain a subject.
-func Failed(ctx context.Context, l *ratelimit.Limiter, err error) error {
+func Failed(ctx context.Context, limits *Limits, err error) error {
 	method := ""
 	if e, ok := err.(*ratelimit.KeyError); ok {
 		method = e.Method
 	}
-	return (*decide.Limiter)(l).Failed(ctx, method, err)
+	return limits.limiter().Failed(ctx, method, err)
 }
 
 // AsDeclared is the message of a rule whose message does not depend on the call.
@@ -84,21 +79,15 @@ const AsDeclared = ""
 
 // Describe sets the message of a refusal to the one of the rule with the longest delay. messages are in the order of the rules. Describe returns
 // other errors unchanged.
-func Describe(err error, messages ...string) error {
-	refusal, ok := err.(*ratelimit.TooManyRequestsError)
-	if !ok || refusal.Refuser() == nil {
-		return err
-	}
-	return refusal.Refuser().Describe(err, messages)
+func Describe(limits *Limits, err error, messages ...string) error {
+	return limits.limiter().Describe(err, messages)
 }
 
 // Shown returns the form in which the message of a refusal shows text, which is part of a key: a hash if the limiter hashes subjects, and
 // otherwise [Printable] of text.
-func Shown(err error, text string) string {
-	if refusal, ok := err.(*ratelimit.TooManyRequestsError); ok && refusal.Refuser() != nil {
-		if hash, ok := refusal.Refuser().Shown(text); ok {
-			return hash
-		}
+func Shown(limits *Limits, text string) string {
+	if hash, ok := limits.limiter().Shown(text); ok {
+		return hash
 	}
 	return strings.Clone(Printable(text)) // the program may keep the message
 }

@@ -5,7 +5,6 @@ package wrap
 import (
 	"reflect"
 
-	"github.com/ratelimit-go/ratelimit/internal/decide"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -42,37 +41,9 @@ func Next[T any](typ string, next T) T {
 	return next
 }
 
-// WithLimits returns a result of a wrapped method with the limits of its type, whose constructor is limit. Nil stays nil, and a wrapper stays
-// as it is.
-func WithLimits[T, L any](result T, l *ratelimit.Limiter, limit func(T, *ratelimit.Limiter) *L) T {
-	if _, ok := any(result).(*L); ok || IsNil(result) {
-		return result
-	}
-	return any(limit(result, l)).(T)
-}
-
-// PointerWithLimits is [WithLimits] for a pointer to a struct.
-func PointerWithLimits[T, L any](result *T, l *ratelimit.Limiter, limit func(*T, *ratelimit.Limiter) *L) *L {
-	if result == nil {
-		return nil
-	}
-	return limit(result, l)
-}
-
 // NeedGuard panics unless a guard of typ (pkg.Type) is there, and was made by its constructor.
 func NeedGuard(typ string, there bool) {
 	if !there {
 		panic("guard of " + typ + ": it is nil, or was not made by its constructor")
 	}
-}
-
-// Limiter returns l, the limiter for the rules of typ (pkg.Type), and registers the rules with it. It panics if l is nil.
-func Limiter(typ string, l *ratelimit.Limiter, rules ...*Rules) *ratelimit.Limiter {
-	if l == nil {
-		panic("limits of " + typ + ": the limiter is nil")
-	}
-	for _, r := range rules {
-		(*decide.Limiter)(l).LimitsOf(r.limits)
-	}
-	return l
 }

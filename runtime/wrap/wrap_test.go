@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"pgregory.net/rapid"
 
@@ -24,17 +26,17 @@ var bucket = ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Limit: 1_000_000, 
 func TestAnotherNumberOfSubjects(t *testing.T) {
 	l, rules, ctx := ratelimit.New(memstore.New()), wrap.NewRules("p.T.M", bucket, bucket), context.Background()
 	for range 2 { // the second call finds counts
-		if err := wrap.Take(ctx, l, rules, "", ""); err != nil {
+		if err := wrap.Take(ctx, rules.On(l), rules, "", ""); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, subjects := range [][]string{nil, {""}, {"", "", ""}, {"a"}, {"a", "b", "c"}} {
-		err := wrap.Take(ctx, l, rules, subjects...)
+		err := wrap.Take(ctx, rules.On(l), rules, subjects...)
 		if _, ok := errors.AsType[*ratelimit.KeyError](err); !ok {
 			t.Errorf("%d subjects: got %v", len(subjects), err)
 		}
 	}
-	if err := wrap.Take(ctx, l, rules, "a", "b"); err != nil {
+	if err := wrap.Take(ctx, rules.On(l), rules, "a", "b"); err != nil {
 		t.Error(err)
 	}
 }
@@ -58,8 +60,8 @@ func TestTakeIsTakeCharges(t *testing.T) {
 			for i, subject := range subjects {
 				charges[i] = wrap.Charge{Key: subject, Cost: 1}
 			}
-			got := wrap.Take(context.Background(), one, prepared, subjects...)
-			want := wrap.TakeCharges(context.Background(), other, prepared, charges...)
+			got := wrap.Take(context.Background(), prepared.On(one), prepared, subjects...)
+			want := wrap.TakeCharges(context.Background(), prepared.On(other), prepared, charges...)
 			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 				t.Fatalf("got %v; want %v", got, want)
 			}
@@ -71,8 +73,9 @@ func TestTakeIsTakeCharges(t *testing.T) {
 func TestFailed(t *testing.T) {
 	var last ratelimit.Event
 	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) { last = *e }))
+	limits := wrap.NewType("p.T").On(l)
 	for method, err := range map[string]error{"p.T.M": &ratelimit.KeyError{Method: "p.T.M", Expr: "x"}, "": errors.New("other")} {
-		if got := wrap.Failed(t.Context(), l, err); got != err || last.Err != err || last.Method != method {
+		if got := wrap.Failed(t.Context(), limits, err); got != err || last.Err != err || last.Method != method {
 			t.Errorf("%v: got %v; observers see %+v", err, got, last)
 		}
 	}
@@ -81,8 +84,8 @@ func TestFailed(t *testing.T) {
 // A caller's text is shown in a message as it is, or hashed if subjects are.
 func TestShown(t *testing.T) {
 	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Per: time.Hour})
-	plain := wrap.Take(t.Context(), ratelimit.New(memstore.New()), rules, "ann")
-	hashed := wrap.Take(t.Context(), ratelimit.New(memstore.New(), ratelimit.WithSubjectHash(make([]byte, 32))), rules, "ann")
+	plain := rules.On(ratelimit.New(memstore.New()))
+	hashed := rules.On(ratelimit.New(memstore.New(), ratelimit.WithSubjectHash(make([]byte, 32))))
 	if got := wrap.Shown(plain, "ann"); got != "ann" {
 		t.Errorf("got %q", got)
 	}
@@ -98,7 +101,7 @@ func TestTaken(t *testing.T) {
 	rule := ratelimit.Rule{Limit: 2, Per: time.Hour, Refund: ratelimit.RefundError}
 	rules, ctx := wrap.NewRules("p.T.M", rule), context.Background()
 	for _, ok := range []bool{true, false} {
-		taken, err := wrap.Begin(ctx, l, rules, wrap.Charge{Cost: 1})
+		taken, err := wrap.Begin(ctx, rules.On(l), rules, wrap.Charge{Cost: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +109,7 @@ func TestTaken(t *testing.T) {
 			t.Errorf("after a call of success %t, the last event is %s", ok, last.Kind)
 		}
 	}
-	taken, err := wrap.Begin(ctx, l, rules, wrap.Charge{Cost: 1})
+	taken, err := wrap.Begin(ctx, rules.On(l), rules, wrap.Charge{Cost: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +144,7 @@ func requirePanic(t *testing.T, want string, f func()) {
 func TestNilArgumentsPanic(t *testing.T) {
 	requirePanic(t, "wrapper of docs.Store: next is nil", func() { wrap.Next[error]("docs.Store", nil) })
 	requirePanic(t, "wrapper of docs.Store: next is nil", func() { wrap.Next("docs.Store", (*time.Time)(nil)) })
-	requirePanic(t, "limits of docs.Store: the limiter is nil", func() { wrap.Limiter("docs.Store", nil) })
+	requirePanic(t, "limits of docs.Store: the limiter is nil", func() { wrap.NewType("docs.Store").On(nil) })
 	requirePanic(t, "guard of docs.Store: it is nil, or was not made by its constructor", func() { wrap.NeedGuard("docs.Store", false) })
 	wrap.NeedGuard("docs.Store", true)
 	if wrap.Next("docs.Store", 5) != 5 {
@@ -150,12 +153,12 @@ func TestNilArgumentsPanic(t *testing.T) {
 }
 
 // A wrapper's rules are known as soon as it is made.
-func TestLimiterRegistersRules(t *testing.T) {
+func TestOnRegistersRules(t *testing.T) {
 	l := ratelimit.New(memstore.New())
-	rules := wrap.NewRules("p.T.M", bucket, ratelimit.Rule{Name: "n", Computed: true, Per: time.Hour})
+	typ := wrap.NewType("p.T", wrap.NewRules("p.T.M", bucket), wrap.NewRules("p.T.N", ratelimit.Rule{Name: "n", Computed: true, Per: time.Hour}))
 	for range 2 {
-		wrap.Limiter("p.T", l, rules)
-		if err := l.Check(rules.Rules()...); err != nil {
+		typ.On(l)
+		if err := l.Check(typ.Rules()...); err != nil {
 			t.Fatal(err)
 		}
 		used, err := l.Rules(t.Context())
@@ -168,6 +171,25 @@ func TestLimiterRegistersRules(t *testing.T) {
 			}
 		}
 	}
+}
+
+// All wrappers of a type on a limiter share their limits, which go with the limiter.
+func TestOnFindsTheLimits(t *testing.T) {
+	one, other := wrap.NewType("p.T"), wrap.NewType("p.U")
+	l := ratelimit.New(memstore.New())
+	limits := one.On(l)
+	if one.On(l) != limits || other.On(l) == limits || one.On(ratelimit.New(memstore.New())) == limits {
+		t.Error("the limits are not those of one type on one limiter")
+	}
+	gone := weak.Make(l)
+	l, limits = nil, nil
+	for range 100 {
+		if runtime.GC(); gone.Value() == nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Error("a type keeps the limiter")
 }
 
 type limited struct{}
@@ -202,11 +224,11 @@ func TestIsLimited(t *testing.T) {
 }
 
 // A type has each rule of its methods once. A rule that is not valid panics.
-func TestRulesOf(t *testing.T) {
+func TestRulesOfAType(t *testing.T) {
 	all := ratelimit.Rule{Name: "p.T", Limit: 5, Per: time.Hour}
 	one, other := wrap.NewRules("p.T.A", all, bucket), wrap.NewRules("p.T.B", bucket, all)
 	var names []string
-	for _, r := range wrap.RulesOf(one, other) {
+	for _, r := range wrap.NewType("p.T", one, other).Rules() {
 		names = append(names, r.Name)
 	}
 	if want := []string{"p.T", "p.T.A", "p.T.B"}; !slices.Equal(names, want) {
@@ -252,12 +274,13 @@ func TestMissingIdentityIsLoggedOnce(t *testing.T) {
 	rules := wrap.NewRules("docs.Store.Put",
 		ratelimit.Rule{Name: "address", Key: "{clientIP(ctx)}", Limit: 1, Per: time.Minute},
 		ratelimit.Rule{Name: "user", Key: "{userID(ctx)}", Limit: 1, Per: time.Minute})
+	limits := rules.On(l)
 	for range 3 {
 		for _, identity := range []func(context.Context) (string, error){rules.ClientIP, rules.UserID} {
 			_, err := identity(t.Context())
-			_ = wrap.Failed(t.Context(), l, err)
+			_ = wrap.Failed(t.Context(), limits, err)
 		}
-		_ = wrap.Failed(t.Context(), l, rules.NilKey("r"))
+		_ = wrap.Failed(t.Context(), limits, rules.NilKey("r"))
 	}
 	for _, want := range []string{"the context carries no client IP; ", "rule=address", "the context carries no user ID; ", "rule=user"} {
 		if strings.Count(log.String(), want) != 1 {
@@ -283,26 +306,26 @@ func limitRepo(next repo, _ *ratelimit.Limiter) *limitedRepo { return &limitedRe
 
 // TestWithLimits expects that what a wrapped method returns is wrapped once, and that nil stays nil.
 func TestWithLimits(t *testing.T) {
-	l := ratelimit.New(memstore.New())
+	limits := wrap.NewType("p.T").On(ratelimit.New(memstore.New()))
 	plain := &plainRepo{}
-	once := wrap.WithLimits[repo](plain, l, limitRepo)
+	once := wrap.WithLimits[repo](plain, limits, limitRepo)
 	if got, ok := once.(*limitedRepo); !ok || got.next != plain {
 		t.Errorf("%T", once)
 	}
-	if again := wrap.WithLimits(once, l, limitRepo); again != once {
+	if again := wrap.WithLimits(once, limits, limitRepo); again != once {
 		t.Errorf("a wrapper became %#v", again)
 	}
-	if got := wrap.WithLimits(nil, l, limitRepo); got != nil {
+	if got := wrap.WithLimits(nil, limits, limitRepo); got != nil {
 		t.Errorf("nil became %#v", got)
 	}
-	if got := wrap.WithLimits[repo]((*plainRepo)(nil), l, limitRepo); got != repo((*plainRepo)(nil)) {
+	if got := wrap.WithLimits[repo]((*plainRepo)(nil), limits, limitRepo); got != repo((*plainRepo)(nil)) {
 		t.Errorf("a nil pointer became %#v", got)
 	}
 	limit := func(next *plainRepo, _ *ratelimit.Limiter) *limitedRepo { return &limitedRepo{next} }
-	if got := wrap.PointerWithLimits(plain, l, limit); got.next != plain {
+	if got := wrap.PointerWithLimits(plain, limits, limit); got.next != plain {
 		t.Errorf("%#v", got)
 	}
-	if got := wrap.PointerWithLimits(nil, l, limit); got != nil {
+	if got := wrap.PointerWithLimits(nil, limits, limit); got != nil {
 		t.Errorf("nil became %#v", got)
 	}
 }

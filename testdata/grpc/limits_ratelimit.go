@@ -21,8 +21,8 @@ import (
 type LimitedCatalogServer struct {
 	catalogpb.UnsafeCatalogServer
 
-	next    CatalogServer
-	limiter *ratelimit.Limiter
+	next   CatalogServer
+	limits *wrap.Limits
 }
 
 // If this does not compile, CatalogServer has changed: run "go tool ratelimit" in this directory.
@@ -35,20 +35,25 @@ var _ CatalogServer = (*LimitedCatalogServer)(nil)
 //	limited := NewLimitedCatalogServer(next, limiter)
 func NewLimitedCatalogServer(next CatalogServer, limiter *ratelimit.Limiter) *LimitedCatalogServer {
 	return &LimitedCatalogServer{
-		next:    wrap.Next("shop.CatalogServer", next),
-		limiter: wrap.Limiter("shop.CatalogServer", limiter, catalogServerGetRules, catalogServerListRules),
+		next:   wrap.Next("shop.CatalogServer", next),
+		limits: catalogServerType.On(limiter),
 	}
 }
 
 // CatalogServerRules returns the rules declared on [CatalogServer].
 func CatalogServerRules() []ratelimit.Rule {
-	return wrap.RulesOf(catalogServerGetRules, catalogServerListRules)
+	return catalogServerType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (c *LimitedCatalogServer) RateLimits() []ratelimit.Rule {
 	return CatalogServerRules()
 }
+
+var catalogServerType = wrap.NewType("shop.CatalogServer",
+	catalogServerGetRules,
+	catalogServerListRules,
+)
 
 var catalogServerRule = ratelimit.Rule{Name: "shop.CatalogServer", Limit: 3, Per: time.Hour}
 
@@ -58,7 +63,7 @@ var catalogServerGetRules = wrap.NewRules("shop.CatalogServer.Get", catalogServe
 //
 // Limits: those that all methods share.
 func (c *LimitedCatalogServer) Get(ctx context.Context, arg1 *catalogpb.GetRequest) (*catalogpb.Item, error) {
-	if err := wrap.Take(ctx, c.limiter, catalogServerGetRules, wrap.Everybody); err != nil {
+	if err := wrap.Take(ctx, c.limits, catalogServerGetRules, wrap.Everybody); err != nil {
 		return nil, err
 	}
 	return c.next.Get(ctx, arg1)
@@ -74,9 +79,9 @@ func (c *LimitedCatalogServer) List(
 	arg1 grpc.ServerStreamingServer[catalogpb.Item],
 ) error {
 	if wrap.IsNil(arg1) {
-		return wrap.Failed(context.Background(), c.limiter, catalogServerListRules.NilKey("arg1"))
+		return wrap.Failed(context.Background(), c.limits, catalogServerListRules.NilKey("arg1"))
 	}
-	if err := wrap.Take(arg1.Context(), c.limiter, catalogServerListRules, wrap.Everybody); err != nil {
+	if err := wrap.Take(arg1.Context(), c.limits, catalogServerListRules, wrap.Everybody); err != nil {
 		return err
 	}
 	return c.next.List(arg0, arg1)
@@ -88,8 +93,8 @@ func (c *LimitedCatalogServer) List(
 //
 // Limits of all methods together: 2 per hour.
 type LimitedCatalogClient struct {
-	next    CatalogClient
-	limiter *ratelimit.Limiter
+	next   CatalogClient
+	limits *wrap.Limits
 }
 
 // If this does not compile, CatalogClient has changed: run "go tool ratelimit" in this directory.
@@ -102,20 +107,25 @@ var _ CatalogClient = (*LimitedCatalogClient)(nil)
 //	limited := NewLimitedCatalogClient(next, limiter)
 func NewLimitedCatalogClient(next CatalogClient, limiter *ratelimit.Limiter) *LimitedCatalogClient {
 	return &LimitedCatalogClient{
-		next:    wrap.Next("shop.CatalogClient", next),
-		limiter: wrap.Limiter("shop.CatalogClient", limiter, catalogClientGetRules, catalogClientListRules),
+		next:   wrap.Next("shop.CatalogClient", next),
+		limits: catalogClientType.On(limiter),
 	}
 }
 
 // CatalogClientRules returns the rules declared on [CatalogClient].
 func CatalogClientRules() []ratelimit.Rule {
-	return wrap.RulesOf(catalogClientGetRules, catalogClientListRules)
+	return catalogClientType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (c *LimitedCatalogClient) RateLimits() []ratelimit.Rule {
 	return CatalogClientRules()
 }
+
+var catalogClientType = wrap.NewType("shop.CatalogClient",
+	catalogClientGetRules,
+	catalogClientListRules,
+)
 
 var catalogClientRule = ratelimit.Rule{Name: "shop.CatalogClient", Limit: 2, Per: time.Hour}
 
@@ -129,7 +139,7 @@ func (c *LimitedCatalogClient) Get(
 	in *catalogpb.GetRequest,
 	opts ...grpc.CallOption,
 ) (*catalogpb.Item, error) {
-	if err := wrap.Take(ctx, c.limiter, catalogClientGetRules, wrap.Everybody); err != nil {
+	if err := wrap.Take(ctx, c.limits, catalogClientGetRules, wrap.Everybody); err != nil {
 		return nil, err
 	}
 	return c.next.Get(ctx, in, opts...)
@@ -145,7 +155,7 @@ func (c *LimitedCatalogClient) List(
 	in *catalogpb.ListRequest,
 	opts ...grpc.CallOption,
 ) (grpc.ServerStreamingClient[catalogpb.Item], error) {
-	if err := wrap.Take(ctx, c.limiter, catalogClientListRules, wrap.Everybody); err != nil {
+	if err := wrap.Take(ctx, c.limits, catalogClientListRules, wrap.Everybody); err != nil {
 		return nil, err
 	}
 	return c.next.List(ctx, in, opts...)
@@ -155,8 +165,8 @@ func (c *LimitedCatalogClient) List(
 //
 // Lister has a method whose cost is known when its stream has ended.
 type LimitedLister struct {
-	next    Lister
-	limiter *ratelimit.Limiter
+	next   Lister
+	limits *wrap.Limits
 }
 
 // If this does not compile, Lister has changed: run "go tool ratelimit" in this directory.
@@ -167,21 +177,20 @@ var _ Lister = (*LimitedLister)(nil)
 //	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedLister(next, limiter)
 func NewLimitedLister(next Lister, limiter *ratelimit.Limiter) *LimitedLister {
-	return &LimitedLister{
-		next:    wrap.Next("shop.Lister", next),
-		limiter: wrap.Limiter("shop.Lister", limiter, listerListRules),
-	}
+	return &LimitedLister{next: wrap.Next("shop.Lister", next), limits: listerType.On(limiter)}
 }
 
 // ListerRules returns the rules declared on [Lister].
 func ListerRules() []ratelimit.Rule {
-	return wrap.RulesOf(listerListRules)
+	return listerType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (l *LimitedLister) RateLimits() []ratelimit.Rule {
 	return ListerRules()
 }
+
+var listerType = wrap.NewType("shop.Lister", listerListRules)
 
 var listerListRules = wrap.NewRules("shop.Lister.List",
 	ratelimit.Rule{Name: "items", Limit: 100, Per: time.Hour},
@@ -195,7 +204,7 @@ func (l *LimitedLister) List(
 	in *catalogpb.ListRequest,
 	opts ...grpc.CallOption,
 ) (grpc.ServerStreamingClient[catalogpb.Item], error) {
-	if err := wrap.TakeCharges(ctx, l.limiter, listerListRules, wrap.Charge{Cost: 10}); err != nil {
+	if err := wrap.TakeCharges(ctx, l.limits, listerListRules, wrap.Charge{Cost: 10}); err != nil {
 		return nil, err
 	}
 	return l.next.List(ctx, in, opts...)
@@ -207,8 +216,8 @@ func (l *LimitedLister) List(
 type LimitedServer struct {
 	catalogpb.UnsafeCatalogServer
 
-	next    *Server
-	limiter *ratelimit.Limiter
+	next   *Server
+	limits *wrap.Limits
 }
 
 // NewLimitedServer wraps next with the limits declared on [Server]. Use the wrapper in its place:
@@ -216,21 +225,20 @@ type LimitedServer struct {
 //	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedServer(next, limiter)
 func NewLimitedServer(next *Server, limiter *ratelimit.Limiter) *LimitedServer {
-	return &LimitedServer{
-		next:    wrap.Next("shop.Server", next),
-		limiter: wrap.Limiter("shop.Server", limiter, serverGetRules),
-	}
+	return &LimitedServer{next: wrap.Next("shop.Server", next), limits: serverType.On(limiter)}
 }
 
 // ServerRules returns the rules declared on [Server].
 func ServerRules() []ratelimit.Rule {
-	return wrap.RulesOf(serverGetRules)
+	return serverType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (s *LimitedServer) RateLimits() []ratelimit.Rule {
 	return ServerRules()
 }
+
+var serverType = wrap.NewType("shop.Server", serverGetRules)
 
 var serverGetRules = wrap.NewRules("shop.Server.Get",
 	ratelimit.Rule{Key: "{req.Id}", Limit: 1, Per: time.Hour},
@@ -242,9 +250,9 @@ var serverGetRules = wrap.NewRules("shop.Server.Get",
 func (s *LimitedServer) Get(ctx context.Context, req *catalogpb.GetRequest) (*catalogpb.Item, error) {
 	id, err := wrap.Value(serverGetRules, "req.Id", func() string { return req.Id })
 	if err != nil {
-		return nil, wrap.Failed(ctx, s.limiter, err)
+		return nil, wrap.Failed(ctx, s.limits, err)
 	}
-	if err := wrap.Take(ctx, s.limiter, serverGetRules, id); err != nil {
+	if err := wrap.Take(ctx, s.limits, serverGetRules, id); err != nil {
 		return nil, err
 	}
 	return s.next.Get(ctx, req)

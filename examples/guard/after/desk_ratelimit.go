@@ -15,18 +15,20 @@ import (
 // DeskGuard enforces the rate limits of [Desk], whose methods begin with a call of the guard's method
 // of the same name.
 type DeskGuard struct {
-	limiter *ratelimit.Limiter
+	limits *wrap.Limits
 }
 
 // NewDeskGuard returns a guard with the limits declared on [Desk].
 func NewDeskGuard(limiter *ratelimit.Limiter) *DeskGuard {
-	return &DeskGuard{limiter: wrap.Limiter("examples/guard/after.Desk", limiter, deskAskRules)}
+	return &DeskGuard{limits: deskType.On(limiter)}
 }
 
 // DeskRules returns the rules declared on [Desk].
 func DeskRules() []ratelimit.Rule {
-	return wrap.RulesOf(deskAskRules)
+	return deskType.Rules()
 }
+
+var deskType = wrap.NewType("examples/guard/after.Desk", deskAskRules)
 
 var deskAskRules = wrap.NewRules("examples/guard/after.Desk.Ask",
 	ratelimit.Rule{Name: "tokens", Key: "{team}", Limit: 20000, Per: time.Hour},
@@ -55,20 +57,20 @@ func (g *DeskGuard) Ask(
 	ctx context.Context,
 	team, question string,
 ) (done func(answer **Answer, err *error), err error) {
-	wrap.NeedGuard("examples/guard/after.Desk", g != nil && g.limiter != nil)
+	wrap.NeedGuard("examples/guard/after.Desk", g != nil && g.limits != nil)
 	done = func(**Answer, *error) {} // for a refused call
-	taken, err := wrap.Begin(ctx, g.limiter, deskAskRules,
+	taken, err := wrap.Begin(ctx, g.limits, deskAskRules,
 		wrap.Charge{Key: team, Cost: int64(utf8.RuneCountInString(question))},
 		wrap.Charge{Key: team, Cost: 1},
 		wrap.Charge{Cost: 1},
 		wrap.Charge{Key: team, Cost: 1},
 	)
 	if err != nil {
-		return done, wrap.Describe(err,
+		return done, wrap.Describe(g.limits, err,
 			wrap.AsDeclared,
 			wrap.AsDeclared,
 			wrap.AsDeclared,
-			"Two questions of "+wrap.Shown(err, team)+" are being answered.",
+			"Two questions of "+wrap.Shown(g.limits, team)+" are being answered.",
 		)
 	}
 	return func(answerPtr **Answer, errPtr *error) {

@@ -129,7 +129,7 @@ func (f *function) statements() []string {
 
 // take asks the limiter, and then makes the wrapped call:
 //
-//	if err := wrap.Take(ctx, s.limiter, senderSendRules, phone); err != nil {
+//	if err := wrap.Take(ctx, s.limits, senderSendRules, phone); err != nil {
 //		return err
 //	}
 //	return s.next.Send(ctx, phone)
@@ -148,12 +148,12 @@ func (w *writer) take() {
 
 // asked writes a call of fn, which asks the limiter. The last arguments depend on the rules. For example:
 //
-//	wrap.Take(ctx, s.limiter, senderSendRules, phone)
+//	wrap.Take(ctx, s.limits, senderSendRules, phone)
 func (w *writer) asked(fn string, arguments func() []string) string {
 	w.asking = true
 	args := arguments()
 	w.asking = false
-	return headed(fn, strings.Join([]string{w.context(), w.limiter, w.rulesOf[w.method]}, ", "), args...)
+	return headed(fn, strings.Join([]string{w.context(), w.limits, w.rulesOf[w.method]}, ", "), args...)
 }
 
 // errorName returns the name of the variable for the refusal: err, unless a parameter, an import, the type or the package has that name. A
@@ -202,7 +202,7 @@ func mayLackContext(m *model.Method) bool {
 // checkContext returns a check that the parameter that has the context is not nil:
 //
 //	if r == nil {
-//		return wrap.Failed(context.Background(), h.limiter, handlerServeRules.NilKey("r"))
+//		return wrap.Failed(context.Background(), h.limits, handlerServeRules.NilKey("r"))
 //	}
 func (w *writer) checkContext() []string {
 	if !mayLackContext(w.method) {
@@ -230,9 +230,9 @@ func (w *writer) rulesFor(r *model.Rule) string {
 
 // keyFailure returns the statements that report a KeyError to the limiter's observers and return it:
 //
-//	return wrap.Failed(ctx, s.limiter, err)
+//	return wrap.Failed(ctx, s.limits, err)
 func (w *writer) keyFailure(ctx, err string) string {
-	failed := headed(w.wrap("Failed"), ctx+", "+w.limiter, err)
+	failed := headed(w.wrap("Failed"), ctx+", "+w.limits, err)
 	if !w.guards && w.method.Error < 0 && !w.method.Fallback.TakesErr {
 		return failed + "\n" + w.failure("")
 	}
@@ -249,7 +249,7 @@ func (w *writer) ifFailed(leave string) string { return "if " + w.err + " != nil
 //
 //	name, err := wrap.Value(docsPutRules, "doc.Owner.Name", func() string { return doc.Owner.Name })
 //	if err != nil {
-//		return nil, wrap.Failed(ctx, d.limiter, err)
+//		return nil, wrap.Failed(ctx, d.limits, err)
 //	}
 func (w *writer) code(c *expr.Code, rules, src, hint string) string {
 	written := c.Write(w)

@@ -19,7 +19,7 @@ type function struct {
 	method  *model.Method
 	target  string // the function to call: next, or a method or field of it
 	next    string // the wrapped value
-	limiter string
+	limits  string
 	generic string // the type arguments of the wrapper, as in [K, V]
 	params  []string
 	passed  map[int]string // the variables with funcs that stand for parameters, by the indices of these

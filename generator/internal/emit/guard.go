@@ -15,15 +15,16 @@ import (
 //	type ServiceGuard struct {
 //	func NewServiceGuard(limiter *ratelimit.Limiter) *ServiceGuard {
 //	func ServiceRules() []ratelimit.Rule {
+//	var serviceType = wrap.NewType("shop.Service", serviceBuyRules)
 //	var serviceBuyRules = wrap.NewRules("shop.Service.Buy",
 //	func (g *ServiceGuard) Buy(ctx context.Context, user string) error {
 func (w *wrapper) guard() []*jen.Statement {
-	_, limiter := fieldsOf(w.Wrapper)
+	_, limits := fieldsOf(w.Wrapper)
 	w.receiver = w.receiverName()
-	decls := append([]*jen.Statement{w.guardType(limiter), w.guardConstructor(limiter), w.rulesFunc()}, w.sharedVars()...)
+	decls := append([]*jen.Statement{w.guardType(limits), w.guardConstructor(limits), w.rulesFunc(), w.typeVar()}, w.sharedVars()...)
 	for _, m := range w.Methods {
 		f := w.function(m, append(typeParamNames(w.Wrapper), w.receiver)...)
-		f.guards, f.limiter = true, w.receiver+"."+limiter
+		f.guards, f.limits = true, w.receiver+"."+limits
 		f.first = []string{f.needsGuard(w)}
 		if m.LooksBack() {
 			f.done, f.failed = f.Take("done"), f.errorName()
@@ -37,32 +38,32 @@ func (w *wrapper) guard() []*jen.Statement {
 
 // guardType declares the type of the guard:
 //
-//	type ServiceGuard struct{ limiter *ratelimit.Limiter }
-func (w *wrapper) guardType(limiter string) *jen.Statement {
+//	type ServiceGuard struct{ limits *wrap.Limits }
+func (w *wrapper) guardType(limits string) *jen.Statement {
 	doc := fmt.Sprintf("%s enforces the rate limits of %s, whose methods begin with a call of the guard's method of the same name.",
 		w.Name, link(w.Object.Name()))
 	return comment(joined(wrapped(doc), sharedDoc(w.Wrapper))).
-		Type().Id(w.Name + w.params).Struct(jen.Id(limiter).Id("*" + w.ratelimit("Limiter")))
+		Type().Id(w.Name + w.params).Struct(jen.Id(limits).Id("*" + w.wrap("Limits")))
 }
 
 // guardConstructor declares the function that returns a guard:
 //
 //	func NewServiceGuard(limiter *ratelimit.Limiter) *ServiceGuard {
-//		return &ServiceGuard{limiter: wrap.Limiter("shop.Service", limiter, serviceBuyRules)}
+//		return &ServiceGuard{limits: serviceType.On(limiter)}
 //	}
-func (w *wrapper) guardConstructor(limiter string) *jen.Statement {
+func (w *wrapper) guardConstructor(limits string) *jen.Statement {
 	own := w.Name + w.args
 	with := w.block.Inside(w.imports.Names()...).Take("limiter", "limits")
 	return comment(wrapped(fmt.Sprintf("%s returns a guard with the limits declared on %s.", w.New, link(w.Object.Name())))).
 		Func().Id(w.New + w.params).Params(jen.Id(with).Id("*" + w.ratelimit("Limiter"))).Op("*").Id(own).
-		Block(jen.Return(jen.Id(literal("&"+own, limiter+": "+w.registered(with)))))
+		Block(jen.Return(jen.Id(literal("&"+own, limits+": "+w.on(with)))))
 }
 
 // needsGuard returns the statement that panics if there is no guard:
 //
-//	wrap.NeedGuard("shop.Service", g != nil && g.limiter != nil)
+//	wrap.NeedGuard("shop.Service", g != nil && g.limits != nil)
 func (f *function) needsGuard(w *wrapper) string {
-	return f.wrap("NeedGuard") + "(" + quote(w.Scope) + ", " + w.receiver + " != nil && " + f.limiter + " != nil)"
+	return f.wrap("NeedGuard") + "(" + quote(w.Scope) + ", " + w.receiver + " != nil && " + f.limits + " != nil)"
 }
 
 // guardSignature returns the parameters of the method, and the results of the guard's method: an error, or done and an error:
@@ -103,7 +104,7 @@ func (w *writer) guarded(err string) string {
 
 // beginGuarded asks the limiter, and returns the func that looks back:
 //
-//	taken, err := wrap.Begin(ctx, g.limiter, serviceBuyRules, wrap.Charge{Key: user, Cost: 1})
+//	taken, err := wrap.Begin(ctx, g.limits, serviceBuyRules, wrap.Charge{Key: user, Cost: 1})
 //	if err != nil {
 //		return done, err
 //	}

@@ -12,21 +12,21 @@ import (
 
 // limitedResult returns the Go expression for a result of the wrapped call with the limits of its type:
 //
-//	wrap.WithLimits(repo, r.limiter, NewLimitedRepo)
+//	wrap.WithLimits(repo, r.limits, NewLimitedRepo)
 func (f *function) limitedResult(l *model.Limited, value string) string {
 	limit := f.instance(l.New, l)
 	switch {
 	case l.Kind == model.Interface:
-		return f.wrap("WithLimits") + "(" + value + ", " + f.limiter + ", " + limit + ")"
+		return f.wrap("WithLimits") + "(" + value + ", " + f.limits + ", " + limit + ")"
 	case l.Value:
-		return limit + "(&" + value + ", " + f.limiter + ")"
+		value = "&" + value
 	}
-	return f.wrap("PointerWithLimits") + "(" + value + ", " + f.limiter + ", " + limit + ")"
+	return f.wrap("PointerWithLimits") + "(" + value + ", " + f.limits + ", " + limit + ")"
 }
 
 // limitedResults returns the variables with the results of the wrapped call. Those of annotated types get limits:
 //
-//	wrap.WithLimits(repo, r.limiter, NewLimitedRepo), err
+//	wrap.WithLimits(repo, r.limits, NewLimitedRepo), err
 func (f *function) limitedResults(variables []string) []string {
 	values := slices.Clone(variables)
 	for i, l := range f.method.Returns {
@@ -69,7 +69,7 @@ func (f *function) instance(name string, l *model.Limited) string {
 // handOut returns the statements that return the results of a call:
 //
 //	repo, err := r.next.WithTx(tx)
-//	return wrap.WithLimits(repo, r.limiter, NewLimitedRepo), err
+//	return wrap.WithLimits(repo, r.limits, NewLimitedRepo), err
 func (f *function) handOut(fn string, args []string) string {
 	switch n := len(f.results); {
 	case n == 0:
@@ -117,7 +117,7 @@ func (f *function) resultVariables(err string) (variables []string, assign strin
 //	limited := do
 //	if do != nil {
 //		limited = func(repo Repo) error {
-//			return do(wrap.WithLimits(repo, r.limiter, NewLimitedRepo))
+//			return do(wrap.WithLimits(repo, r.limits, NewLimitedRepo))
 //		}
 //	}
 func (f *function) limitArguments() (stmts []string) {

@@ -27,14 +27,14 @@ func brackets(others int, declarations ...string) string {
 
 // call returns a call. If the arguments do not fit on one line, each gets its own line. For example:
 //
-//	wrap.RulesOf(senderSendRules, senderCallRules)
+//	exprvm.New("first(tags)", "tags")
 func call(fn string, args ...string) string {
 	return fn + "(" + expr.List(len(fn), args) + ")"
 }
 
 // headed returns a call like call, but the arguments in head stay on the first line:
 //
-//	wrap.Take(ctx, s.limiter, senderSendRules,
+//	wrap.Take(ctx, s.limits, senderSendRules,
 func headed(fn, head string, args ...string) string {
 	if one := call(fn, append([]string{head}, args...)...); !strings.Contains(one, "\n") || !isShort(fn+"("+head+",") {
 		return one

@@ -20,6 +20,7 @@ type planned struct {
 	imports *names.Imports
 	begin   names.Variables
 
+	typeOf    map[*model.Wrapper]string         // the variables with the rules of types
 	rulesOf   map[*model.Method]string          // the variables with the rules of methods
 	shared    []ofType                          // the rules of types that several methods have
 	sharedAs  map[ofType]string                 // the variables with these rules
@@ -32,8 +33,8 @@ type planned struct {
 func plan(pkg *model.Package, f *model.File) *planned {
 	p := &planned{
 		pkg: pkg.Types, block: names.NewScope(pkg.Declared...), imports: names.NewImports(pkg.Types), begin: names.NewVariables(pkg.Annotated),
-		rulesOf: map[*model.Method]string{}, sharedAs: map[ofType]string{}, programOf: map[*expr.Program]string{}, programs: map[*model.Method][]*expr.Program{},
-		needed: map[*model.Method]needs{},
+		typeOf: map[*model.Wrapper]string{}, rulesOf: map[*model.Method]string{}, sharedAs: map[ofType]string{},
+		programOf: map[*expr.Program]string{}, programs: map[*model.Method][]*expr.Program{}, needed: map[*model.Method]needs{},
 	}
 	variables := names.NewScope(slices.Concat(pkg.Declared, pkg.Imported)...)
 	for _, w := range f.Wrappers {
@@ -41,6 +42,7 @@ func plan(pkg *model.Package, f *model.File) *planned {
 		variables.Reserve(typeParamNames(w)...)
 	}
 	for _, w := range f.Wrappers {
+		p.typeOf[w] = variables.Take(p.begin.Of(w.Object.Name(), "") + "Type")
 		p.addShared(w, variables)
 		for _, m := range w.Methods {
 			if len(m.Rules) > 0 {
@@ -49,7 +51,8 @@ func plan(pkg *model.Package, f *model.File) *planned {
 			}
 		}
 	}
-	p.block.Reserve(slices.AppendSeq(slices.Collect(maps.Values(p.rulesOf)), maps.Values(p.programOf))...)
+	p.block.Reserve(slices.Concat(
+		slices.Collect(maps.Values(p.typeOf)), slices.Collect(maps.Values(p.rulesOf)), slices.Collect(maps.Values(p.programOf)))...)
 	for _, w := range f.Wrappers {
 		p.declarations(w) // a draft, to find the packages to import and the names that bodies need
 	}
@@ -122,10 +125,10 @@ func (w *wrapper) receiverName() string {
 }
 
 // fieldsOf returns the names of the fields of w, which differ from those of its methods.
-func fieldsOf(w *model.Wrapper) (next, limiter string) {
+func fieldsOf(w *model.Wrapper) (next, limits string) {
 	methods := names.NewScope()
 	for _, m := range w.Methods {
 		methods.Reserve(m.Name)
 	}
-	return methods.Take("next", "wrapped"), methods.Take("limiter", "limits")
+	return methods.Take("next", "wrapped"), methods.Take("limits", "limiter")
 }

@@ -102,27 +102,28 @@ func withCost(m *model.Method) string {
 	return call(".WithCost", priced...)
 }
 
-// ruleVars returns the variables that hold the rules of the type:
+// typeVar declares the variable with the rules of the type, those of each method:
 //
-//	senderSendRules, senderCallRules
-func (w *wrapper) ruleVars() (vars []string) {
+//	var senderType = wrap.NewType("sms.Sender", senderSendRules, senderCallRules)
+func (w *wrapper) typeVar() *jen.Statement {
+	var rules []string
 	for _, m := range w.Methods {
 		if len(m.Rules) > 0 {
-			vars = append(vars, w.rulesOf[m])
+			rules = append(rules, w.rulesOf[m])
 		}
 	}
-	return vars
+	return jen.Id(headed("var "+w.typeOf[w.Wrapper]+" = "+w.wrap("NewType"), quote(w.Scope), rules...))
 }
 
 // rulesFunc declares the function that returns the rules of the type:
 //
 //	func SenderRules() []ratelimit.Rule {
-//		return wrap.RulesOf(senderSendRules)
+//		return senderType.Rules()
 //	}
 func (w *wrapper) rulesFunc() *jen.Statement {
 	doc := w.RulesFunc + " returns the rules declared on " + link(w.Object.Name()) + "."
 	return comment(wrapped(doc)).Func().Id(w.RulesFunc).Params().Id("[]" + w.ratelimit("Rule")).
-		Block(jen.Return(jen.Id(call(w.wrap("RulesOf"), w.ruleVars()...))))
+		Block(jen.Return(jen.Id(w.typeOf[w.Wrapper] + ".Rules()")))
 }
 
 // rule returns a composite literal without zero fields. It leaves out a name that NewRules sets: that of the method. For example:

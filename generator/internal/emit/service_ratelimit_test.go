@@ -19,8 +19,8 @@ import (
 //
 // Service has a method for each of twelve keys as services have them. BenchmarkKeys measures what its wrapper costs a call.
 type LimitedService struct {
-	next    Service
-	limiter *ratelimit.Limiter
+	next   Service
+	limits *wrap.Limits
 }
 
 // If this does not compile, Service has changed: run "go tool ratelimit" in this directory.
@@ -32,48 +32,35 @@ var _ Service = (*LimitedService)(nil)
 //	limited := NewLimitedService(next, limiter)
 func NewLimitedService(next Service, limiter *ratelimit.Limiter) *LimitedService {
 	return &LimitedService{
-		next: wrap.Next("generator/internal/emit_test.Service", next),
-		limiter: wrap.Limiter(
-			"generator/internal/emit_test.Service",
-			limiter,
-			serviceParamRules,
-			serviceAddressRules,
-			serviceTenantUserRules,
-			serviceFieldRules,
-			serviceFieldOfFieldRules,
-			serviceGetterRules,
-			serviceLowerRules,
-			serviceHeaderRules,
-			serviceOptionalRules,
-			serviceSumRules,
-			servicePartsRules,
-			serviceChargeRules,
-		),
+		next:   wrap.Next("generator/internal/emit_test.Service", next),
+		limits: serviceType.On(limiter),
 	}
 }
 
 // ServiceRules returns the rules declared on [Service].
 func ServiceRules() []ratelimit.Rule {
-	return wrap.RulesOf(
-		serviceParamRules,
-		serviceAddressRules,
-		serviceTenantUserRules,
-		serviceFieldRules,
-		serviceFieldOfFieldRules,
-		serviceGetterRules,
-		serviceLowerRules,
-		serviceHeaderRules,
-		serviceOptionalRules,
-		serviceSumRules,
-		servicePartsRules,
-		serviceChargeRules,
-	)
+	return serviceType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (s *LimitedService) RateLimits() []ratelimit.Rule {
 	return ServiceRules()
 }
+
+var serviceType = wrap.NewType("generator/internal/emit_test.Service",
+	serviceParamRules,
+	serviceAddressRules,
+	serviceTenantUserRules,
+	serviceFieldRules,
+	serviceFieldOfFieldRules,
+	serviceGetterRules,
+	serviceLowerRules,
+	serviceHeaderRules,
+	serviceOptionalRules,
+	serviceSumRules,
+	servicePartsRules,
+	serviceChargeRules,
+)
 
 var serviceParamRules = wrap.NewRules("generator/internal/emit_test.Service.Param",
 	ratelimit.Rule{
@@ -88,7 +75,7 @@ var serviceParamRules = wrap.NewRules("generator/internal/emit_test.Service.Para
 //
 // Limits: 10000000 per second per {phone}.
 func (s *LimitedService) Param(ctx context.Context, phone string) error {
-	if err := wrap.Take(ctx, s.limiter, serviceParamRules, phone); err != nil {
+	if err := wrap.Take(ctx, s.limits, serviceParamRules, phone); err != nil {
 		return err
 	}
 	return s.next.Param(ctx, phone)
@@ -109,9 +96,9 @@ var serviceAddressRules = wrap.NewRules("generator/internal/emit_test.Service.Ad
 func (s *LimitedService) Address(ctx context.Context) error {
 	clientIP, err := serviceAddressRules.ClientIP(ctx)
 	if err != nil {
-		return wrap.Failed(ctx, s.limiter, err)
+		return wrap.Failed(ctx, s.limits, err)
 	}
-	if err := wrap.Take(ctx, s.limiter, serviceAddressRules, clientIP); err != nil {
+	if err := wrap.Take(ctx, s.limits, serviceAddressRules, clientIP); err != nil {
 		return err
 	}
 	return s.next.Address(ctx)
@@ -132,9 +119,9 @@ var serviceTenantUserRules = wrap.NewRules("generator/internal/emit_test.Service
 func (s *LimitedService) TenantUser(ctx context.Context, tenant string) error {
 	userID, err := serviceTenantUserRules.UserID(ctx)
 	if err != nil {
-		return wrap.Failed(ctx, s.limiter, err)
+		return wrap.Failed(ctx, s.limits, err)
 	}
-	if err := wrap.Take(ctx, s.limiter, serviceTenantUserRules, wrap.Part(tenant)+":"+userID); err != nil {
+	if err := wrap.Take(ctx, s.limits, serviceTenantUserRules, wrap.Part(tenant)+":"+userID); err != nil {
 		return err
 	}
 	return s.next.TenantUser(ctx, tenant)
@@ -155,9 +142,9 @@ var serviceFieldRules = wrap.NewRules("generator/internal/emit_test.Service.Fiel
 func (s *LimitedService) Field(ctx context.Context, user *User) error {
 	id, err := wrap.Value(serviceFieldRules, "user.ID", func() string { return strconv.FormatInt(user.ID, 10) })
 	if err != nil {
-		return wrap.Failed(ctx, s.limiter, err)
+		return wrap.Failed(ctx, s.limits, err)
 	}
-	if err := wrap.Take(ctx, s.limiter, serviceFieldRules, id); err != nil {
+	if err := wrap.Take(ctx, s.limits, serviceFieldRules, id); err != nil {
 		return err
 	}
 	return s.next.Field(ctx, user)
@@ -178,9 +165,9 @@ var serviceFieldOfFieldRules = wrap.NewRules("generator/internal/emit_test.Servi
 func (s *LimitedService) FieldOfField(ctx context.Context, user *User) error {
 	name, err := wrap.Value(serviceFieldOfFieldRules, "user.Org.Name", func() string { return user.Org.Name })
 	if err != nil {
-		return wrap.Failed(ctx, s.limiter, err)
+		return wrap.Failed(ctx, s.limits, err)
 	}
-	if err := wrap.Take(ctx, s.limiter, serviceFieldOfFieldRules, name); err != nil {
+	if err := wrap.Take(ctx, s.limits, serviceFieldOfFieldRules, name); err != nil {
 		return err
 	}
 	return s.next.FieldOfField(ctx, user)
@@ -203,9 +190,9 @@ func (s *LimitedService) Getter(ctx context.Context, user *User) error {
 		return wrap.NotNil(user).GetEmail()
 	})
 	if err != nil {
-		return wrap.Failed(ctx, s.limiter, err)
+		return wrap.Failed(ctx, s.limits, err)
 	}
-	if err := wrap.Take(ctx, s.limiter, serviceGetterRules, email); err != nil {
+	if err := wrap.Take(ctx, s.limits, serviceGetterRules, email); err != nil {
 		return err
 	}
 	return s.next.Getter(ctx, user)
@@ -228,9 +215,9 @@ func (s *LimitedService) Lower(ctx context.Context, user *User) error {
 		return strings.ToLower(strings.TrimSpace(user.Email))
 	})
 	if err != nil {
-		return wrap.Failed(ctx, s.limiter, err)
+		return wrap.Failed(ctx, s.limits, err)
 	}
-	if err := wrap.Take(ctx, s.limiter, serviceLowerRules, part); err != nil {
+	if err := wrap.Take(ctx, s.limits, serviceLowerRules, part); err != nil {
 		return err
 	}
 	return s.next.Lower(ctx, user)
@@ -253,9 +240,9 @@ func (s *LimitedService) Header(ctx context.Context, r *http.Request) error {
 		return r.Header.Get("X-Api-Key")
 	})
 	if err != nil {
-		return wrap.Failed(ctx, s.limiter, err)
+		return wrap.Failed(ctx, s.limits, err)
 	}
-	if err := wrap.Take(ctx, s.limiter, serviceHeaderRules, part); err != nil {
+	if err := wrap.Take(ctx, s.limits, serviceHeaderRules, part); err != nil {
 		return err
 	}
 	return s.next.Header(ctx, r)
@@ -281,9 +268,9 @@ func (s *LimitedService) Optional(ctx context.Context, user *User) error {
 		return wrap.Carried(wrap.ClientIP(ctx), "client IP")
 	})
 	if err != nil {
-		return wrap.Failed(ctx, s.limiter, err)
+		return wrap.Failed(ctx, s.limits, err)
 	}
-	if err := wrap.Take(ctx, s.limiter, serviceOptionalRules, name); err != nil {
+	if err := wrap.Take(ctx, s.limits, serviceOptionalRules, name); err != nil {
 		return err
 	}
 	return s.next.Optional(ctx, user)
@@ -306,9 +293,9 @@ func (s *LimitedService) Sum(ctx context.Context, user *User, branch string) err
 		return user.Org.Name + "/" + branch
 	})
 	if err != nil {
-		return wrap.Failed(ctx, s.limiter, err)
+		return wrap.Failed(ctx, s.limits, err)
 	}
-	if err := wrap.Take(ctx, s.limiter, serviceSumRules, part); err != nil {
+	if err := wrap.Take(ctx, s.limits, serviceSumRules, part); err != nil {
 		return err
 	}
 	return s.next.Sum(ctx, user, branch)
@@ -329,13 +316,13 @@ var servicePartsRules = wrap.NewRules("generator/internal/emit_test.Service.Part
 func (s *LimitedService) Parts(ctx context.Context, user *User) error {
 	name, err := wrap.Value(servicePartsRules, "user.Org.Name", func() string { return user.Org.Name })
 	if err != nil {
-		return wrap.Failed(ctx, s.limiter, err)
+		return wrap.Failed(ctx, s.limits, err)
 	}
 	id, err := wrap.Value(servicePartsRules, "user.ID", func() string { return strconv.FormatInt(user.ID, 10) })
 	if err != nil {
-		return wrap.Failed(ctx, s.limiter, err)
+		return wrap.Failed(ctx, s.limits, err)
 	}
-	if err := wrap.Take(ctx, s.limiter, servicePartsRules,
+	if err := wrap.Take(ctx, s.limits, servicePartsRules,
 		"generator/internal/emit_test.Service.Parts:"+wrap.Part(name)+":"+id,
 	); err != nil {
 		return err
@@ -362,22 +349,22 @@ func (s *LimitedService) Charge(ctx context.Context, user *User, items []string)
 		return user.Org != nil && user.ID > 10
 	})
 	if err != nil {
-		return wrap.Failed(ctx, s.limiter, err)
+		return wrap.Failed(ctx, s.limits, err)
 	}
 	if applies {
 		email, err := wrap.Value(serviceChargeRules, "user.Email", func() string { return user.Email })
 		if err != nil {
-			return wrap.Failed(ctx, s.limiter, err)
+			return wrap.Failed(ctx, s.limits, err)
 		}
 		cost, err := wrap.Value(serviceChargeRules, "len(items) * 2", func() int64 {
 			return int64(wrap.Must(checked.Multiply(len(items), 2)))
 		})
 		if err != nil {
-			return wrap.Failed(ctx, s.limiter, err)
+			return wrap.Failed(ctx, s.limits, err)
 		}
 		charge = wrap.Charge{Key: email, Cost: cost}
 	}
-	if err := wrap.TakeCharges(ctx, s.limiter, serviceChargeRules, charge); err != nil {
+	if err := wrap.TakeCharges(ctx, s.limits, serviceChargeRules, charge); err != nil {
 		return err
 	}
 	return s.next.Charge(ctx, user, items)

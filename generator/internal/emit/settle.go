@@ -14,7 +14,7 @@ import (
 // with settle= settle their cost in any case, and those with pause= pause their keys. Rules that count calls that run give their permits
 // back when the method returns. For example:
 //
-//	taken, err := wrap.Begin(ctx, a.limiter, askRules, wrap.Charge{Key: user, Cost: 500})
+//	taken, err := wrap.Begin(ctx, a.limits, askRules, wrap.Charge{Key: user, Cost: 500})
 //	if err != nil {
 //		return nil, err
 //	}
@@ -46,7 +46,7 @@ func (w *writer) begin() {
 
 // asksToBegin asks the limiter, and returns the variable with the charge. The error goes to err:
 //
-//	taken, err := wrap.Begin(ctx, a.limiter, askRules, wrap.Charge{Key: user, Cost: 500})
+//	taken, err := wrap.Begin(ctx, a.limits, askRules, wrap.Charge{Key: user, Cost: 500})
 func (w *writer) asksToBegin(err string) (taken string) {
 	asked := w.asked(w.wrap("Begin"), w.charges)
 	taken = w.Take("taken")

@@ -119,7 +119,7 @@ func (w *writer) refusal(err string) string {
 
 // described returns the statements of leave for the error in the variable err, with the message of the rule that the error is about:
 //
-//	return wrap.Describe(err, wrap.AsDeclared, wrap.Printable(phone)+" has had ten codes today.")
+//	return wrap.Describe(s.limits, err, wrap.AsDeclared, wrap.Printable(phone)+" has had ten codes today.")
 func (w *writer) described(err string, leave func(err string) string) string {
 	rules := describedRules(w.method)
 	if len(rules) == 0 {
@@ -130,10 +130,10 @@ func (w *writer) described(err string, leave func(err string) string) string {
 		if len(r.Message) == 0 {
 			args = append(args, w.wrap("AsDeclared"))
 		} else {
-			args = append(args, w.message(r, err))
+			args = append(args, w.message(r))
 		}
 	}
-	return leave(headed(w.wrap("Describe"), err, args...))
+	return leave(headed(w.wrap("Describe"), w.limits+", "+err, args...))
 }
 
 // describedRules returns the rules of m up to the last one whose message depends on the call.
@@ -145,10 +145,10 @@ func describedRules(m *model.Method) []*model.Rule {
 	return rules
 }
 
-// message returns the Go expression for the message of the error in the variable err. It escapes values of the caller:
+// message returns the Go expression for the message of a refusal. It escapes values of the caller:
 //
 //	wrap.Printable(phone) + " has had ten codes today."
-func (w *writer) message(r *model.Rule, err string) string {
+func (w *writer) message(r *model.Rule) string {
 	fails := false
 	text := join(r.Message, func(i int) (string, bool) {
 		p := r.Message[i]
@@ -165,7 +165,7 @@ func (w *writer) message(r *model.Rule, err string) string {
 		}
 		switch {
 		case hashed:
-			return w.wrap("Shown") + "(" + err + ", " + value + ")", false
+			return w.wrap("Shown") + "(" + w.limits + ", " + value + ")", false
 		case p.Code.Plain:
 			return value, false
 		}

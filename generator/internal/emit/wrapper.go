@@ -25,9 +25,9 @@ func (p *planned) declarations(of *model.Wrapper) []*jen.Statement {
 	w.wrapped = of.Object.Name() + w.args
 	switch of.Kind {
 	case model.Func:
-		return append(w.vars(of.Methods...), w.limitFunc(), w.rulesFunc())
+		return append(w.vars(of.Methods...), w.typeVar(), w.limitFunc(), w.rulesFunc())
 	case model.Fields:
-		return append(append(w.sharedVars(), w.vars(of.Methods...)...), w.limitFields(), w.rulesFunc())
+		return append(append(w.sharedVars(), w.vars(of.Methods...)...), w.typeVar(), w.limitFields(), w.rulesFunc())
 	case model.Guard:
 		return w.guard()
 	case model.Concrete:
@@ -43,24 +43,25 @@ func (p *planned) declarations(of *model.Wrapper) []*jen.Statement {
 //	func NewLimitedSender(next Sender, limiter *ratelimit.Limiter) *LimitedSender {
 //	func SenderRules() []ratelimit.Rule {
 //	func (s *LimitedSender) RateLimits() []ratelimit.Rule {
+//	var senderType = wrap.NewType("sms.Sender", senderSendRules)
 //	var senderSendRules = wrap.NewRules("sms.Sender.Send",
 //	func (s *LimitedSender) Send(ctx context.Context, phone string) error {
 func (w *wrapper) wrapper() []*jen.Statement {
-	next, limiter := fieldsOf(w.Wrapper)
+	next, limits := fieldsOf(w.Wrapper)
 	w.receiver = w.receiverName()
-	decls := []*jen.Statement{w.structType(next, limiter)}
+	decls := []*jen.Statement{w.structType(next, limits)}
 	if w.Kind == model.Interface {
 		decls = append(decls, w.assertion())
 	}
-	decls = append(decls, w.constructor(next, limiter), w.rulesFunc())
+	decls = append(decls, w.constructor(next, limits), w.rulesFunc())
 	if !w.OwnRateLimits {
 		decls = append(decls, w.rateLimits())
 	}
-	decls = append(decls, w.sharedVars()...)
+	decls = append(append(decls, w.typeVar()), w.sharedVars()...)
 	outer := append(typeParamNames(w.Wrapper), w.receiver) // in the scope of each method
 	for _, m := range w.Methods {
 		f := w.function(m, outer...)
-		f.next, f.limiter = w.receiver+"."+next, w.receiver+"."+limiter
+		f.next, f.limits = w.receiver+"."+next, w.receiver+"."+limits
 		f.target = f.next + "." + m.Name
 		body := f.body()
 		decls = append(append(decls, w.vars(m)...), comment(methodDoc(w.Wrapper, m)).Id(f.head+f.signature()).Block(body...))
@@ -94,10 +95,10 @@ func (w *wrapper) head(next, limiter string) string {
 // structType declares the type of the wrapper:
 //
 //	type LimitedSender struct {
-//		next    Sender
-//		limiter *ratelimit.Limiter
+//		next   Sender
+//		limits *wrap.Limits
 //	}
-func (w *wrapper) structType(next, limiter string) *jen.Statement {
+func (w *wrapper) structType(next, limits string) *jen.Statement {
 	var fields []jen.Code
 	for _, t := range w.Embeds {
 		fields = append(fields, jen.Id(w.imports.Type(t)))
@@ -105,38 +106,36 @@ func (w *wrapper) structType(next, limiter string) *jen.Statement {
 	if len(fields) > 0 {
 		fields = append(fields, jen.Line())
 	}
-	fields = append(fields, jen.Id(next).Id(w.wrapped), jen.Id(limiter).Id("*"+w.ratelimit("Limiter")))
+	fields = append(fields, jen.Id(next).Id(w.wrapped), jen.Id(limits).Id("*"+w.wrap("Limits")))
 	return comment(typeDoc(w.Wrapper)).Type().Id(w.Name + w.params).Struct(fields...)
 }
 
 // constructor declares the function that returns a wrapper, whose fields have these names:
 //
 //	func NewLimitedSender(next Sender, limiter *ratelimit.Limiter) *LimitedSender {
-//		return &LimitedSender{next: wrap.Next("sms.Sender", next), limiter: wrap.Limiter("sms.Sender", limiter, senderSendRules)}
+//		return &LimitedSender{next: wrap.Next("sms.Sender", next), limits: senderType.On(limiter)}
 //	}
-func (w *wrapper) constructor(next, limiter string) *jen.Statement {
+func (w *wrapper) constructor(next, limits string) *jen.Statement {
 	own := w.Name + w.args
 	free := w.block.Inside(w.imports.Names()...)
 	by, with := free.Take("next", "wrapped"), free.Take("limiter", "limits")
-	value := literal("&"+own, next+": "+w.checked("Next", by), limiter+": "+w.registered(with))
+	value := literal("&"+own, next+": "+w.checked(by), limits+": "+w.on(with))
 	doc := fmt.Sprintf("%s wraps %s with the limits declared on %s. Use the wrapper in its place:", w.New, by, link(w.Object.Name()))
 	return comment(wrapped(doc) + example(w.Wrapper, by)).
 		Id(w.head(by, with)).Op("*").Id(own).Block(jen.Return(jen.Id(value)))
 }
 
-// checked returns a call of a function of package wrap that checks an argument of the constructor:
+// checked returns the wrapped value, which must not be nil:
 //
 //	wrap.Next("sms.Sender", next)
-func (w *wrapper) checked(fn, value string) string {
-	return w.wrap(fn) + "(" + quote(w.Scope) + ", " + value + ")"
+func (w *wrapper) checked(next string) string {
+	return w.wrap("Next") + "(" + quote(w.Scope) + ", " + next + ")"
 }
 
-// registered returns a call of a function of package wrap that checks the limiter and registers the rules of the type with it:
+// on returns the limits of the type on a limiter:
 //
-//	wrap.Limiter("sms.Sender", limiter, senderSendRules)
-func (w *wrapper) registered(limiter string) string {
-	return call(w.wrap("Limiter"), append([]string{quote(w.Scope), limiter}, w.ruleVars()...)...)
-}
+//	senderType.On(limiter)
+func (w *wrapper) on(limiter string) string { return w.typeOf[w.Wrapper] + ".On(" + limiter + ")" }
 
 // assertion declares something that does not compile if the wrapper is outdated, with a comment that says what to do. For a generic
 // type it is a function, which needs no type arguments:

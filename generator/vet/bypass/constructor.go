@@ -51,9 +51,7 @@ func limitedBy(fn *types.Func) *limited {
 	return l
 }
 
-func isLimiter(t types.Type) bool {
-	return t != nil && t.String() == "*"+names.Runtime+".Limiter"
-}
+func isLimiter(t types.Type) bool { return t.String() == "*"+names.Runtime+".Limiter" }
 
 // declareConstructors exports the facts of the generated constructors of this package.
 func (c *checker) declareConstructors() {
@@ -77,7 +75,7 @@ func (c *checker) declare(f *ast.File, fn *types.Func) {
 	}
 	for _, d := range source.Methods(f) {
 		method := c.TypesInfo.Defs[d.Name].(*types.Func)
-		if source.TypeName(method.Signature().Recv().Type()) == l.wrapper && c.usesLimiter(d.Body) {
+		if source.TypeName(method.Signature().Recv().Type()) == l.wrapper && c.usesLimits(d.Body) {
 			l.Methods = append(l.Methods, method.Name())
 		}
 	}
@@ -87,12 +85,14 @@ func (c *checker) declare(f *ast.File, fn *types.Func) {
 	}
 }
 
-// usesLimiter reports whether a method mentions the limiter. A method without limits only calls the wrapped value.
-func (c *checker) usesLimiter(body *ast.BlockStmt) bool {
+// usesLimits reports whether a method mentions the limits of its wrapper. A method without limits only calls the wrapped value.
+func (c *checker) usesLimits(body *ast.BlockStmt) bool {
 	found := false
 	ast.Inspect(body, func(n ast.Node) bool {
-		e, ok := n.(ast.Expr)
-		found = found || ok && isLimiter(c.TypesInfo.TypeOf(e))
+		if e, ok := n.(ast.Expr); ok {
+			t := c.TypesInfo.TypeOf(e)
+			found = found || t != nil && t.String() == "*"+names.Wrap+".Limits"
+		}
 		return !found
 	})
 	return found

@@ -120,8 +120,8 @@ func (s *site) doors(t *testing.T, argument string, rule ratelimit.Rule) map[str
 	method := wrap.NewRules("p.T.N", hourly, rule)
 	doors := map[string]func() error{
 		"Check":       func() error { return s.Check(hourly, yearly, rule) },
-		"TakeCharges": func() error { return wrap.TakeCharges(ctx, s.Limiter, method, one, one) },
-		"Begin":       func() error { _, err := wrap.Begin(ctx, s.Limiter, method, one, one); return err },
+		"TakeCharges": func() error { return wrap.TakeCharges(ctx, method.On(s.Limiter), method, one, one) },
+		"Begin":       func() error { _, err := wrap.Begin(ctx, method.On(s.Limiter), method, one, one); return err },
 	}
 	if argument == "wait" { // is for generated code: a request does not wait
 		return doors
@@ -162,7 +162,7 @@ func TestRulesItCannotDoAreRefused(t *testing.T) {
 			t.Errorf("a rule that it can do: %v", err)
 		}
 		rules, one := wrap.NewRules("p.T.M", hourly, rule), wrap.Charge{Key: rule.Name, Cost: 1, Limit: 3}
-		if err := wrap.TakeCharges(t.Context(), s.Limiter, rules, one, one); err != nil {
+		if err := wrap.TakeCharges(t.Context(), rules.On(s.Limiter), rules, one, one); err != nil {
 			t.Errorf("a call under a rule that it can do: %v", err)
 		}
 	}

@@ -20,8 +20,8 @@ import (
 // Limits of all methods together: 2 per hour per client IP; 3 per hour per user ID, if userID(ctx) !=
 // "".
 type LimitedHealthServer struct {
-	next    HealthServer
-	limiter *ratelimit.Limiter
+	next   HealthServer
+	limits *wrap.Limits
 }
 
 // If this does not compile, HealthServer has changed: run "go tool ratelimit" in this directory.
@@ -34,26 +34,26 @@ var _ HealthServer = (*LimitedHealthServer)(nil)
 //	limited := NewLimitedHealthServer(next, limiter)
 func NewLimitedHealthServer(next HealthServer, limiter *ratelimit.Limiter) *LimitedHealthServer {
 	return &LimitedHealthServer{
-		next: wrap.Next("internal/health.HealthServer", next),
-		limiter: wrap.Limiter(
-			"internal/health.HealthServer",
-			limiter,
-			healthServerCheckRules,
-			healthServerListRules,
-			healthServerWatchRules,
-		),
+		next:   wrap.Next("internal/health.HealthServer", next),
+		limits: healthServerType.On(limiter),
 	}
 }
 
 // HealthServerRules returns the rules declared on [HealthServer].
 func HealthServerRules() []ratelimit.Rule {
-	return wrap.RulesOf(healthServerCheckRules, healthServerListRules, healthServerWatchRules)
+	return healthServerType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (h *LimitedHealthServer) RateLimits() []ratelimit.Rule {
 	return HealthServerRules()
 }
+
+var healthServerType = wrap.NewType("internal/health.HealthServer",
+	healthServerCheckRules,
+	healthServerListRules,
+	healthServerWatchRules,
+)
 
 var healthServerRule = ratelimit.Rule{
 	Name:    "address",
@@ -84,7 +84,7 @@ func (h *LimitedHealthServer) Check(
 ) (*grpc_health_v1.HealthCheckResponse, error) {
 	clientIP, err := healthServerCheckRules.ClientIP(ctx)
 	if err != nil {
-		return nil, wrap.Failed(ctx, h.limiter, err)
+		return nil, wrap.Failed(ctx, h.limits, err)
 	}
 	userID := wrap.UserID(ctx)
 	charge := wrap.Charge{Skip: true}
@@ -93,11 +93,11 @@ func (h *LimitedHealthServer) Check(
 			return wrap.Carried(userID, "user ID")
 		})
 		if err != nil {
-			return nil, wrap.Failed(ctx, h.limiter, err)
+			return nil, wrap.Failed(ctx, h.limits, err)
 		}
 		charge = wrap.Charge{Key: userID2, Cost: 1}
 	}
-	if err := wrap.TakeCharges(ctx, h.limiter, healthServerCheckRules,
+	if err := wrap.TakeCharges(ctx, h.limits, healthServerCheckRules,
 		wrap.Charge{Key: clientIP, Cost: 1},
 		charge,
 	); err != nil {
@@ -120,7 +120,7 @@ func (h *LimitedHealthServer) List(
 ) (*grpc_health_v1.HealthListResponse, error) {
 	clientIP, err := healthServerListRules.ClientIP(ctx)
 	if err != nil {
-		return nil, wrap.Failed(ctx, h.limiter, err)
+		return nil, wrap.Failed(ctx, h.limits, err)
 	}
 	userID := wrap.UserID(ctx)
 	charge := wrap.Charge{Skip: true}
@@ -129,11 +129,11 @@ func (h *LimitedHealthServer) List(
 			return wrap.Carried(userID, "user ID")
 		})
 		if err != nil {
-			return nil, wrap.Failed(ctx, h.limiter, err)
+			return nil, wrap.Failed(ctx, h.limits, err)
 		}
 		charge = wrap.Charge{Key: userID2, Cost: 1}
 	}
-	if err := wrap.TakeCharges(ctx, h.limiter, healthServerListRules,
+	if err := wrap.TakeCharges(ctx, h.limits, healthServerListRules,
 		wrap.Charge{Key: clientIP, Cost: 1},
 		charge,
 	); err != nil {
@@ -155,11 +155,11 @@ func (h *LimitedHealthServer) Watch(
 	arg1 grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse],
 ) error {
 	if wrap.IsNil(arg1) {
-		return wrap.Failed(context.Background(), h.limiter, healthServerWatchRules.NilKey("arg1"))
+		return wrap.Failed(context.Background(), h.limits, healthServerWatchRules.NilKey("arg1"))
 	}
 	clientIP, err := healthServerWatchRules.ClientIP(arg1.Context())
 	if err != nil {
-		return wrap.Failed(arg1.Context(), h.limiter, err)
+		return wrap.Failed(arg1.Context(), h.limits, err)
 	}
 	userID := wrap.UserID(arg1.Context())
 	charge := wrap.Charge{Skip: true}
@@ -168,11 +168,11 @@ func (h *LimitedHealthServer) Watch(
 			return wrap.Carried(userID, "user ID")
 		})
 		if err != nil {
-			return wrap.Failed(arg1.Context(), h.limiter, err)
+			return wrap.Failed(arg1.Context(), h.limits, err)
 		}
 		charge = wrap.Charge{Key: userID2, Cost: 1}
 	}
-	if err := wrap.TakeCharges(arg1.Context(), h.limiter, healthServerWatchRules,
+	if err := wrap.TakeCharges(arg1.Context(), h.limits, healthServerWatchRules,
 		wrap.Charge{Key: clientIP, Cost: 1},
 		charge,
 	); err != nil {

@@ -13,18 +13,20 @@ import (
 
 var rules = wrap.NewRules("catalog.Server.Get", ratelimit.Rule{})
 
+var serverType = wrap.NewType("catalog.Server", rules)
+
 type LimitedServer struct {
 	pb.UnsafeCatalogServer
-	next    *Server
-	limiter *ratelimit.Limiter
+	next   *Server
+	limits *wrap.Limits
 }
 
 func NewLimitedServer(next *Server, limiter *ratelimit.Limiter) *LimitedServer { // want NewLimitedServer:"limits Get"
-	return &LimitedServer{next: next, limiter: limiter}
+	return &LimitedServer{next: next, limits: serverType.On(limiter)}
 }
 
 func (s *LimitedServer) Get(ctx context.Context, r *pb.GetRequest) (*pb.GetRequest, error) {
-	if err := wrap.Take(ctx, s.limiter, rules); err != nil {
+	if err := wrap.Take(ctx, s.limits, rules); err != nil {
 		return nil, err
 	}
 	return s.next.Get(ctx, r)
@@ -34,16 +36,16 @@ func (s *LimitedServer) Warm() { s.next.Warm() }
 
 type LimitedService struct {
 	pb.UnsafeCatalogServer
-	next    Service
-	limiter *ratelimit.Limiter
+	next   Service
+	limits *wrap.Limits
 }
 
 func NewLimitedService(next Service, limiter *ratelimit.Limiter) *LimitedService { // want NewLimitedService:"limits Get"
-	return &LimitedService{next: next, limiter: limiter}
+	return &LimitedService{next: next, limits: serverType.On(limiter)}
 }
 
 func (s *LimitedService) Get(ctx context.Context, r *pb.GetRequest) (*pb.GetRequest, error) {
-	if err := wrap.Take(ctx, s.limiter, rules); err != nil {
+	if err := wrap.Take(ctx, s.limits, rules); err != nil {
 		return nil, err
 	}
 	return s.next.Get(ctx, r)

@@ -2,11 +2,16 @@
 
 package guarded
 
-import ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+import (
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
+)
 
-type Gate struct{ limiter *ratelimit.Limiter }
+type Gate struct{ limits *wrap.Limits }
 
-func NewGate(limiter *ratelimit.Limiter) *Gate { return &Gate{limiter} }
+var deskType = wrap.NewType("guarded.Desk")
+
+func NewGate(limiter *ratelimit.Limiter) *Gate { return &Gate{deskType.On(limiter)} }
 
 func (g *Gate) First(email string) error  { return nil }
 func (g *Gate) Second(email string) error { return nil }

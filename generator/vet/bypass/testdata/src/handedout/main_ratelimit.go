@@ -13,26 +13,30 @@ import (
 
 var rules = wrap.NewRules("handedout.store.Save", ratelimit.Rule{})
 
+var storeType = wrap.NewType("handedout.store", rules)
+
 type limitedStore struct {
-	next    store
-	limiter *ratelimit.Limiter
+	next   store
+	limits *wrap.Limits
 }
 
 func newLimitedStore(next store, limiter *ratelimit.Limiter) *limitedStore { // want newLimitedStore:"limits Save, WithTx, WithinTx"
-	return &limitedStore{next: next, limiter: limiter}
+	return &limitedStore{next: next, limits: storeType.On(limiter)}
 }
 
 func (s *limitedStore) Save(ctx context.Context) error {
-	if err := wrap.Take(ctx, s.limiter, rules); err != nil {
+	if err := wrap.Take(ctx, s.limits, rules); err != nil {
 		return err
 	}
 	return s.next.Save(ctx)
 }
 
-func (s *limitedStore) WithTx(tx int) store { return newLimitedStore(s.next.WithTx(tx), s.limiter) }
+func (s *limitedStore) WithTx(tx int) store {
+	return wrap.WithLimits(s.next.WithTx(tx), s.limits, newLimitedStore)
+}
 
 func (s *limitedStore) WithinTx(do func(store) error) error {
-	return s.next.WithinTx(func(in store) error { return do(newLimitedStore(in, s.limiter)) })
+	return s.next.WithinTx(func(in store) error { return do(wrap.WithLimits(in, s.limits, newLimitedStore)) })
 }
 
 func (s *limitedStore) Sender() sms.Sender { return s.next.Sender() }

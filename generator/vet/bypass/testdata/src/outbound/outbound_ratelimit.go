@@ -12,24 +12,26 @@ import (
 
 var rules = wrap.NewRules("outbound.Client", ratelimit.Rule{})
 
+var clientType = wrap.NewType("outbound.Client", rules)
+
 type LimitedClient struct {
-	next    *Client
-	limiter *ratelimit.Limiter
+	next   *Client
+	limits *wrap.Limits
 }
 
 func NewLimitedClient(next *Client, limiter *ratelimit.Limiter) *LimitedClient { // want NewLimitedClient:"limits Fetch, Do"
-	return &LimitedClient{next: next, limiter: limiter}
+	return &LimitedClient{next: next, limits: clientType.On(limiter)}
 }
 
 func (c *LimitedClient) Fetch(ctx context.Context, url string) error {
-	if err := wrap.Take(ctx, c.limiter, rules); err != nil {
+	if err := wrap.Take(ctx, c.limits, rules); err != nil {
 		return err
 	}
 	return c.next.Fetch(ctx, url)
 }
 
 func (c *LimitedClient) Do(r *http.Request) (*http.Response, error) {
-	if err := wrap.Take(r.Context(), c.limiter, rules); err != nil {
+	if err := wrap.Take(r.Context(), c.limits, rules); err != nil {
 		return nil, err
 	}
 	return c.next.Do(r)
@@ -38,8 +40,9 @@ func (c *LimitedClient) Do(r *http.Request) (*http.Response, error) {
 func (c *LimitedClient) Close() error { return c.next.Close() }
 
 func LimitHook(next Hook, limiter *ratelimit.Limiter) Hook { // want LimitHook:"limits "
+	limits := clientType.On(limiter)
 	return func(ctx context.Context) error {
-		if err := wrap.Take(ctx, limiter, rules); err != nil {
+		if err := wrap.Take(ctx, limits, rules); err != nil {
 			return err
 		}
 		return next(ctx)
@@ -51,16 +54,16 @@ func LimitCallbacks(next Callbacks, limiter *ratelimit.Limiter) Callbacks { // w
 }
 
 type LimitedPinger struct {
-	next    Pinger
-	limiter *ratelimit.Limiter
+	next   Pinger
+	limits *wrap.Limits
 }
 
 func NewLimitedPinger(next Pinger, limiter *ratelimit.Limiter) *LimitedPinger {
-	return &LimitedPinger{next: next, limiter: limiter}
+	return &LimitedPinger{next: next, limits: clientType.On(limiter)}
 }
 
 func (p *LimitedPinger) Ping(ctx context.Context) error {
-	if err := wrap.Take(ctx, p.limiter, rules); err != nil {
+	if err := wrap.Take(ctx, p.limits, rules); err != nil {
 		return err
 	}
 	return p.next.Ping(ctx)

@@ -11,24 +11,26 @@ import (
 
 var repoRules = wrap.NewRules("repo.Repo", ratelimit.Rule{})
 
+var repoType = wrap.NewType("repo.Repo", repoRules)
+
 type LimitedRepo[K comparable, V any] struct {
-	next    Repo[K, V]
-	limiter *ratelimit.Limiter
+	next   Repo[K, V]
+	limits *wrap.Limits
 }
 
 func NewLimitedRepo[K comparable, V any](next Repo[K, V], limiter *ratelimit.Limiter) *LimitedRepo[K, V] { // want NewLimitedRepo:"limits Get, Put"
-	return &LimitedRepo[K, V]{next: next, limiter: limiter}
+	return &LimitedRepo[K, V]{next: next, limits: repoType.On(limiter)}
 }
 
 func (r *LimitedRepo[K, V]) Get(key K) (result0 V, err error) {
-	if err := wrap.Take(context.Background(), r.limiter, repoRules); err != nil {
+	if err := wrap.Take(context.Background(), r.limits, repoRules); err != nil {
 		return result0, err
 	}
 	return r.next.Get(key)
 }
 
 func (r *LimitedRepo[K, V]) Put(key K, value V) error {
-	if err := wrap.Take(context.Background(), r.limiter, repoRules); err != nil {
+	if err := wrap.Take(context.Background(), r.limits, repoRules); err != nil {
 		return err
 	}
 	return r.next.Put(key, value)

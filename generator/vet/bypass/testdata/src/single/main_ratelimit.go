@@ -11,17 +11,19 @@ import (
 
 var rules = wrap.NewRules("single.sender.Send", ratelimit.Rule{})
 
+var senderType = wrap.NewType("single.sender", rules)
+
 type limitedSender struct {
-	next    sender
-	limiter *ratelimit.Limiter
+	next   sender
+	limits *wrap.Limits
 }
 
 func newLimitedSender(next sender, limiter *ratelimit.Limiter) *limitedSender { // want newLimitedSender:"limits Send"
-	return &limitedSender{next: next, limiter: limiter}
+	return &limitedSender{next: next, limits: senderType.On(limiter)}
 }
 
 func (s *limitedSender) Send(ctx context.Context) error {
-	if err := wrap.Take(ctx, s.limiter, rules); err != nil {
+	if err := wrap.Take(ctx, s.limits, rules); err != nil {
 		return err
 	}
 	return s.next.Send(ctx)

@@ -9,25 +9,27 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-func SenderRules() []ratelimit.Rule { return senderSendCodeRules.Rules() }
+func SenderRules() []ratelimit.Rule { return senderType.Rules() }
 
 type LimitedSender struct {
-	next    Sender
-	limiter *ratelimit.Limiter
+	next   Sender
+	limits *wrap.Limits
 }
 
 var _ Sender = (*LimitedSender)(nil)
 
 func NewLimitedSender(next Sender, limiter *ratelimit.Limiter) *LimitedSender { // want NewLimitedSender:"limits SendCode"
-	return &LimitedSender{next: wrap.Next("sms.Sender", next), limiter: wrap.Limiter("sms.Sender", limiter)}
+	return &LimitedSender{next: wrap.Next("sms.Sender", next), limits: senderType.On(limiter)}
 }
 
 func (s *LimitedSender) RateLimits() []ratelimit.Rule { return SenderRules() }
 
+var senderType = wrap.NewType("sms.Sender", senderSendCodeRules)
+
 var senderSendCodeRules = wrap.NewRules("sms.Sender.SendCode", ratelimit.Rule{})
 
 func (s *LimitedSender) SendCode(ctx context.Context, phone string) error {
-	if err := wrap.Take(ctx, s.limiter, senderSendCodeRules, phone); err != nil {
+	if err := wrap.Take(ctx, s.limits, senderSendCodeRules, phone); err != nil {
 		return err
 	}
 	return s.next.SendCode(ctx, phone)

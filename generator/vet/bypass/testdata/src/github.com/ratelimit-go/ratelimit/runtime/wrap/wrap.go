@@ -11,12 +11,20 @@ type Rules struct{}
 
 func NewRules(method string, rules ...ratelimit.Rule) *Rules { return nil }
 
-func (*Rules) Rules() []ratelimit.Rule { return nil }
-
 func Next[T any](typ string, next T) T { return next }
 
-func Limiter(typ string, l *ratelimit.Limiter) *ratelimit.Limiter { return l }
+type Type struct{}
 
-func Take(ctx context.Context, l *ratelimit.Limiter, rules *Rules, subjects ...string) error {
+func NewType(name string, methods ...*Rules) *Type { return nil }
+
+func (*Type) On(l *ratelimit.Limiter) *Limits { return nil }
+
+func (*Type) Rules() []ratelimit.Rule { return nil }
+
+type Limits struct{}
+
+func WithLimits[T, L any](result T, l *Limits, limit func(T, *ratelimit.Limiter) *L) T { return result }
+
+func Take(ctx context.Context, limits *Limits, rules *Rules, subjects ...string) error {
 	return nil
 }

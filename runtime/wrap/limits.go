@@ -1,0 +1,86 @@
+package wrap
+
+import (
+	"slices"
+
+	"github.com/ratelimit-go/ratelimit/internal/decide"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Type are the rules of a type: those of each of its methods.
+type Type struct {
+	of      decide.Type
+	methods []*Rules
+}
+
+// NewType returns the rules of a type, pkg.Type, whose methods have these rules. Rules are of one type only.
+func NewType(name string, methods ...*Rules) *Type {
+	t := &Type{of: decide.Type{Name: name}, methods: methods}
+	for i, r := range methods {
+		r.of, r.index = t, i
+		t.of.Methods = append(t.of.Methods, r.prepared)
+	}
+	return t
+}
+
+// Rules returns the rules of the type, each once.
+func (t *Type) Rules() []ratelimit.Rule {
+	var all []ratelimit.Rule
+	for _, m := range t.methods {
+		for _, r := range m.rules {
+			if !slices.Contains(all, r) {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+// Limits are what the methods of a type ask of one limiter. Each wrapper holds them.
+type Limits decide.Limits
+
+// limiter returns the limiter of the limits.
+func (l *Limits) limiter() *decide.Limiter { return (*decide.Limits)(l).Limiter() }
+
+// open starts a call of a method of the type.
+func (l *Limits) open(rules *Rules, givesBack bool) *decide.Call {
+	return (*decide.Limits)(l).Method(rules.index).Open(givesBack)
+}
+
+// On returns the limits of the type on a limiter, the same ones each time. It panics if the limiter is nil.
+func (t *Type) On(l *ratelimit.Limiter) *Limits {
+	needLimiter(t.of.Name, l)
+	return (*Limits)((*decide.Limiter)(l).LimitsOf(&t.of))
+}
+
+// On returns the limits of rules that are of no type, such as those of a middleware. It panics if the limiter is nil.
+func (r *Rules) On(l *ratelimit.Limiter) *Limits {
+	if r.of != nil {
+		return r.of.On(l)
+	}
+	needLimiter(r.method, l)
+	return (*Limits)((*decide.Limiter)(l).NewLimits(&decide.Type{Name: r.method, Methods: []*decide.Rules{r.prepared}}))
+}
+
+func needLimiter(of string, l *ratelimit.Limiter) {
+	if l == nil {
+		panic("limits of " + of + ": the limiter is nil")
+	}
+}
+
+// WithLimits returns a result of a wrapped method with the limits of its type, whose constructor is limit, on the limiter of l. Nil stays nil, and
+// a wrapper stays as it is.
+func WithLimits[T, L any](result T, l *Limits, limit func(T, *ratelimit.Limiter) *L) T {
+	if _, ok := any(result).(*L); ok || IsNil(result) {
+		return result
+	}
+	return any(limit(result, (*ratelimit.Limiter)(l.limiter()))).(T)
+}
+
+// PointerWithLimits is [WithLimits] for a pointer to a struct.
+func PointerWithLimits[T, L any](result *T, l *Limits, limit func(*T, *ratelimit.Limiter) *L) *L {
+	if result == nil {
+		return nil
+	}
+	return limit(result, (*ratelimit.Limiter)(l.limiter()))
+}
