@@ -19,7 +19,7 @@ func shown(subject string) string { return strings.Clone(key.Shown(subject)) }
 // bare returns the outcome of a rule without an answer.
 func bare(rule *decide.Rule, subject string, limit int64) Outcome {
 	return Outcome{
-		Rule: rule.Label, Window: rule.Window, Key: key.Shown(subject), Mode: Mode(rule.Claim.Mode), Limit: limit, Releases: rule.Row.Releases,
+		Rule: rule.Label, Window: rule.Window, Key: key.Shown(subject), Mode: Mode(rule.Ask.Mode), Limit: limit, Releases: rule.Row.Releases,
 	}
 }
 
@@ -41,7 +41,7 @@ func outcomeOf(c *decide.Call, a *decide.Asked) Outcome {
 func violationsOf(c *decide.Call, list []Violation, mode Mode) (_ []Violation, longest time.Duration) {
 	for i := range c.Asked {
 		a := &c.Asked[i]
-		if Mode(a.Rule.Claim.Mode) != mode {
+		if Mode(a.Rule.Ask.Mode) != mode {
 			continue
 		}
 		o := outcomeOf(c, a)
@@ -114,7 +114,7 @@ func shownAfter(quotas []Quota, subject string) string {
 // policyOf returns what clients may know about the rule.
 func policyOf(a *decide.Asked) policy {
 	r := a.Rule
-	p := policy{index: a.Index, unnamed: r.Unnamed, silent: r.Claim.Mode != engine.Enforce, quota: a.Claim.Limit}
+	p := policy{index: a.Index, unnamed: r.Unnamed, silent: r.Ask.Mode != engine.Enforce, quota: a.Claim.Limit}
 	if !r.Row.Releases {
 		p.window = r.Per
 	}

@@ -105,7 +105,7 @@ func (r Rule) prepareAs(label, window, tag string) (*decide.Rule, error) {
 		}
 	}
 	p.Row = p.Numbers.Kind.Row()
-	p.Claim = engine.Claim{Rule: &p.Numbers, Cost: 1, Limit: r.Limit, Burst: p.Capacity(r.Limit), Mode: engine.Mode(r.Mode)}
+	p.Ask = engine.Ask{Rule: &p.Numbers, Cost: 1, Limit: r.Limit, Burst: p.Capacity(r.Limit), Mode: engine.Mode(r.Mode)}
 	return p, nil
 }
 

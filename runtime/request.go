@@ -233,7 +233,7 @@ func (l *Limiter) claimOf(r *Request) (*decide.Rule, engine.Claim, error) {
 	if err != nil {
 		return nil, engine.Claim{}, err
 	}
-	claim := rule.Claim
+	claim := engine.Claim{Ask: rule.Ask}
 	claim.Subject, claim.Limit = subject, max(1, rule.LimitFor(rule.MostLimit))
 	return rule, claim, nil
 }

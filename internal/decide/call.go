@@ -240,14 +240,14 @@ func (c *Call) claim(a *Asked, p *planned, use *Use) error {
 	}
 	rule, claim := p.rule, a.Claim
 	a.Rule, a.Index, a.Cost = rule, c.next, use.Cost
-	*claim = rule.Claim
+	*claim = engine.Claim{Ask: rule.Ask}
 	claim.Subject, claim.Cost, claim.Renewed = subject, use.Cost, c.givesBack
 	c.visits |= p.stations
 	if p.stations&unenforced == 0 {
 		if a.wait = c.wait; c.method != nil {
 			a.wait = rule.Wait
 		}
-	} else if rule.Claim.Mode == engine.Trigger {
+	} else if rule.Ask.Mode == engine.Trigger {
 		claim.Cost = min(use.Cost, 2*engine.MaxLimit) // it counts beyond its limit, up to a cost that always reaches it
 	}
 	if p.stations&computed != 0 {
@@ -306,7 +306,7 @@ func (c *Call) addAtNoCost(a *Asked, err error) {
 	at := share{of: skipped}
 	if err == nil {
 		at.of -= 1 + len(c.noCost)
-		claim := a.Rule.Claim
+		claim := engine.Claim{Ask: a.Rule.Ask}
 		claim.Subject, claim.Limit = a.Claim.Subject, max(1, a.Claim.Limit)
 		claim.Burst = a.Rule.Capacity(claim.Limit)
 		claim.KeepTexts()
@@ -446,7 +446,7 @@ func (c *Call) decide(ctx context.Context) error {
 		return nil
 	case len(c.Claims) == 0:
 		now := c.limiter.store.Time().UnixMicro()
-		c.verdict = engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: true}}
+		c.verdict = engine.Verdict{Now: now, At: now, Finding: engine.Finding{Admitted: true}}
 		if c.UpTo && !c.Peek { // nothing limits what it takes
 			c.verdict.Taken = c.Asked[0].Cost
 		}

@@ -259,7 +259,7 @@ func (c *Charges) addition(ch *charge, n int64) *engine.Claim {
 	claim.Charged, claim.Delta = ch.cost()-ch.claim.Charged, n // an earlier attempt may have taken some
 	rule := c.limiter.InForce(cmp.Or(ch.rule.Base, ch.rule), claim.Subject)
 	if rule.Numbers.Tag == ch.rule.Numbers.Tag && rule.Limit > 0 && (ch.rule.Computed || claim.Limit == ch.rule.Limit) {
-		claim.Limit, claim.Burst = rule.Limit, rule.Claim.Burst
+		claim.Limit, claim.Burst = rule.Limit, rule.Ask.Burst
 	}
 	return &claim
 }

@@ -24,7 +24,7 @@ func (c *Charges) Pause(ctx context.Context, pauses ...time.Duration) {
 		if !ch.rule.Numbers.Pausable {
 			continue
 		}
-		claim := ch.rule.Claim
+		claim := engine.Claim{Ask: ch.rule.Ask}
 		claim.Subject, claim.Limit, claim.Delta = ch.claim.Subject, max(1, ch.rule.Limit), min(pauses[i], MaxBlock).Microseconds()
 		if same := ClaimOn(call, &claim); same != nil {
 			same.Delta = max(same.Delta, claim.Delta)

@@ -98,7 +98,7 @@ func (l *Limiter) stationsOf(p *planned) (s station) {
 		{r.Computed, computed},
 		{r.Distinct != "", members},
 		{r.Row.Releases, releases},
-		{r.Claim.Mode != engine.Enforce, unenforced},
+		{r.Ask.Mode != engine.Enforce, unenforced},
 		{r.Numbers.Instance, inProcess},
 		{r.Limit == 0, neverAdmits},
 	} {

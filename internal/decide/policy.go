@@ -143,7 +143,7 @@ func pass(call *engine.Call) engine.Verdict {
 		call.Claims[i].Clear()
 	}
 	now := time.Now().UnixMicro()
-	v := engine.Verdict{Now: now, At: now, Answer: engine.Answer{Admitted: !call.Refused}}
+	v := engine.Verdict{Now: now, At: now, Finding: engine.Finding{Admitted: !call.Refused}}
 	if call.UpTo && v.Admitted {
 		v.Taken = call.Claims[0].Cost
 	}

@@ -13,8 +13,8 @@ import (
 type Rule struct {
 	Declared Declared
 	Numbers  engine.Rule
-	Claim    engine.Claim // claims one permit, without a subject and a wait; calls copy it
-	Row      *engine.Row  // what the engine knows about how the rule counts
+	Ask      engine.Ask  // asks for one permit, without a subject and a wait; calls copy it
+	Row      *engine.Row // what the engine knows about how the rule counts
 
 	Label    string // its name in errors, events and quotas
 	Window   string
@@ -73,7 +73,7 @@ func (r *Rules) WithCost(labels ...string) {
 }
 
 // enforces reports whether the rule refuses calls.
-func (r *Rule) enforces() bool { return r.Claim.Mode == engine.Enforce }
+func (r *Rule) enforces() bool { return r.Ask.Mode == engine.Enforce }
 
 // Capacity is how many permits a bucket holds at a limit.
 func (r *Rule) Capacity(limit int64) int64 {

@@ -53,7 +53,7 @@ func newSchedule(seed uint64) *schedule {
 
 func (s *schedule) step(t *testing.T) {
 	s.now += s.rand.Int64N(s.steps[s.rand.IntN(len(s.steps))] + 1)
-	c := Claim{Rule: s.rule, Limit: s.limit, Cost: 1 + s.rand.Int64N(s.most)}
+	c := Claim{Ask: Ask{Rule: s.rule, Limit: s.limit, Cost: 1 + s.rand.Int64N(s.most)}}
 	if s.rand.IntN(50) == 0 {
 		c.Cost = s.limit // when would all permits have left?
 	}

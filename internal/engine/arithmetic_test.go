@@ -14,7 +14,7 @@ func TestGain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.Int64Range(1, 10_000_000).Draw(t, "limit")
 		per := rapid.Int64Range(1, 3660*24*3600*1_000_000).Draw(t, "per")
-		c := Claim{Rule: &Rule{Per: per}, Limit: limit}
+		c := Claim{Ask: Ask{Rule: &Rule{Per: per}, Limit: limit}}
 		whole, parts := rapid.Int64Range(-century, century).Draw(t, "whole"), rapid.Int64Range(0, limit-1).Draw(t, "parts")
 		want := sum(whole, parts, limit)
 		for range rapid.IntRange(1, 20).Draw(t, "times") {
@@ -82,7 +82,7 @@ func TestChangeFromALowLimit(t *testing.T) {
 	const per = 15 * 24 * 3600 * second
 	for _, kind := range []Kind{TokenBucket, Prepaid} {
 		b := bucket{full: 1000*second + per, last: 1000 * second, limit: 1} // one permit is missing
-		c := Claim{Rule: &Rule{Kind: kind, Per: per}, Limit: 10_000_000, Burst: 10_000_000}
+		c := Claim{Ask: Ask{Rule: &Rule{Kind: kind, Per: per}, Limit: 10_000_000, Burst: 10_000_000}}
 		if got := b.at(&c, 1000*second); got.full != 1000*second+per/c.Limit || got.parts != 0 {
 			t.Errorf("%s: the bucket is full in %d us and %d parts, want %d", kind, got.full-1000*second, got.parts, per/c.Limit)
 		}

@@ -34,7 +34,7 @@ func TestChangedLimitsOfABucket(t *testing.T) {
 				taken = slices.Delete(taken, i, i+1)
 				continue
 			}
-			c := Claim{Rule: &rule, Cost: rapid.Int64Range(1, burst).Draw(t, "cost"), Burst: burst}
+			c := Claim{Ask: Ask{Rule: &rule, Cost: rapid.Int64Range(1, burst).Draw(t, "cost"), Burst: burst}}
 			c.Limit = rapid.SampledFrom(limits).Draw(t, "limit")
 			if rule.Kind == Prepaid {
 				c.Burst, c.Cost = c.Limit, rapid.Int64Range(1, 4).Draw(t, "cost of a debt")
@@ -67,7 +67,7 @@ func TestChangedLimitsOfABucket(t *testing.T) {
 func TestRefundOfADebtWhileACallWaits(t *testing.T) {
 	s := newSubject(t, Rule{Kind: Prepaid, Per: second})
 	ask := func(cost, wait int64) (Call, Verdict) {
-		return s.ask(Claim{Cost: cost, Limit: 1, Burst: 5, Wait: wait})
+		return s.ask(Claim{Ask: Ask{Cost: cost, Limit: 1, Burst: 5, Wait: wait}})
 	}
 	debt, _ := ask(6, 0)
 	if _, v := ask(1, 9*second); v.At != s.now+second {
@@ -86,7 +86,7 @@ func TestRefundOfADebtWhileACallWaits(t *testing.T) {
 // Two calls wait, one of them since before the limit changed. If the earlier one gives up, its permits are not those of the later one.
 func TestEarlierPlaceIsNotTheLastAfterAChange(t *testing.T) {
 	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
-	fast, slow := Claim{Cost: 1, Limit: 7, Burst: 4, Wait: second}, Claim{Cost: 1, Limit: 1, Burst: 4}
+	fast, slow := Claim{Ask: Ask{Cost: 1, Limit: 7, Burst: 4, Wait: second}}, Claim{Ask: Ask{Cost: 1, Limit: 1, Burst: 4}}
 	s.require("a full bucket", s.admits(4, fast), 4)
 	fast.Cost = 3
 	early, _ := s.ask(fast)
@@ -107,7 +107,7 @@ func TestEarlierPlaceIsNotTheLastAfterAChange(t *testing.T) {
 // A place that was given up after a change of the limit is that of its permits: it is not longer at a slower rate.
 func TestFreePlaceOfAnotherLimit(t *testing.T) {
 	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
-	fast, slow := Claim{Cost: 3, Limit: 7, Burst: 4, Wait: second}, Claim{Cost: 1, Limit: 3, Burst: 4, Wait: 9 * second}
+	fast, slow := Claim{Ask: Ask{Cost: 3, Limit: 7, Burst: 4, Wait: second}}, Claim{Ask: Ask{Cost: 1, Limit: 3, Burst: 4, Wait: 9 * second}}
 	for _, cost := range []int64{1, 3} {
 		now := fast
 		now.Cost = cost
@@ -127,7 +127,7 @@ func TestPlacesInDebtsOfTwoLimits(t *testing.T) {
 	for _, kind := range []Kind{Prepaid, Warmup} {
 		s := newSubject(t, Rule{Kind: kind, Per: 60_000, Warmup: 2})
 		ask := func(cost, limit, wait int64) (Call, Verdict) {
-			return s.ask(Claim{Cost: cost, Limit: limit, Wait: wait})
+			return s.ask(Claim{Ask: Ask{Cost: cost, Limit: limit, Wait: wait}})
 		}
 		_, debt := ask(20, 6, 0)
 		fast, v := ask(1, 6, 9*second)
@@ -144,7 +144,7 @@ func TestPlacesInDebtsOfTwoLimits(t *testing.T) {
 // one, too.
 func TestDebtOfASmallerBurst(t *testing.T) {
 	s := newSubject(t, Rule{Kind: Prepaid, Per: second})
-	fast, slow := Claim{Cost: 1, Limit: 3, Burst: 3}, Claim{Cost: 1, Limit: 1, Burst: 1}
+	fast, slow := Claim{Ask: Ask{Cost: 1, Limit: 3, Burst: 3}}, Claim{Ask: Ask{Cost: 1, Limit: 1, Burst: 1}}
 	s.require("the burst, and one in debt", s.admits(5, fast), 4)
 	s.require("of a bucket in debt", s.admits(1, slow), 0)
 	s.require("of the same debt", s.admits(1, fast), 0)

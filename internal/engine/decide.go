@@ -2,7 +2,7 @@ package engine
 
 // Decide decides a call on the cells of its claims, and sets the results in the claims. Nothing else may use the cells meanwhile.
 func (call *Call) Decide(cells []*Cell, now int64) Verdict {
-	v := Verdict{Now: now, At: now, Answer: Answer{Admitted: !call.Refused}}
+	v := Verdict{Now: now, At: now, Finding: Finding{Admitted: !call.Refused}}
 	for i, cell := range cells {
 		c := &call.Claims[i]
 		call.check(c, cell, now)

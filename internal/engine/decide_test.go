@@ -54,7 +54,7 @@ func (s *subject) require(what string, got, want int) {
 // refused.
 func TestChangedRateKeepsWhatIsMissing(t *testing.T) {
 	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
-	fast, slow := Claim{Cost: 1, Limit: 10, Burst: 50}, Claim{Cost: 1, Limit: 2, Burst: 50}
+	fast, slow := Claim{Ask: Ask{Cost: 1, Limit: 10, Burst: 50}}, Claim{Ask: Ask{Cost: 1, Limit: 2, Burst: 50}}
 	s.require("a full bucket", s.admits(100, fast), 50)
 	s.now += second / 2
 	s.require("idle before the first ask at a lower rate", s.admits(100, slow), 1)
@@ -71,7 +71,7 @@ func TestChangedRateKeepsWhatIsMissing(t *testing.T) {
 // A peek at another limit shows what an ask would find, and changes nothing.
 func TestPeekAtAnotherRate(t *testing.T) {
 	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
-	fast, slow := Claim{Cost: 1, Limit: 10, Burst: 50}, Claim{Cost: 1, Limit: 1, Burst: 50}
+	fast, slow := Claim{Ask: Ask{Cost: 1, Limit: 10, Burst: 50}}, Claim{Ask: Ask{Cost: 1, Limit: 1, Burst: 50}}
 	s.require("a full bucket", s.admits(100, fast), 50)
 	s.now += 5 * second
 	peek := Call{Claims: []Claim{slow}, Peek: true}
@@ -89,7 +89,7 @@ func TestPeekAtAnotherRate(t *testing.T) {
 func TestChangedRateWhileCallsWait(t *testing.T) {
 	for _, c := range []struct{ limit, other, next int64 }{{20, 40, second / 40}, {40, 20, second / 20}} {
 		s := newSubject(t, Rule{Kind: LeakyBucket, Per: second})
-		claim := Claim{Cost: 1, Limit: c.limit, Burst: 1, Wait: 60 * second}
+		claim := Claim{Ask: Ask{Cost: 1, Limit: c.limit, Burst: 1, Wait: 60 * second}}
 		var last int64
 		for range 11 {
 			_, v := s.ask(claim)
@@ -112,7 +112,7 @@ func TestChangedRateWhileCallsWait(t *testing.T) {
 // What calls give back late is theirs as far as the bucket could not have been full without them.
 func TestLateRefundsOfABucket(t *testing.T) {
 	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
-	claim := Claim{Cost: 1, Limit: 10, Burst: 50}
+	claim := Claim{Ask: Ask{Cost: 1, Limit: 10, Burst: 50}}
 	var calls []Call
 	for range 16 {
 		call, _ := s.ask(claim)
@@ -126,7 +126,7 @@ func TestLateRefundsOfABucket(t *testing.T) {
 
 	for _, patient := range []bool{false, true} {
 		s = newSubject(t, Rule{Kind: TokenBucket, Per: second})
-		five, others := Claim{Cost: 5, Limit: 5, Burst: 5}, Claim{Cost: 1, Limit: 5, Burst: 5}
+		five, others := Claim{Ask: Ask{Cost: 5, Limit: 5, Burst: 5}}, Claim{Ask: Ask{Cost: 1, Limit: 5, Burst: 5}}
 		call, _ := s.ask(five)
 		if patient {
 			others.Wait = second
@@ -145,8 +145,8 @@ func TestLateRefundsOfABucket(t *testing.T) {
 // A change of the rate does not change how long a debt lasts.
 func TestChangedRateKeepsDebts(t *testing.T) {
 	s := newSubject(t, Rule{Kind: Prepaid, Per: second})
-	s.ask(Claim{Cost: 30, Limit: 10})
-	c, _ := s.ask(Claim{Cost: 1, Limit: 1})
+	s.ask(Claim{Ask: Ask{Cost: 30, Limit: 10}})
+	c, _ := s.ask(Claim{Ask: Ask{Cost: 1, Limit: 1}})
 	if wait := c.Claims[0].Earliest - s.now; wait != 3*second {
 		t.Errorf("a debt of 3 s lasts %d us at another rate", wait)
 	}
@@ -155,7 +155,7 @@ func TestChangedRateKeepsDebts(t *testing.T) {
 // A late refund gives back only the permits that have not refilled since.
 func TestLateRefundKeepsTheBurst(t *testing.T) {
 	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
-	five, one := Claim{Cost: 5, Limit: 5, Burst: 5}, Claim{Cost: 1, Limit: 5, Burst: 5}
+	five, one := Claim{Ask: Ask{Cost: 5, Limit: 5, Burst: 5}}, Claim{Ask: Ask{Cost: 1, Limit: 5, Burst: 5}}
 	first, _ := s.ask(five)
 	s.now += second
 	s.require("refilled", s.admits(6, one), 5)
@@ -172,7 +172,7 @@ func TestLateRefundKeepsTheBurst(t *testing.T) {
 func TestCalendarAfterTheClockWentBack(t *testing.T) {
 	every := NewSchedule(func(at time.Time) time.Time { return at.Truncate(time.Minute).Add(time.Minute) }, true, time.UTC)
 	s := newSubject(t, Rule{Kind: Calendar, Schedule: every})
-	c := Claim{Cost: 1, Limit: 3}
+	c := Claim{Ask: Ask{Cost: 1, Limit: 3}}
 	boundary := (s.now/(60*second) + 1) * 60 * second
 	s.now = boundary - 5
 	s.require("before the boundary", s.admits(5, c), 3)
@@ -209,7 +209,7 @@ func TestTriggerOfASlidingCounter(t *testing.T) {
 			count := sum(func(at int64) bool { return rule.slice(at) >= oldest })
 			fired = fired && count >= limit
 			cost := rapid.Int64Range(1, 4).Draw(r, "cost")
-			call, _ := s.ask(Claim{Cost: cost, Limit: limit, Mode: Trigger})
+			call, _ := s.ask(Claim{Ask: Ask{Cost: cost, Limit: limit, Mode: Trigger}})
 			charges = append(charges, charge{s.now, cost})
 			want := int64(0)
 			if count < limit && count+cost >= limit {
@@ -237,10 +237,10 @@ func TestSettleBeyondTheLimit(t *testing.T) {
 		{Rule{Kind: SlidingCounter, Per: second, Slices: 1}, 2 * second},
 	} {
 		s := newSubject(t, test.rule)
-		call, _ := s.ask(Claim{Cost: 1, Limit: 5, Burst: 1})
+		call, _ := s.ask(Claim{Ask: Ask{Cost: 1, Limit: 5, Burst: 1}})
 		call.Claims[0].Delta = 9
 		call.Adjust([]*Cell{&s.cell}, s.now)
-		refused, _ := s.ask(Claim{Cost: 1, Limit: 5, Burst: 1})
+		refused, _ := s.ask(Claim{Ask: Ask{Cost: 1, Limit: 5, Burst: 1}})
 		if wait := refused.Claims[0].Earliest - s.now; wait != test.wait {
 			t.Errorf("kind %d: a permit comes after %d us, want %d", test.rule.Kind, wait, test.wait)
 		}
@@ -252,7 +252,7 @@ func TestUpTo(t *testing.T) {
 	log, window := Rule{Name: "log", Kind: SlidingWindow, Per: second}, Rule{Name: "window", Kind: FixedWindow, Per: second}
 	first, other := NewCell(&log), NewCell(&window)
 	ask := func(cost int64) (Call, Verdict) {
-		call := Call{UpTo: true, Claims: []Claim{{Rule: &log, Cost: cost, Limit: 10}, {Rule: &window, Cost: cost, Limit: 7}}}
+		call := Call{UpTo: true, Claims: []Claim{{Ask: Ask{Rule: &log, Cost: cost, Limit: 10}}, {Ask: Ask{Rule: &window, Cost: cost, Limit: 7}}}}
 		return call, call.Decide([]*Cell{&first, &other}, 1000*second)
 	}
 	for _, want := range []int64{5, 2} {
@@ -270,7 +270,7 @@ func TestNoPlaceAheadInABucket(t *testing.T) {
 	log, shared := Rule{Name: "log", Kind: SlidingWindow, Per: 60 * second}, Rule{Name: "shared", Kind: TokenBucket, Per: second}
 	first, other := NewCell(&log), NewCell(&shared)
 	call := Call{Claims: []Claim{
-		{Rule: &log, Cost: 1, Limit: 1, Wait: 100 * second}, {Rule: &shared, Cost: 1, Limit: 10, Burst: 1, Wait: 100 * second},
+		{Ask: Ask{Rule: &log, Cost: 1, Limit: 1, Wait: 100 * second}}, {Ask: Ask{Rule: &shared, Cost: 1, Limit: 10, Burst: 1, Wait: 100 * second}},
 	}}
 	if v := call.Decide([]*Cell{&first, &other}, 1000*second); !v.Admitted {
 		t.Fatal("refused at first")
@@ -287,7 +287,7 @@ func TestNoPlaceAheadInABucket(t *testing.T) {
 // A refund while a call waits for its place does not move the next call closer to that place than the rate allows.
 func TestRefundBehindWhichCallsWait(t *testing.T) {
 	s := newSubject(t, Rule{Kind: TokenBucket, Per: second})
-	c := Claim{Cost: 1, Limit: 200, Burst: 1, Wait: second}
+	c := Claim{Ask: Ask{Cost: 1, Limit: 200, Burst: 1, Wait: second}}
 	first, _ := s.ask(c)
 	_, waits := s.ask(c)
 	s.now += 1000
@@ -306,7 +306,7 @@ func TestFreePlaceIsSplit(t *testing.T) {
 			earlier[1] = 666_666
 		}
 		s := newSubject(t, rule)
-		cost := func(n int64) Claim { return Claim{Cost: n, Limit: 3, Burst: 3, Wait: 100 * second} }
+		cost := func(n int64) Claim { return Claim{Ask: Ask{Cost: n, Limit: 3, Burst: 3, Wait: 100 * second}} }
 		_, _ = s.ask(cost(3))
 		first, v := s.ask(cost(3))
 		_, _ = s.ask(cost(3)) // waits behind that place
@@ -325,7 +325,7 @@ func TestFreePlaceIsSplit(t *testing.T) {
 // A call does not wait for a free place if the rule admits it earlier.
 func TestFreePlaceOfARuleThatAdmits(t *testing.T) {
 	s, other := newSubject(t, Rule{Kind: SlidingWindow, Per: second}), newSubject(t, Rule{Kind: SlidingWindow, Per: second / 2})
-	c, o := Claim{Cost: 3, Limit: 3, Wait: 100 * second}, Claim{Cost: 1, Limit: 1, Wait: 100 * second}
+	c, o := Claim{Ask: Ask{Cost: 3, Limit: 3, Wait: 100 * second}}, Claim{Ask: Ask{Cost: 1, Limit: 1, Wait: 100 * second}}
 	_, _ = s.ask(c)
 	first, _ := s.ask(c)
 	_, _ = s.ask(c) // waits behind that place
@@ -342,7 +342,7 @@ func TestFreePlaceOfARuleThatAdmits(t *testing.T) {
 // places of waiting calls.
 func TestRefundOfAnEarlierDebt(t *testing.T) {
 	s := newSubject(t, Rule{Kind: Prepaid, Per: second})
-	c := Claim{Cost: 1, Limit: 1, Burst: 3}
+	c := Claim{Ask: Ask{Cost: 1, Limit: 1, Burst: 3}}
 	first, _ := s.ask(c)
 	s.require("the burst, and one in debt", s.admits(5, c), 3)
 	s.giveBack(first)
@@ -352,7 +352,7 @@ func TestRefundOfAnEarlierDebt(t *testing.T) {
 // If only a part of a warm-up's charge is given back, it has the price of warm permits.
 func TestRefundOfAPartOfAWarmup(t *testing.T) {
 	s := newSubject(t, Rule{Kind: Warmup, Per: second, Warmup: 4 * second})
-	call, _ := s.ask(Claim{Cost: 2, Limit: 1})
+	call, _ := s.ask(Claim{Ask: Ask{Cost: 2, Limit: 1}})
 	c, before := &call.Claims[0], s.cell.Expiry(&s.rule)
 	if c.Extra == 0 {
 		t.Fatal("cold permits have the price of warm ones")

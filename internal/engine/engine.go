@@ -56,8 +56,16 @@ const (
 // NeverFits is the Wait of a claim on a Shadow that can never admit the call's cost. Such a claim is always refused, and its Cost is 1.
 const NeverFits = -1
 
-// Claim asks one rule for permits in the name of a subject.
+// Claim asks one rule for permits in the name of a subject, and has the rule's answer.
 type Claim struct {
+	Ask
+	Answer
+
+	Delta int64 // the change for Adjust: below 0, permits to give back; above 0, permits to take, even beyond the limit; or see Pauses
+}
+
+// Ask is what a claim asks. Who decides the claim does not change it.
+type Ask struct {
 	Rule    *Rule
 	Subject string // in the form of keys
 	Member  string // the member that Distinct and DistinctCalendar count; without zero bytes
@@ -68,10 +76,10 @@ type Claim struct {
 	Mode    Mode
 	Renewed bool   // permits that are released do not end while the process lives: the store renews them until they are given back
 	ID      uint64 // identifies the call to a Concurrency, so that permits are given back even if nobody knows whether the call took them; random
+}
 
-	// Decide sets the fields below, except Delta. Every store answers all of them: if two stores decide one call at one time, by one state, their
-	// answers are equal, field by field.
-
+// Answer is what Decide answers. Every store sets all of it: if two stores decide one call at one time, by one state, their answers are equal.
+type Answer struct {
 	Charged int64 // permits that were taken; 0 if the rule was not charged
 	At      int64 // the time for which they were taken
 	Extra   int64 // of Warmup: how much longer than usual the charge lasts
@@ -90,15 +98,10 @@ type Claim struct {
 
 	Room int64 // permits that are left after the decision
 	Full int64 // when all permits are back; the time of the decision if they are back now
-
-	Delta int64 // the change for Adjust: below 0, permits to give back; above 0, permits to take, even beyond the limit; or see Pauses
 }
 
-// Clear clears the fields that Decide sets.
-func (c *Claim) Clear() {
-	c.Charged, c.At, c.Extra, c.Stored, c.Refused, c.Earliest, c.Fired, c.Room, c.Full = 0, 0, 0, 0, false, 0, 0, 0, 0
-	c.Dated, c.By, c.Blocked, c.Paused = false, ByStore, false, 0
-}
+// Clear takes the answer back.
+func (c *Claim) Clear() { c.Answer = Answer{} }
 
 // KeepTexts gives the claim texts of its own. Whoever keeps a claim longer than its call lasts needs that: callers such as servers of fasthttp
 // use the memory of their strings again.
@@ -166,11 +169,11 @@ type Verdict struct {
 	Now   int64 // the time of the decision, by the store's clock
 	At    int64 // when the call is admitted, or when to ask again; 0 if it is refused; the end of a lease
 	Taken int64 // the permits that an UpTo call or a lease took from each rule
-	Answer
+	Finding
 }
 
-// Answer is the part of a verdict that is no number.
-type Answer struct {
+// Finding is the part of a verdict that is no number.
+type Finding struct {
 	Admitted bool
 	Damaged  bool   // the state of a claim is damaged, and was treated as empty
 	Source   Source // what decided

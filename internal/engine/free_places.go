@@ -115,7 +115,7 @@ func (b *bucket) isLastInterval(_ *Claim, i interval, _ int64) bool {
 }
 
 func (b *bucket) pop(c *Claim, n, now int64) {
-	latest := Claim{Rule: c.Rule, Limit: int64(b.limit), Burst: c.Burst, At: max(now+1, b.last)}
+	latest := Claim{Ask: Ask{Rule: c.Rule, Limit: int64(b.limit), Burst: c.Burst}, Answer: Answer{At: max(now+1, b.last)}}
 	b.subtract(&latest, n, now)
 }
 

@@ -61,7 +61,7 @@ func (l *load) run() (all []ran) {
 // call makes a call, and returns it if it has a place.
 func (l *load) call(random *rand.Rand, cells []*Cell, now int64) *caller {
 	cost := 1 + random.Int64N(l.most)
-	w := &caller{call: Call{Claims: []Claim{{Rule: &l.rule, Cost: cost, Limit: l.limit, Burst: l.burst, Wait: second / 2}}}}
+	w := &caller{call: Call{Claims: []Claim{{Ask: Ask{Rule: &l.rule, Cost: cost, Limit: l.limit, Burst: l.burst, Wait: second / 2}}}}}
 	v := w.call.Decide(cells, now)
 	if !v.Admitted {
 		return nil

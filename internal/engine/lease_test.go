@@ -62,7 +62,7 @@ func (f *group) newCall(cost, wait int64) Call {
 	var call Call
 	for i, r := range f.rules {
 		cost = min(cost, f.limits[i])
-		call.Claims = append(call.Claims, Claim{Rule: r, Cost: cost, Limit: f.limits[i], Burst: f.limits[i], Wait: wait})
+		call.Claims = append(call.Claims, Claim{Ask: Ask{Rule: r, Cost: cost, Limit: f.limits[i], Burst: f.limits[i], Wait: wait}})
 	}
 	for i := range call.Claims {
 		call.Claims[i].Cost = cost
@@ -238,7 +238,7 @@ func (f *group) used(from, to int64) (n int64) {
 func TestPlaceGivenUpBeforeALeasedCallRuns(t *testing.T) {
 	s := newSubject(t, Rule{Kind: TokenBucket, Per: 1000, Lease: 500})
 	ask := func(cost, wait, lease int64) (Call, Verdict) {
-		call := Call{Lease: lease, Claims: []Claim{{Rule: &s.rule, Cost: cost, Limit: 2, Burst: 2, Wait: wait}}}
+		call := Call{Lease: lease, Claims: []Claim{{Ask: Ask{Rule: &s.rule, Cost: cost, Limit: 2, Burst: 2, Wait: wait}}}}
 		return call, call.Decide([]*Cell{&s.cell}, s.now)
 	}
 	refunded, _ := ask(1, 0, 0)

@@ -10,7 +10,7 @@ import (
 func TestWaitersThatAllGiveUpLeaveNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := Rule{Kind: rapid.SampledFrom([]Kind{TokenBucket, LeakyBucket, Prepaid, SlidingWindow, FixedWindow, Amounts}).Draw(t, "kind"), Per: 60_000}
-		c := Claim{Rule: &rule, Limit: 6, Burst: 6, Cost: 1}
+		c := Claim{Ask: Ask{Rule: &rule, Limit: 6, Burst: 6, Cost: 1}}
 		if rule.Kind == LeakyBucket {
 			c.Burst = 1
 		}
@@ -54,7 +54,7 @@ func TestUnusedBucketHasNoFreePlaces(t *testing.T) {
 	used := unused
 	used.full, used.last, used.limit = 60, 100, 3
 	cell := Cell{State: &used, Free: intervals{{at: 5, permits: 1, limit: 3}}}
-	cell.giveBack(&Claim{Rule: &rule, Limit: 3, Burst: 1, Cost: 1, At: 100}, 1, 50, true)
+	cell.giveBack(&Claim{Ask: Ask{Rule: &rule, Limit: 3, Burst: 1, Cost: 1}, Answer: Answer{At: 100}}, 1, 50, true)
 	if used != unused || len(cell.Free) > 0 {
 		t.Errorf("left are %+v and the free places %v", used, cell.Free)
 	}

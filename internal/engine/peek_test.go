@@ -22,7 +22,7 @@ func TestPeek(t *testing.T) {
 			var admitted []Call
 			for range 30 {
 				s.now += rapid.SampledFrom([]int64{0, 1, second, 30 * second, 70 * second, -40 * second}).Draw(r, "later")
-				c := Claim{Member: rapid.SampledFrom([]string{"x", "y", "z"}).Draw(r, "member")}
+				c := Claim{Ask: Ask{Member: rapid.SampledFrom([]string{"x", "y", "z"}).Draw(r, "member")}}
 				c.Limit = rapid.SampledFrom([]int64{1, 3, 5}).Draw(r, "limit")
 				c.Burst, c.Cost = c.Limit, rapid.Int64Range(1, c.Limit).Draw(r, "cost")
 				if kind.Accepts("up-to") && kind.Accepts("wait") {

@@ -26,7 +26,7 @@ func TestRefundsOfABucketKeepTheLimit(t *testing.T) {
 		b.rule = Rule{Kind: rapid.SampledFrom([]Kind{TokenBucket, LeakyBucket, Prepaid, Warmup}).Draw(t, "kind"), Per: 1000, Warmup: 400}
 		cell := NewCell(&b.rule)
 		b.cells = []*Cell{&cell}
-		b.claim = Claim{Rule: &b.rule, Limit: rapid.SampledFrom([]int64{1, 3, 7, 10, 100}).Draw(t, "limit")}
+		b.claim = Claim{Ask: Ask{Rule: &b.rule, Limit: rapid.SampledFrom([]int64{1, 3, 7, 10, 100}).Draw(t, "limit")}}
 		switch b.rule.Kind {
 		case LeakyBucket:
 			b.claim.Burst = 1
@@ -103,11 +103,11 @@ func (b *bucketOfCalls) requireWithin() {
 func TestSettlementBeforeManyPermits(t *testing.T) {
 	rule := &Rule{Kind: SlidingWindow, Per: 1_000_000}
 	cell := NewCell(rule)
-	later := Claim{Rule: rule, Limit: 1000}
+	later := Claim{Ask: Ask{Rule: rule, Limit: 1000}}
 	for range maxMoved + 1 {
 		cell.State.Commit(&later, 1, 100, 200)
 	}
-	call := Call{Claims: []Claim{{Rule: rule, Limit: 1000, Delta: 5}}}
+	call := Call{Claims: []Claim{{Ask: Ask{Rule: rule, Limit: 1000}, Delta: 5}}}
 	before := cell.State.Room(&later, 100)
 	for _, call.Claims[0].Delta = range []int64{5, -5} {
 		call.Adjust([]*Cell{&cell}, 100)

@@ -72,7 +72,7 @@ func (s *slidingWindow) commit(c *Claim, n, now, at int64) int64 {
 // Charge takes at most as many permits as the limit, and keeps at most MaxTimes, the newest ones. They may be more than the limit: other programs
 // may have a higher one, and what a settlement takes may be given back.
 func (s *slidingWindow) Charge(c *Claim, n, now int64) {
-	charge := Claim{Rule: c.Rule, Limit: c.Limit}
+	charge := Claim{Ask: Ask{Rule: c.Rule, Limit: c.Limit}}
 	s.Commit(&charge, n, now, now)
 	s.times.drop(s.times.len() - MaxTimes)
 	if charge.Dated {

@@ -72,7 +72,7 @@ func BenchmarkManyKeys(b *testing.B) {
 func callOf(subject string, limit int64, rules ...*engine.Rule) *engine.Call {
 	call := &engine.Call{Prefix: "ratelimit"}
 	for _, r := range rules {
-		call.Claims = append(call.Claims, engine.Claim{Rule: r, Subject: subject, Cost: 1, Limit: limit, Burst: limit})
+		call.Claims = append(call.Claims, engine.Claim{Ask: engine.Ask{Rule: r, Subject: subject, Cost: 1, Limit: limit, Burst: limit}})
 	}
 	return call
 }

@@ -99,7 +99,7 @@ func (m *model) draw(t *rapid.T) engine.Call {
 
 func drawClaim(t *rapid.T, r *engine.Rule, cost int64) engine.Claim {
 	equal := *r // an equal rule, as a program has that prepares a rule again
-	c := engine.Claim{Rule: rapid.SampledFrom([]*engine.Rule{r, &equal}).Draw(t, "rule"), Cost: cost}
+	c := engine.Claim{Ask: engine.Ask{Rule: rapid.SampledFrom([]*engine.Rule{r, &equal}).Draw(t, "rule"), Cost: cost}}
 	c.Subject = rapid.SampledFrom([]string{"a", "a", "b", "c", "a longer one that is a text of its own"}).Draw(t, "subject")
 	c.Limit = rapid.SampledFrom([]int64{3, 3, 5, 100}).Draw(t, "limit")
 	c.Burst = rapid.SampledFrom([]int64{c.Limit, 3, 7}).Draw(t, "burst")
@@ -197,7 +197,7 @@ func requireWhole(t interface{ Fatalf(string, ...any) }, s *Store) {
 		groups := make(map[*group]int)
 		for n := range shard.count {
 			e := shard.at(n)
-			call := engine.Call{Prefix: e.prefix, Claims: []engine.Claim{{Rule: e.rule, Subject: e.subject}}}
+			call := engine.Call{Prefix: e.prefix, Claims: []engine.Claim{{Ask: engine.Ask{Rule: e.rule, Subject: e.subject}}}}
 			k := &(&Store{table: s.table, space: e.space}).keys(nil, &call)[0]
 			if found, at := shard.find(k); found != e || at != n || k.shard != uint32(i) {
 				t.Fatalf("entry %d of shard %d is found at %d of %d", n, i, at, k.shard)

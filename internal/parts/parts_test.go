@@ -54,7 +54,7 @@ func TestPartsDecideLikeAWhole(t *testing.T) {
 			for i, subject := range rapid.Permutation([]string{"a", "b", "c"}).Draw(t, "order") {
 				if i < 2 {
 					rule := rapid.SampledFrom(rules).Draw(t, "rule")
-					call.Claims = append(call.Claims, engine.Claim{Rule: rule, Subject: subject, Cost: cost, Limit: 4, Burst: 4})
+					call.Claims = append(call.Claims, engine.Claim{Ask: engine.Ask{Rule: rule, Subject: subject, Cost: cost, Limit: 4, Burst: 4}})
 				}
 			}
 			lost := stores[call.Claims[rapid.IntRange(0, 1).Draw(t, "which")].Subject]

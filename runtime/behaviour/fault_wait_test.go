@@ -39,7 +39,7 @@ var phase = time.Since(time.Now().Truncate(time.Hour)).Truncate(time.Second) + t
 // place makes a call of four permits that waits for them.
 func place(t *testing.T, store ratelimit.Store, rule *engine.Rule) engine.Verdict {
 	t.Helper()
-	call := &engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: rule, Subject: "k", Cost: 4, Limit: 4, Burst: 4, Wait: 1000 * hour}}}
+	call := &engine.Call{Prefix: "p", Claims: []engine.Claim{{Ask: engine.Ask{Rule: rule, Subject: "k", Cost: 4, Limit: 4, Burst: 4, Wait: 1000 * hour}}}}
 	if rule.Kind == engine.Warmup {
 		call.Claims[0].Burst = 0
 	}

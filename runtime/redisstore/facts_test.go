@@ -15,7 +15,7 @@ func TestFactsHaveOneTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rule := &engine.Rule{Name: "r", Kind: engine.SlidingWindow}
 		call := func(i int) *engine.Call {
-			return &engine.Call{Claims: []engine.Claim{{Rule: rule, Subject: strconv.Itoa(i), Limit: 1}}}
+			return &engine.Call{Claims: []engine.Claim{{Ask: engine.Ask{Rule: rule, Subject: strconv.Itoa(i), Limit: 1}}}}
 		}
 		var k facts
 		swept := func() time.Duration {
@@ -59,19 +59,19 @@ func TestEveryFieldTellsCallsApart(t *testing.T) {
 	set(reflect.ValueOf(&answers).Elem())
 	answers.Clear()
 	claim := func() engine.Claim {
-		return engine.Claim{Rule: &engine.Rule{Name: "r", Kind: engine.TokenBucket}, Subject: "a"}
+		return engine.Claim{Ask: engine.Ask{Rule: &engine.Rule{Name: "r", Kind: engine.TokenBucket}, Subject: "a"}}
 	}
 	differ := func(part string, v func(*engine.Claim) reflect.Value) {
 		one := claim()
-		for i, f := range reflect.VisibleFields(v(&one).Type()) {
+		for _, f := range reflect.VisibleFields(v(&one).Type()) {
 			other := claim()
-			if ignored[f.Name] != "" || f.Type == reflect.TypeFor[*engine.Rule]() {
+			if ignored[f.Name] != "" || f.Anonymous || f.Type == reflect.TypeFor[*engine.Rule]() {
 				continue
 			}
-			if part == "Claim" && reflect.ValueOf(answers).Field(i).IsZero() { // Clear has cleared it
+			if part == "Claim" && reflect.ValueOf(answers).FieldByIndex(f.Index).IsZero() { // Clear has cleared it
 				continue
 			}
-			set(v(&other).Field(i))
+			set(v(&other).FieldByIndex(f.Index))
 			a, b := &engine.Call{Claims: []engine.Claim{one}}, &engine.Call{Claims: []engine.Claim{other}}
 			if equal(a, b) && b.IsPlain() {
 				t.Errorf("calls that differ in %s.%s share an answer", part, f.Name)

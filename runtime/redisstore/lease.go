@@ -175,7 +175,7 @@ func (l *lease) admit(call *engine.Call, now time.Duration, cost int64) engine.V
 		}
 	}
 	at := l.start + (now - l.sentAt).Microseconds()
-	return engine.Verdict{Now: at, At: at, Answer: engine.Answer{Admitted: true}}
+	return engine.Verdict{Now: at, At: at, Finding: engine.Finding{Admitted: true}}
 }
 
 // inUse reports whether the lease has permits, is asking for some, or knows how many to ask for.

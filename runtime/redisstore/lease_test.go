@@ -519,7 +519,7 @@ func BenchmarkLease(b *testing.B) {
 	public := ratelimit.Rule{Name: "b", Algorithm: ratelimit.TokenBucket, Limit: 1e7, Per: time.Second, Lease: 200 * time.Millisecond}
 	rules := wrap.NewRules("p.T.M", public)
 	limits := rules.On(limiter)
-	call := engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: rule, Subject: "a", Cost: 1, Limit: 1e7, Burst: 1e7}}}
+	call := engine.Call{Prefix: "p", Claims: []engine.Claim{{Ask: engine.Ask{Rule: rule, Subject: "a", Cost: 1, Limit: 1e7, Burst: 1e7}}}}
 	for name, decide := range map[string]func() bool{
 		"decide": func() bool {
 			v, err := s.Decide(context.Background(), &call)

@@ -60,7 +60,7 @@ func BenchmarkDecide(b *testing.B) {
 							call := engine.Call{Prefix: "p", Claims: make([]engine.Claim, 0, 2)}
 							subject := strconv.FormatInt(i*7919%int64(load.subjects), 10)
 							for _, r := range load.rules {
-								call.Claims = append(call.Claims, engine.Claim{Rule: r, Subject: subject, Cost: 1, Limit: 1e8, Burst: 1e8})
+								call.Claims = append(call.Claims, engine.Claim{Ask: engine.Ask{Rule: r, Subject: subject, Cost: 1, Limit: 1e8, Burst: 1e8}})
 							}
 							if v, err := decide(ctx, &call); err != nil || !v.Admitted {
 								b.Error(v, err)

@@ -172,5 +172,5 @@ func (r *refusal) answer(call *engine.Call, now int64) engine.Verdict {
 			c.Full = max(answer.Full, now)
 		}
 	}
-	return engine.Verdict{Now: now, Answer: engine.Answer{Source: engine.SourceMemory}}
+	return engine.Verdict{Now: now, Finding: engine.Finding{Source: engine.SourceMemory}}
 }

@@ -156,7 +156,7 @@ func (j *runCall) divide(v engine.Verdict) {
 			r.err = errAgain
 			continue
 		}
-		r.verdict, r.err = engine.Verdict{Now: v.Now, At: v.At, Answer: engine.Answer{Admitted: v.Admitted, Damaged: v.Damaged}}, nil
+		r.verdict, r.err = engine.Verdict{Now: v.Now, At: v.At, Finding: engine.Finding{Admitted: v.Admitted, Damaged: v.Damaged}}, nil
 		for k := range r.call.Claims {
 			c, answer := &r.call.Claims[k], j.call.Claims[k]
 			answer.Cost, answer.Delta = c.Cost, c.Delta

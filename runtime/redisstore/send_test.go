@@ -22,7 +22,7 @@ var minute = &engine.Rule{Name: "minute", Tag: "1m", Kind: engine.FixedWindow, P
 func of(rule *engine.Rule, limit int64, subjects ...string) engine.Call {
 	call := engine.Call{Prefix: "p"}
 	for _, subject := range subjects {
-		call.Claims = append(call.Claims, engine.Claim{Rule: rule, Subject: subject, Cost: 1, Limit: limit, Burst: limit})
+		call.Claims = append(call.Claims, engine.Claim{Ask: engine.Ask{Rule: rule, Subject: subject, Cost: 1, Limit: limit, Burst: limit}})
 	}
 	return call
 }

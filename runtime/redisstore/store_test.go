@@ -95,7 +95,8 @@ func drawCall(t *rapid.T, rules []*engine.Rule) engine.Call {
 		call.Refused = true
 	}
 	for _, r := range rules {
-		c := engine.Claim{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject"), Limit: 5, Burst: 5, Cost: 1, ID: rapid.Uint64Range(0, 20).Draw(t, "call")}
+		c := engine.Claim{Ask: engine.Ask{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject"), Limit: 5, Burst: 5, Cost: 1}}
+		c.ID = rapid.Uint64Range(0, 20).Draw(t, "call")
 		if r.Kind == engine.Warmup {
 			c.Burst = 0
 		}
@@ -232,7 +233,7 @@ func TestEqual(t *testing.T) {
 			c.Claims[1].Rule = &engine.Rule{Name: "r", Tag: "1m", Per: 1e6, Schedule: schedule(t, "0 0 0 * * *")}
 		},
 	} {
-		same.Claims = []engine.Claim{{Rule: rule, Subject: "a", Limit: 1}, {Rule: rule, Subject: "b", Limit: 1}}
+		same.Claims = []engine.Claim{{Ask: engine.Ask{Rule: rule, Subject: "a", Limit: 1}}, {Ask: engine.Ask{Rule: rule, Subject: "b", Limit: 1}}}
 		other := same.Clone()
 		copied := *rule
 		if other.Claims[0].Rule = &copied; !equal(same, other) {

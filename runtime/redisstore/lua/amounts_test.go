@@ -65,10 +65,10 @@ func (d *amountDraws) fill(t *rapid.T, n int) int {
 	for range n {
 		d.now += d.rand.Int64N(d.rule.Per/2048 + 1)
 		d.client.Set(context.Background(), "clock", d.now, 0)
-		d.call(engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: d.rule, Subject: "a", Cost: 1 + d.rand.Int64N(9), Limit: d.limit}}})
+		d.call(engine.Call{Prefix: "p", Claims: []engine.Claim{{Ask: engine.Ask{Rule: d.rule, Subject: "a", Cost: 1 + d.rand.Int64N(9), Limit: d.limit}}}})
 		if d.rand.IntN(8) == 0 { // when would some of these permits leave?
 			limit := 1 + 9*d.rand.Int64N(4500)
-			d.call(engine.Call{Prefix: "p", Peek: true, Claims: []engine.Claim{{Rule: d.rule, Subject: "a", Cost: 1, Limit: limit}}})
+			d.call(engine.Call{Prefix: "p", Peek: true, Claims: []engine.Claim{{Ask: engine.Ask{Rule: d.rule, Subject: "a", Cost: 1, Limit: limit}}}})
 		}
 	}
 	bytes := d.client.MemoryUsage(context.Background(), "p:r:{a}:amounts:1m").Val()
@@ -94,7 +94,7 @@ func (d *amountDraws) step(t *rapid.T) {
 		d.adjustOne()
 		return
 	}
-	c := engine.Claim{Rule: d.rule, Subject: "a", Limit: d.limit}
+	c := engine.Claim{Ask: engine.Ask{Rule: d.rule, Subject: "a", Limit: d.limit}}
 	call := engine.Call{Prefix: "p"}
 	c.Cost = 1 + d.rand.Int64N(max(1, d.limit/int64(1+d.rand.IntN(50))))
 	if d.rand.IntN(2) == 0 {

@@ -202,7 +202,7 @@ func ReadAdjustment(reply any, call *engine.Call) (engine.Verdict, error) {
 			c.Delta = c.Excess(c.Delta, a.Extra)
 		}
 	}
-	return engine.Verdict{Now: v.Now, Answer: engine.Answer{Damaged: v.Damaged}}, err
+	return engine.Verdict{Now: v.Now, Finding: engine.Finding{Damaged: v.Damaged}}, err
 }
 
 // read reads a reply, and sets the results in the claims.
@@ -217,7 +217,7 @@ func read(reply any, call *engine.Call) (engine.Verdict, error) {
 		if reply <= 0 {
 			return engine.Verdict{}, WindowsAt(-reply)
 		}
-		return engine.Verdict{Now: reply, At: reply, Answer: engine.Answer{Admitted: true}}, nil
+		return engine.Verdict{Now: reply, At: reply, Finding: engine.Finding{Admitted: true}}, nil
 	case string:
 		return readEntries(reply, call)
 	}

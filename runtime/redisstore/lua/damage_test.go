@@ -39,7 +39,7 @@ const stateKey = "p:r:{s}:tag"
 
 func oneClaim(kind engine.Kind) *engine.Call {
 	rule := &engine.Rule{Name: "r", Tag: "tag", Kind: kind, Per: 60 * second, Slices: 4, Warmup: second}
-	return &engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: rule, Subject: "s", Cost: 1, Limit: 3, Burst: 3}}}
+	return &engine.Call{Prefix: "p", Claims: []engine.Claim{{Ask: engine.Ask{Rule: rule, Subject: "s", Cost: 1, Limit: 3, Burst: 3}}}}
 }
 
 // damages returns states that no program writes, for a kind whose states are strings of the given number of numbers.

@@ -131,7 +131,7 @@ func (p *pair) crowd() {
 	if !r.Kind.Accepts("wait") || r.Kind == engine.Calendar { // a calendar's windows are sent, so after the clock was set back it opens fewer
 		return
 	}
-	c := engine.Claim{Rule: r, Subject: "a", Cost: rapid.Int64Range(1, 2).Draw(t, "cost"), Limit: 3, Burst: 3, Wait: 3600 * second}
+	c := engine.Claim{Ask: engine.Ask{Rule: r, Subject: "a", Cost: rapid.Int64Range(1, 2).Draw(t, "cost"), Limit: 3, Burst: 3, Wait: 3600 * second}}
 	if r.Kind == engine.Warmup {
 		c.Burst = 0
 	}
@@ -180,7 +180,7 @@ func (p *pair) drawCall() engine.Call {
 		if rapid.IntRange(0, 3).Draw(t, "left out") == 0 && len(call.Claims) > 0 {
 			continue
 		}
-		c := engine.Claim{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject"), Cost: cost}
+		c := engine.Claim{Ask: engine.Ask{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject"), Cost: cost}}
 		c.Limit = rapid.SampledFrom([]int64{3, 3, 3, 5, 10, 1}).Draw(t, "limit")
 		c.Burst = rapid.SampledFrom([]int64{c.Limit, c.Limit, 1, 7}).Draw(t, "burst")
 		c.Mode = engine.Mode(rapid.SampledFrom([]int{0, 0, 0, 0, 0, 1, 2}).Draw(t, "mode"))
@@ -226,7 +226,7 @@ func (p *pair) drawLease(cost int64) engine.Call {
 		if !r.Kind.Accepts("lease") || r.Block > 0 || r.Pausable {
 			continue
 		}
-		c := engine.Claim{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject")}
+		c := engine.Claim{Ask: engine.Ask{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject")}}
 		c.Limit = rapid.SampledFrom([]int64{3, 5, 10, 200}).Draw(t, "limit")
 		c.Burst = rapid.SampledFrom([]int64{c.Limit, c.Limit, 7}).Draw(t, "burst")
 		cost = min(cost, c.Limit, c.Burst)
@@ -380,7 +380,7 @@ func (p *pair) adjust() {
 func (p *pair) changeOther() {
 	t, r := p.t, rapid.SampledFrom(p.rules).Draw(p.t, "rule")
 	limit := rapid.SampledFrom([]int64{3, 5, 10, 1}).Draw(t, "limit")
-	c := engine.Claim{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject"), Cost: 1, Limit: limit, Burst: limit}
+	c := engine.Claim{Ask: engine.Ask{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject"), Cost: 1, Limit: limit, Burst: limit}}
 	if r.Kind == engine.Warmup {
 		c.Burst = 0
 	}

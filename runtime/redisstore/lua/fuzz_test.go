@@ -23,7 +23,8 @@ func FuzzReply(f *testing.F) {
 			call.Lease = 1000
 		}
 		for i := range form & 3 {
-			call.Claims = append(call.Claims, engine.Claim{Rule: &engine.Rule{Kind: engine.TokenBucket, Per: 1000}, Limit: 3, Cost: 1, Delta: 7, Mode: engine.Mode(i)})
+			ask := engine.Ask{Rule: &engine.Rule{Kind: engine.TokenBucket, Per: 1000}, Limit: 3, Cost: 1, Mode: engine.Mode(i)}
+			call.Claims = append(call.Claims, engine.Claim{Ask: ask, Delta: 7})
 		}
 		for _, reply := range []any{n, nil, report, []any{n}, []any{n, n}} {
 			adjusted := engine.Call{Claims: slices.Clone(call.Claims)}

@@ -10,7 +10,7 @@ import (
 
 func waiting(kind engine.Kind, limit, burst, wait int64) *engine.Call {
 	r := &engine.Rule{Name: "r", Tag: "tag", Kind: kind, Per: second}
-	return &engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: r, Subject: "s", Cost: 1, Limit: limit, Burst: burst, Wait: wait}}}
+	return &engine.Call{Prefix: "p", Claims: []engine.Claim{{Ask: engine.Ask{Rule: r, Subject: "s", Cost: 1, Limit: limit, Burst: burst, Wait: wait}}}}
 }
 
 // both is the engine and the script, which must agree.

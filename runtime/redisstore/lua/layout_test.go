@@ -51,7 +51,7 @@ func usages(t testing.TB, kinds []engine.Kind) []usage {
 		if kind == engine.Calendar || kind == engine.DistinctCalendar {
 			r.Per, r.Schedule = 0, minutes
 		}
-		c := engine.Claim{Rule: r, Subject: "s", Cost: 1, Limit: 5, Burst: 5}
+		c := engine.Claim{Ask: engine.Ask{Rule: r, Subject: "s", Cost: 1, Limit: 5, Burst: 5}}
 		if kind == engine.Warmup {
 			c.Limit, c.Burst = 50, 0
 		}
@@ -224,7 +224,7 @@ func TestLaterLayout(t *testing.T) {
 			before := v.dump()
 			for _, mode := range []engine.Mode{engine.Enforce, engine.Shadow} { // a plain call, and another one
 				call := u.call(0)
-				other := engine.Claim{Rule: &engine.Rule{Name: "other", Tag: "tag", Kind: engine.FixedWindow, Per: second}, Subject: "s", Cost: 1, Limit: 3, Mode: mode}
+				other := engine.Claim{Ask: engine.Ask{Rule: &engine.Rule{Name: "other", Tag: "tag", Kind: engine.FixedWindow, Per: second}, Subject: "s", Cost: 1, Limit: 3, Mode: mode}}
 				call.Claims = []engine.Claim{other, u.claim}
 				_, err := v.decide(call)
 				want := fmt.Sprintf("state has layout %d; this program knows layout %d: update it", layout, known)

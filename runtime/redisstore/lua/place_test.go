@@ -26,8 +26,8 @@ func TestFreePlaceOfARuleThatDoesNotWait(t *testing.T) {
 	}
 	newCall := func() *engine.Call {
 		return &engine.Call{Prefix: "p", Claims: []engine.Claim{
-			{Rule: slow, Subject: "s", Cost: 1, Limit: 1, Wait: 600 * second},
-			{Rule: wide, Subject: "s", Cost: 1, Limit: 10},
+			{Ask: engine.Ask{Rule: slow, Subject: "s", Cost: 1, Limit: 1, Wait: 600 * second}},
+			{Ask: engine.Ask{Rule: wide, Subject: "s", Cost: 1, Limit: 10}},
 		}}
 	}
 	decide(newCall())
@@ -61,7 +61,7 @@ func TestFailedCallLeavesTheKeysOfTheNext(t *testing.T) {
 		call := &engine.Call{Prefix: "p"}
 		for _, name := range []string{"first", "second"} {
 			r := &engine.Rule{Name: name, Tag: "1m", Kind: engine.SlidingWindow, Per: 60 * second, Block: second}
-			call.Claims = append(call.Claims, engine.Claim{Rule: r, Subject: subject, Cost: 1, Limit: 1, Wait: 600 * second})
+			call.Claims = append(call.Claims, engine.Claim{Ask: engine.Ask{Rule: r, Subject: subject, Cost: 1, Limit: 1, Wait: 600 * second}})
 		}
 		return call
 	}
@@ -93,7 +93,7 @@ func TestFreePlacesAfterPlacesWereGivenBack(t *testing.T) {
 	r := &engine.Rule{Name: "r", Tag: "tag", Kind: engine.Warmup, Per: second, Warmup: 10 * second}
 	cell := engine.NewCell(r)
 	newCall := func() *engine.Call {
-		return &engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: r, Subject: "s", Cost: 1, Limit: 3, Wait: 600 * second}}}
+		return &engine.Call{Prefix: "p", Claims: []engine.Claim{{Ask: engine.Ask{Rule: r, Subject: "s", Cost: 1, Limit: 3, Wait: 600 * second}}}}
 	}
 	decide := func() *engine.Call {
 		t.Helper()

@@ -17,7 +17,7 @@ func TestWindowsAhead(t *testing.T) {
 	} {
 		b := newBoth(t)
 		ask := func() engine.Verdict {
-			call := &engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: r, Subject: "s", Cost: 1, Limit: 1, Wait: 3660 * 86400 * second}}}
+			call := &engine.Call{Prefix: "p", Claims: []engine.Claim{{Ask: engine.Ask{Rule: r, Subject: "s", Cost: 1, Limit: 1, Wait: 3660 * 86400 * second}}}}
 			w := b.decide(call)
 			if w.Admitted == call.AskAgain(w) {
 				t.Fatalf("%s: the verdict is %+v", r.Kind, w)

@@ -95,7 +95,7 @@ func TestRollback(t *testing.T) {
 			s.server.Do("FLUSHALL")
 			var calls [2]*engine.Call
 			for i := range calls {
-				calls[i] = &engine.Call{Prefix: "p", Claims: []engine.Claim{{Rule: rule, Subject: "k", Cost: 1, Limit: 3}}}
+				calls[i] = &engine.Call{Prefix: "p", Claims: []engine.Claim{{Ask: engine.Ask{Rule: rule, Subject: "k", Cost: 1, Limit: 3}}}}
 			}
 			back := calls[0]
 			if _, err := s.store.Decide(t.Context(), calls[0]); err != nil {

@@ -129,7 +129,7 @@ func decide(call *engine.Call, counters []*counter, now int64) (v engine.Verdict
 
 // contended returns the refusal of a call whose counts other calls changed in every try.
 func (s *store) contended(call *engine.Call) engine.Verdict {
-	v := engine.Verdict{Now: s.now(), Answer: engine.Answer{Admitted: !call.Refused}}
+	v := engine.Verdict{Now: s.now(), Finding: engine.Finding{Admitted: !call.Refused}}
 	for i := range call.Claims {
 		c := &call.Claims[i]
 		c.Clear()

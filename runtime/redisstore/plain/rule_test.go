@@ -23,11 +23,11 @@ func TestShadowsThatAllRefuse(t *testing.T) {
 			t.Errorf("call %d: got %+v, want %d refusals", i, d, want)
 		}
 	}
-	call := engine.Call{Claims: []engine.Claim{{Mode: engine.Shadow}}}
+	call := engine.Call{Claims: []engine.Claim{{Ask: engine.Ask{Mode: engine.Shadow}}}}
 	if v := s.store.contended(&call); !v.Admitted || v.At != v.Now || call.Claims[0].Refused {
 		t.Errorf("a shadow refuses a call that others were faster than: %+v", v)
 	}
-	call.Claims = append(call.Claims, engine.Claim{Mode: engine.Enforce})
+	call.Claims = append(call.Claims, engine.Claim{Ask: engine.Ask{Mode: engine.Enforce}})
 	if v := s.store.contended(&call); v.Admitted || v.At != 0 || !call.Claims[1].Refused {
 		t.Errorf("a call that others were always faster than is admitted: %+v", v)
 	}
