@@ -150,13 +150,6 @@ func (a *amounts) Expiry(r *Rule) int64 {
 	return longAgo
 }
 
-// amountBytes is the size of an entry.
-const amountBytes = 16
-
-func (a *amounts) Size() int64 { return 32 + amountBytes*int64(cap(a.entries)) }
-
-func (a *amounts) Grows(*Claim, int64) int64 { return amountBytes * int64(a.room()-cap(a.entries)) }
-
 // room returns the capacity after one more entry is added. It grows by a quarter, so that an entry takes at most about 20 bytes.
 func (a *amounts) room() int {
 	if n := len(a.entries); n == cap(a.entries) {

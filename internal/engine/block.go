@@ -4,24 +4,26 @@ package engine
 const day = 24 * 3600 * 1_000_000
 
 // isBlocked reports whether the subject is blocked. It never is under a rule without a Block.
-func (cell *Cell) isBlocked(r *Rule, now int64) bool { return r.Block > 0 && cell.Until > now }
+func (cell *Cell) isBlocked(r *Rule, now int64) bool {
+	return r.Block > 0 && cell.Rare != nil && cell.Rare.Until > now
+}
 
 // block begins a block, unless the call is a peek. It returns when the block ends.
 func (cell *Cell) block(r *Rule, now int64, peek bool) int64 {
 	length := r.Block
-	if r.BlockMax > 0 && now < cell.Until+day {
-		length = max(length, min(2*cell.Length, r.BlockMax))
+	if last := cell.Rare; last != nil && r.BlockMax > 0 && now < last.Until+day {
+		length = max(length, min(2*last.Length, r.BlockMax))
 	}
 	if !peek {
-		cell.Until, cell.Length = now+length, length
+		cell.rare().Until, cell.rare().Length = now+length, length
 	}
 	return now + length
 }
 
 // blockExpiry returns when the last block ceases to matter.
-func (cell *Cell) blockExpiry(r *Rule) int64 {
+func (x *Rare) blockExpiry(r *Rule) int64 {
 	if r.BlockMax > 0 {
-		return cell.Until + day
+		return x.Until + day
 	}
-	return cell.Until
+	return x.Until
 }

@@ -10,21 +10,30 @@ import (
 // theoretical arrival time: full + parts/limit microseconds. limit is that of the last ask. The fraction keeps rounding errors from adding
 // up. last is the time of the last charge, or of the first ask at limit if that is later. A call that waits is charged at its place.
 //
-// A raise of the limit sets oldFull: when the bucket would have been full at the old limit. If the limit is lowered before oldFull, or changes
-// while calls wait, cut is set: the present limit holds from cut on, and no call is admitted before. A charge before cut is not given back: the
-// bucket may have gained its permits faster than at the limit of the charge, and faster than at the present limit.
-type bucket struct {
-	full, last   int64
-	parts, limit int32
-	cut, oldFull int64 // longAgo if there was no such change
+// Its numbers are those of its cell, and its change hangs on the cell's Rare.
+type bucket Cell
+
+// change is what a change of a bucket's limit leaves. A raise sets oldFull: when the bucket would have been full at the old limit. If the limit is
+// lowered before oldFull, or changes while calls wait, cut is set: the present limit holds from cut on, and no call is admitted before. A charge
+// before cut is not given back: the bucket may have gained its permits faster than at the limit of the charge, and faster than at the present limit.
+type change struct{ cut, oldFull int64 } // longAgo if there was no such change
+
+var noChange = change{longAgo, longAgo}
+
+func (b *bucket) change() change {
+	if b.Rare != nil {
+		if x, ok := b.Rare.own.(*change); ok {
+			return *x
+		}
+	}
+	return noChange
 }
 
-// unused is a bucket that was never charged.
-var unused = bucket{full: longAgo, cut: longAgo, oldFull: longAgo}
-
-func newBucket(*Rule) State {
-	b := unused
-	return &b
+// endChange forgets a change that is over at a time.
+func (b *bucket) endChange(at int64) {
+	if b.Rare != nil && b.change().oldFull <= at {
+		b.Rare.own = nil
+	}
 }
 
 func bucketTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per, B: c.Burst} }
@@ -86,7 +95,7 @@ const memory = 1_000_000
 // the two rates since last. While calls wait for their places, it gains at the old rate. The conversion keeps the number of missing permits, but
 // a debt of a Prepaid or a Warmup keeps its time.
 func (b *bucket) at(c *Claim, now int64) *bucket {
-	if int64(b.limit) == c.Limit || b.limit == 0 {
+	if b.limit == c.Limit || b.limit == 0 {
 		return b
 	}
 	return b.converted(c, now)
@@ -101,31 +110,43 @@ func (b *bucket) adapt(c *Claim, now int64) {
 
 // converted returns a copy of the bucket for the claim's limit, which is another than the bucket's. See at.
 func (b *bucket) converted(c *Claim, now int64) *bucket {
-	limit := int64(b.limit)
+	limit := b.limit
 	from, whole, parts := b.last, b.whole(), int64(0)
 	if c.Limit > limit || whole+memory <= now {
 		from = max(from, now)
 	}
 	if c.Rule.Kind.isPrepaid() {
 		stored, rest := mulDiv(c.Burst, c.Rule.Per, 0, limit)
-		from = max(from, b.cut, b.full-stored+min(max(0, int64(b.parts)-rest), 1)) // the end of its debt, also for an earlier, smaller burst
+		from = max(from, b.change().cut, b.full-stored+min(max(0, b.parts-rest), 1)) // the end of its debt, also for an earlier, smaller burst
 	}
 	if whole > from {
-		whole, parts = mulDiv(b.full-from, limit, int64(b.parts), c.Limit)
+		whole, parts = mulDiv(b.full-from, limit, b.parts, c.Limit)
 		whole += from
 	}
-	a := &bucket{whole, max(b.last, now), int32(parts), int32(c.Limit), b.cut, b.oldFull}
+	a := &bucket{whole, max(b.last, now), parts, c.Limit, b.Rare}
 	if c.Rule.Kind == Warmup { // all its missing permits are a debt
 		return a
 	}
-	cuts := from > now || c.Limit < limit && b.oldFull > now
+	x := b.change()
+	cuts := from > now || c.Limit < limit && x.oldFull > now
 	if cuts {
-		a.cut = max(from, now)
+		x.cut = max(from, now)
 	}
 	if cuts || c.Limit > limit {
-		a.oldFull = max(b.oldFull, b.whole())
+		x.oldFull = max(x.oldFull, b.whole())
+		a.Rare = b.Rare.with(&x)
 	}
 	return a
+}
+
+// with returns a copy that has another change. A peek must not change x itself.
+func (x *Rare) with(own *change) *Rare {
+	if x == nil {
+		return &Rare{own: own, Until: longAgo}
+	}
+	copied := *x
+	copied.own = own
+	return &copied
 }
 
 // longest is the longest time that a bucket may take to fill: a hundred years, in microseconds.
@@ -175,7 +196,7 @@ func (b *bucket) lacks(c *Claim, needed, now, from int64) int64 {
 		x, y = now, 0
 	}
 	x, y = c.gain(x, y, needed)
-	return max(from, x+min(y, 1), a.cut)
+	return max(from, x+min(y, 1), a.change().cut)
 }
 
 func (b *bucket) Earliest(c *Claim, n, now, from int64) int64 {
@@ -209,15 +230,13 @@ func (b *bucket) Commit(c *Claim, n, now, at int64) bool {
 // refilled enough.
 func (b *bucket) add(c *Claim, n, now, from int64) {
 	b.adapt(c, now)
-	x, y := b.full, int64(b.parts)
+	x, y := b.full, b.parts
 	if x < from {
 		x, y = from, 0
 	}
 	x, y = c.gain(x, y, n)
-	b.full, b.last, b.parts, b.limit = x, max(b.last, from), int32(y), int32(c.Limit)
-	if b.oldFull <= from {
-		b.cut, b.oldFull = longAgo, longAgo
-	}
+	b.full, b.last, b.parts, b.limit = x, max(b.last, from), y, c.Limit
+	b.endChange(from)
 }
 
 func (b *bucket) Charge(c *Claim, n, now int64) {
@@ -235,14 +254,15 @@ func (b *bucket) Charge(c *Claim, n, now int64) {
 func (b *bucket) own(c *Claim) Claim {
 	own := *c
 	if b.limit > 0 {
-		own.Limit = int64(b.limit)
+		own.Limit = b.limit
 	}
 	return own
 }
 
 func (b *bucket) GiveBack(c *Claim, n, now int64, _ bool) {
-	if b.subtract(c, n, now) && max(b.whole(), b.oldFull) <= now {
-		*b = unused
+	if b.subtract(c, n, now) && max(b.whole(), b.change().oldFull) <= now {
+		b.endChange(now)
+		*b = bucket{full: longAgo, last: longAgo, Rare: b.Rare}
 	}
 }
 
@@ -258,27 +278,24 @@ func (b *bucket) subtract(c *Claim, n, now int64) bool {
 		return false
 	}
 	extra, _ := c.Price(n)
+	cut := b.change().cut
 	worth, _ := own.gain(extra, 0, n)
 	if !isLast {
 		lost = MulDiv(max(0, b.last-c.At), max(own.Limit, c.Limit), own.Limit)
 	}
-	if lost > worth || !isLast && c.At < b.cut {
+	if lost > worth || !isLast && c.At < cut {
 		return false
 	}
-	x, y := own.gain(b.full-extra+lost, int64(b.parts), -n)
-	if x < b.cut {
-		x, y = b.cut, 0
+	x, y := own.gain(b.full-extra+lost, b.parts, -n)
+	if x < cut {
+		x, y = cut, 0
 	}
-	b.full, b.parts = x, int32(y)
+	b.full, b.parts = x, y
 	if isLast && c.Rule.Lease == 0 {
 		x, y = own.gain(x, y, c.needed(1)-1)
-		b.last = min(b.last, max(now, b.cut, x+min(y, 1)))
+		b.last = min(b.last, max(now, cut, x+min(y, 1)))
 	}
 	return true
 }
 
-func (b *bucket) Expiry(*Rule) int64 { return max(b.whole(), b.oldFull) + memory }
-
-func (b *bucket) Size() int64 { return 40 }
-
-func (b *bucket) Grows(*Claim, int64) int64 { return 0 }
+func (b *bucket) Expiry(*Rule) int64 { return max(b.whole(), b.change().oldFull) + memory }

@@ -93,15 +93,3 @@ func (s concurrency) Expiry(*Rule) int64 {
 	}
 	return last
 }
-
-// runningSize is the size of an entry, in bytes.
-const runningSize = 24
-
-func (s concurrency) Size() int64 { return 24 + runningSize*int64(cap(s)) }
-
-func (s concurrency) Grows(*Claim, int64) int64 {
-	if len(s) < cap(s) {
-		return 0
-	}
-	return runningSize * int64(max(1, cap(s)))
-}

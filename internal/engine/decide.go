@@ -3,12 +3,8 @@ package engine
 // Decide decides a call on the cells of its claims, and sets the results in the claims. Nothing else may use the cells meanwhile.
 func (call *Call) Decide(cells []*Cell, now int64) Verdict {
 	v := Verdict{Now: now, At: now, Finding: Finding{Admitted: !call.Refused}}
-	for i, cell := range cells {
-		c := &call.Claims[i]
-		call.check(c, cell, now)
-		if c.Mode == Enforce {
-			v.Admitted, v.At = v.Admitted && !c.Refused, max(v.At, c.Earliest)
-		}
+	for i := range call.Claims {
+		call.check(&call.Claims[i], cells[i], &v)
 	}
 	if v.At > now {
 		v = call.later(cells, v)
@@ -23,27 +19,19 @@ func (call *Call) Decide(cells []*Cell, now int64) Verdict {
 		v.At = 0 // the refusal is final
 		call.refuse(cells, now)
 	}
-	for i, cell := range cells {
-		c := &call.Claims[i]
-		if charges && !c.Refused {
-			call.charge(c, cell, v)
-		}
-		if call.Peek || call.Report || c.Refused || c.Fired > 0 {
-			call.report(c, cell, v)
-		}
-		if c.Earliest <= now {
-			c.Earliest = 0
-		}
+	for i := range call.Claims {
+		call.settle(&call.Claims[i], cells[i], &v, charges)
 	}
 	return v
 }
 
 // check computes when a rule admits its claim.
-func (call *Call) check(c *Claim, cell *Cell, now int64) {
+func (call *Call) check(c *Claim, cell *Cell, v *Verdict) {
 	c.Clear()
-	c.Earliest = now
-	if b, ok := cell.State.(*bucket); ok && !call.Peek {
-		b.adapt(c, now)
+	c.Earliest = v.Now
+	state := cell.State(c.Rule)
+	if b, ok := state.(*bucket); ok && !call.Peek {
+		b.adapt(c, v.Now)
 	}
 	if c.Mode == Trigger {
 		return
@@ -52,11 +40,16 @@ func (call *Call) check(c *Claim, cell *Cell, now int64) {
 	if call.UpTo {
 		n = 1
 	}
-	c.Earliest = cell.State.Earliest(c, n, now, now)
-	cell.pause(c, now)
-	c.Refused = c.Earliest > now+c.Wait
-	if cell.isBlocked(c.Rule, now) {
-		c.Earliest, c.Refused, c.Blocked = max(c.Earliest, cell.Until), true, true
+	c.Earliest = state.Earliest(c, n, v.Now, v.Now)
+	if cell.Rare != nil {
+		cell.pause(c, v.Now)
+	}
+	c.Refused = c.Earliest > v.Now+c.Wait
+	if cell.Rare != nil && cell.isBlocked(c.Rule, v.Now) {
+		c.Earliest, c.Refused, c.Blocked = max(c.Earliest, cell.Rare.Until), true, true
+	}
+	if c.Mode == Enforce {
+		v.Admitted, v.At = v.Admitted && !c.Refused, max(v.At, c.Earliest)
 	}
 }
 
@@ -86,7 +79,7 @@ func (call *Call) place(cells []*Cell, v *Verdict) {
 			if c.Mode != Enforce {
 				continue
 			}
-			if at := cells[i].State.Earliest(c, c.Cost, v.Now, v.At); at > v.At {
+			if at := cells[i].State(c.Rule).Earliest(c, c.Cost, v.Now, v.At); at > v.At {
 				v.At, c.Earliest, c.Refused, moved = at, at, at > v.Now+c.Wait, true
 				v.Admitted = v.Admitted && !c.Refused
 			}
@@ -94,13 +87,26 @@ func (call *Call) place(cells []*Cell, v *Verdict) {
 	}
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		v.Admitted = v.Admitted && (c.Mode != Enforce || cells[i].State.Reserves(c, v.Now, v.At))
+		v.Admitted = v.Admitted && (c.Mode != Enforce || cells[i].State(c.Rule).Reserves(c, v.Now, v.At))
+	}
+}
+
+// settle charges a claim if the call is to be charged, and reports what it is asked to.
+func (call *Call) settle(c *Claim, cell *Cell, v *Verdict, charges bool) {
+	if charges && !c.Refused {
+		call.charge(c, cell, v)
+	}
+	if call.Peek || call.Report || c.Refused || c.Fired > 0 {
+		call.report(c, cell, v)
+	}
+	if c.Earliest <= v.Now {
+		c.Earliest = 0
 	}
 }
 
 // charge charges a claim of a call that is admitted.
-func (call *Call) charge(c *Claim, cell *Cell, v Verdict) {
-	n, at, room := c.Cost, v.At, int64(0)
+func (call *Call) charge(c *Claim, cell *Cell, v *Verdict) {
+	state, n, at, room := cell.State(c.Rule), c.Cost, v.At, int64(0)
 	if call.UpTo {
 		n = v.Taken
 	}
@@ -108,10 +114,10 @@ func (call *Call) charge(c *Claim, cell *Cell, v Verdict) {
 		at = v.Now // such a rule counts now, even if the call waits
 	}
 	if c.Mode == Trigger {
-		room = cell.State.Room(c, v.Now)
+		room = state.Room(c, v.Now)
 	}
 	c.Charged, c.At = n, at
-	if !(at > v.Now && cell.take(c, at, v.Now)) && !cell.State.Commit(c, n, v.Now, at) {
+	if !(at > v.Now && cell.take(c, at, v.Now)) && !state.Commit(c, n, v.Now, at) {
 		c.Charged, c.At = 0, 0
 	}
 	if c.Charged > 0 && 0 < room && room <= n {
@@ -142,7 +148,7 @@ func (call *Call) refuse(cells []*Cell, now int64) {
 			if c.Mode != Enforce || c.Refused || !c.Rule.Kind.CountsMembers() {
 				continue
 			}
-			if earliest := cell.State.Earliest(c, c.Cost, now, at); earliest > at {
+			if earliest := cell.State(c.Rule).Earliest(c, c.Cost, now, at); earliest > at {
 				at, c.Earliest, c.Refused = earliest, earliest, true
 			}
 		}
@@ -150,9 +156,10 @@ func (call *Call) refuse(cells []*Cell, now int64) {
 }
 
 // report says how many permits the rule has left after the decision.
-func (call *Call) report(c *Claim, cell *Cell, v Verdict) {
+func (call *Call) report(c *Claim, cell *Cell, v *Verdict) {
 	if call.Peek || call.Report || c.Fired > 0 || c.Cost > 1 && !call.UpTo || c.Rule.Kind.Row().Releases {
-		c.Room, c.Full = cell.State.Room(c, v.Now), cell.State.Full(c, v.Now)
+		state := cell.State(c.Rule)
+		c.Room, c.Full = state.Room(c, v.Now), state.Full(c, v.Now)
 	}
 	if c.Refused && c.Rule.Block > 0 {
 		c.Room = 0
@@ -164,12 +171,12 @@ func (call *Call) upTo(cells []*Cell, now int64) int64 {
 	n := call.Claims[0].Cost
 	for i := range call.Claims {
 		if c := &call.Claims[i]; c.Mode == Enforce {
-			n = min(n, cells[i].State.Room(c, now))
+			n = min(n, cells[i].State(c.Rule).Room(c, now))
 		}
 	}
 	for i := range call.Claims {
-		if c := &call.Claims[i]; c.Mode == Shadow && cells[i].State.Room(c, now) < n {
-			c.Refused, c.Earliest = true, cells[i].State.Earliest(c, min(n, c.Limit), now, now)
+		if c := &call.Claims[i]; c.Mode == Shadow && cells[i].State(c.Rule).Room(c, now) < n {
+			c.Refused, c.Earliest = true, cells[i].State(c.Rule).Earliest(c, min(n, c.Limit), now, now)
 		}
 	}
 	return n
@@ -198,11 +205,11 @@ func (call *Call) adjust(cells []*Cell, now int64) {
 			cell.changePause(call.Change, n, now)
 		case n > 0:
 			c.At, c.Dated = now, false
-			cell.State.Charge(c, n, now)
+			cell.State(c.Rule).Charge(c, n, now)
 		case call.Change == Gives:
 			cell.give(c, -n, now)
 		case n < 0 && c.Dated: // the charge is not a place, so no place becomes free
-			cell.State.GiveBack(c, -n, now, call.Rollback)
+			cell.State(c.Rule).GiveBack(c, -n, now, call.Rollback)
 		case n < 0:
 			cell.giveBack(c, -n, now, call.Rollback)
 		}

@@ -76,10 +76,10 @@ func TestPeekAtAnotherRate(t *testing.T) {
 	s.now += 5 * second
 	peek := Call{Claims: []Claim{slow}, Peek: true}
 	peek.Claims[0].Rule = &s.rule
-	before := *s.cell.State.(*bucket)
+	before := s.cell
 	peek.Decide([]*Cell{&s.cell}, s.now)
-	if room, full := peek.Claims[0].Room, peek.Claims[0].Full-s.now; room != 5 || full != 45*second || *s.cell.State.(*bucket) != before {
-		t.Errorf("a room of %d permits, full after %d us, the state is %v, was %v", room, full, s.cell.State, before)
+	if room, full := peek.Claims[0].Room, peek.Claims[0].Full-s.now; room != 5 || full != 45*second || s.cell != before {
+		t.Errorf("a room of %d permits, full after %d us, the state is %v, was %v", room, full, s.cell, before)
 	}
 	s.require("at the old rate after a peek", s.admits(100, fast), 50)
 }
@@ -134,9 +134,9 @@ func TestLateRefundsOfABucket(t *testing.T) {
 			s.now += 2 * second / 5
 		}
 		s.require("others take two", s.admits(2, others), 2)
-		before := *s.cell.State.(*bucket)
+		before := s.cell
 		s.giveBack(call)
-		if after := *s.cell.State.(*bucket); before.full-after.full != 3*second/5 {
+		if after := s.cell; before.full-after.full != 3*second/5 {
 			t.Errorf("patient %t: %d us of 600,000 come back", patient, before.full-after.full)
 		}
 	}
@@ -279,7 +279,7 @@ func TestNoPlaceAheadInABucket(t *testing.T) {
 	if v.Admitted || !call.AskAgain(v) || v.At != 1060*second {
 		t.Errorf("got %+v, want to ask again at the end of the window", v)
 	}
-	if at := other.State.Earliest(&call.Claims[1], 1, 1001*second, 1001*second); at != 1001*second {
+	if at := other.State(&shared).Earliest(&call.Claims[1], 1, 1001*second, 1001*second); at != 1001*second {
 		t.Errorf("the shared bucket is %d us ahead", at-1001*second)
 	}
 }

@@ -138,28 +138,3 @@ func (d *distinct) Expiry(r *Rule) int64 {
 	_, stop := countsFrom(r, d.order[n-1].at)
 	return d.leaves(r, n-1, stop)
 }
-
-func (d *distinct) Size() int64 { return 48 + d.textsAndMap(0) + admissionSize*int64(cap(d.order)) }
-
-const admissionSize = 24
-
-// textsAndMap returns about how many bytes the map takes with its texts, of at most 16 bytes each, after more members are added.
-func (d *distinct) textsAndMap(more int) int64 {
-	n := int64(len(d.order) + more)
-	slots := int64(8)
-	for 8*n > 7*slots && n > 8 {
-		slots *= 2
-	}
-	return 16*n + 48 + (admissionSize+2)*slots
-}
-
-func (d *distinct) Grows(c *Claim, now int64) int64 {
-	if since, _ := countsFrom(c.Rule, now); d.knows(c.Member, since) {
-		return 0
-	}
-	grows := d.textsAndMap(1) - d.textsAndMap(0)
-	if len(d.order) == cap(d.order) {
-		grows += admissionSize * int64(max(1, cap(d.order)))
-	}
-	return grows
-}

@@ -82,7 +82,7 @@ func (c *Claim) after(whole, parts, n int64) int64 {
 func (b *bucket) isLastCharge(c *Claim, n, _ int64) bool {
 	own := b.own(c)
 	extra, _ := c.Price(n)
-	return own.after(b.full-extra, int64(b.parts), c.needed(n)-n) <= c.At && (b.oldFull == longAgo || b.last <= c.At)
+	return own.after(b.full-extra, b.parts, c.needed(n)-n) <= c.At && (b.change().oldFull == longAgo || b.last <= c.At)
 }
 
 // interval counts back from the latest place to the exact time of the claim's place. If the limit has changed since, this does not find that time;
@@ -92,7 +92,7 @@ func (b *bucket) interval(c *Claim, n, _ int64) interval {
 	if own.Limit != c.Limit && c.Rule.Kind.isPrepaid() {
 		return interval{}
 	}
-	full, parts := b.full, int64(b.parts)
+	full, parts := b.full, b.parts
 	x, y := own.gain(full, parts, c.needed(n)-n)
 	k := own.steps(x, y, c.At)
 	if own.after(x, y, k) == c.At {
@@ -111,11 +111,11 @@ func (b *bucket) touch(c *Claim, x, y interval) bool {
 
 // isLastInterval is also true if the bucket has become unused: the time of the interval is over.
 func (b *bucket) isLastInterval(_ *Claim, i interval, _ int64) bool {
-	return *b == unused || i.limit == int64(b.limit) && (i.at > b.full || i.at == b.full && i.parts >= int64(b.parts))
+	return b.full == longAgo || i.limit == b.limit && (i.at > b.full || i.at == b.full && i.parts >= b.parts)
 }
 
 func (b *bucket) pop(c *Claim, n, now int64) {
-	latest := Claim{Ask: Ask{Rule: c.Rule, Limit: int64(b.limit), Burst: c.Burst}, Answer: Answer{At: max(now+1, b.last)}}
+	latest := Claim{Ask: Ask{Rule: c.Rule, Limit: b.limit, Burst: c.Burst}, Answer: Answer{At: max(now+1, b.last)}}
 	b.subtract(&latest, n, now)
 }
 
@@ -130,7 +130,7 @@ func (b *bucket) find(c *Claim, i interval, from int64) (left, at int64, ok bool
 		return 0, 0, false
 	}
 	x, y := c.gain(i.at, i.parts, c.needed(c.Cost)-i.permits)
-	skip := max(0, c.steps(x, y, max(from, b.cut)))
+	skip := max(0, c.steps(x, y, max(from, b.change().cut)))
 	return i.permits - skip, c.after(x, y, skip), skip+c.Cost <= i.permits
 }
 

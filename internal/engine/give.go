@@ -8,10 +8,11 @@ type giver interface {
 
 // give gives back up to n permits, whichever calls took them.
 func (cell *Cell) give(c *Claim, n, now int64) {
-	if g, ok := cell.State.(giver); ok {
+	state := cell.State(c.Rule)
+	if g, ok := state.(giver); ok {
 		g.give(c, n, now)
 		return
 	}
 	c.At = now
-	cell.State.GiveBack(c, n, now, false)
+	state.GiveBack(c, n, now, false)
 }

@@ -45,7 +45,7 @@ type Row struct {
 	Lua       string // the Lua file with the same functions
 	Commands  string // the Redis commands of these functions, except DEL and TIME, which every rule needs
 
-	state func(r *Rule) State                      // makes the state of a subject that was never charged
+	state func(r *Rule) State                      // makes the state of a subject that was never charged; nil if that is the cell itself
 	terms func(c *Claim, now, until int64) Terms   // see Claim.Terms
 	most  func(c *Claim) (cost int64, what string) // see Claim.Most
 	work  func(c *Claim, n int64) int64            // see Kind.Work; nil means 0
@@ -76,23 +76,23 @@ var table = [...]Row{
 	},
 	FixedWindow: {
 		Name: "fixed-window", Tag: "fixed:", MaxLimit: MaxLimit, Accepts: common + "up-to wait lease trigger",
-		Lua: "window", state: newWindows, terms: periodTerms, most: mostByLimit,
+		Lua: "window", terms: periodTerms, most: mostByLimit,
 		Commands: "GET SET SETRANGE",
 	},
 	Calendar: {
 		Name: "calendar", Noun: "calendar window", Which: "which ends at a time of its own",
 		MaxLimit: MaxLimit, Accepts: "block refund settle give up-to wait distinct lease trigger",
-		Lua: "window", state: newWindows, terms: calendarTerms, most: mostByLimit,
+		Lua: "window", terms: calendarTerms, most: mostByLimit,
 		Commands: "GET SET SETRANGE",
 	},
 	TokenBucket: {
 		Name: "token-bucket", Tag: "bucket:", MaxLimit: MaxBucketLimit, Accepts: common + "up-to wait burst prepay warmup queue lease",
-		IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByBurst,
+		IsBucket: true, Lua: "bucket", terms: bucketTerms, most: mostByBurst,
 		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	LeakyBucket: {
 		Name: "leaky-bucket", Tag: "leaky:", MaxLimit: MaxBucketLimit, Accepts: common + "up-to wait prepay queue",
-		IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByBurst,
+		IsBucket: true, Lua: "bucket", terms: bucketTerms, most: mostByBurst,
 		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	SlidingCounter: {
@@ -114,7 +114,7 @@ var table = [...]Row{
 		Commands: "GET GETRANGE PEXPIREAT SET SETRANGE STRLEN",
 	},
 	Prepaid: {
-		Name: "prepaid", Accepts: common + "wait", IsBucket: true, Lua: "bucket", state: newBucket, terms: bucketTerms, most: mostByDebt,
+		Name: "prepaid", Accepts: common + "wait", IsBucket: true, Lua: "bucket", terms: bucketTerms, most: mostByDebt,
 		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	Warmup: {

@@ -10,7 +10,8 @@ package engine
 func (call *Call) lease(cells []*Cell, v Verdict) Verdict {
 	v.Taken, v.At = call.Ahead, v.Now+call.Lease
 	for i := range call.Claims {
-		c, s := &call.Claims[i], cells[i].State
+		c := &call.Claims[i]
+		s := cells[i].State(c.Rule)
 		v.Taken = min(v.Taken, (s.Room(c, v.Now)+1)/2)
 		if w, ok := s.(*windows); ok {
 			v.At = min(v.At, w.present(c.Rule, v.Now).stop)
@@ -18,7 +19,8 @@ func (call *Call) lease(cells []*Cell, v Verdict) Verdict {
 	}
 	v.Taken = max(v.Taken, call.Claims[0].Cost)
 	for i := range call.Claims {
-		c, s, now, at := &call.Claims[i], cells[i].State, v.Now, v.At
+		c, now, at := &call.Claims[i], v.Now, v.At
+		s := cells[i].State(c.Rule)
 		switch s.(type) {
 		case *windows:
 			at = now

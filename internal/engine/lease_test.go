@@ -143,9 +143,9 @@ func (f *group) ask(cost, wait int64) {
 func (f *group) decide(call *Call) Verdict {
 	v := call.Decide(f.cells, f.now)
 	for i, cell := range f.cells {
-		if w, ok := cell.State.(*windows); ok {
-			for _, x := range w.list {
-				if x.start <= f.now && f.now < x.stop { // a future window may be closed again
+		if w, ok := cell.State(f.rules[i]).(*windows); ok {
+			for j := range w.len() {
+				if x := w.at(j); x.start <= f.now && f.now < x.stop { // a future window may be closed again
 					f.windows[i][x.stop] = x.start
 				}
 			}

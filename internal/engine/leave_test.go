@@ -42,8 +42,8 @@ func TestWaitersThatAllGiveUpLeaveNothing(t *testing.T) {
 			call.Rollback, call.Claims[0].Delta = true, -call.Claims[0].Charged
 			call.Adjust(cells, now)
 		}
-		if got := room(); got != want || len(cell.Free) > 0 {
-			t.Fatalf("the next call is admitted at %d; without the others it was at %d; free places: %v", got, want, cell.Free)
+		if got := room(); got != want || cell.FreePlaces() > 0 {
+			t.Fatalf("the next call is admitted at %d; without the others it was at %d; free places: %v", got, want, cell.free())
 		}
 	})
 }
@@ -51,11 +51,9 @@ func TestWaitersThatAllGiveUpLeaveNothing(t *testing.T) {
 // A bucket that becomes unused when a call gives up keeps no free place.
 func TestUnusedBucketHasNoFreePlaces(t *testing.T) {
 	rule := Rule{Kind: LeakyBucket, Per: second}
-	used := unused
-	used.full, used.last, used.limit = 60, 100, 3
-	cell := Cell{State: &used, Free: intervals{{at: 5, permits: 1, limit: 3}}}
+	cell := Cell{full: 60, last: 100, limit: 3, Rare: &Rare{Free: intervals{{at: 5, permits: 1, limit: 3}}}}
 	cell.giveBack(&Claim{Ask: Ask{Rule: &rule, Limit: 3, Burst: 1, Cost: 1}, Answer: Answer{At: 100}}, 1, 50, true)
-	if used != unused || len(cell.Free) > 0 {
-		t.Errorf("left are %+v and the free places %v", used, cell.Free)
+	if cell != (Cell{full: longAgo, last: longAgo, Rare: cell.Rare}) || cell.FreePlaces() > 0 {
+		t.Errorf("left are %+v and the free places %v", cell, cell.free())
 	}
 }

@@ -2,8 +2,8 @@ package engine
 
 // pause notes when the pause of the claim's subject ends, if there is one.
 func (cell *Cell) pause(c *Claim, now int64) {
-	if c.Rule.Pausable && cell.Paused > now {
-		c.Paused, c.Earliest = cell.Paused, max(c.Earliest, cell.Paused)
+	if c.Rule.Pausable && cell.Rare != nil && cell.Rare.Paused > now {
+		c.Paused, c.Earliest = cell.Rare.Paused, max(c.Earliest, cell.Rare.Paused)
 	}
 }
 
@@ -19,12 +19,13 @@ func (call *Call) PausedUntil() (until int64) {
 
 // changePause begins, replaces or ends the pause of the claim's subject.
 func (cell *Cell) changePause(change Change, d, now int64) {
+	x := cell.rare()
 	switch {
 	case d < 0:
-		cell.Paused = 0
+		x.Paused = 0
 	case change == Repauses:
-		cell.Paused = now + d
+		x.Paused = now + d
 	default:
-		cell.Paused = max(cell.Paused, now+d)
+		x.Paused = max(x.Paused, now+d)
 	}
 }

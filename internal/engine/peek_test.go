@@ -52,5 +52,9 @@ func TestPeek(t *testing.T) {
 }
 
 func (s *subject) show() string {
-	return fmt.Sprintf("%+v, %+v, %d", s.cell.State, s.cell.Free, s.cell.Until)
+	x, numbers := Rare{Until: longAgo}, s.cell
+	if numbers.Rare != nil {
+		x, numbers.Rare = *numbers.Rare, nil
+	}
+	return fmt.Sprintf("%+v, %+v, %+v, %d", numbers, x.own, x.Free, x.Until)
 }

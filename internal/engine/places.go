@@ -62,18 +62,6 @@ func (list intervals) search(at int64) int {
 	return sort.Search(len(list), func(i int) bool { return list[i].at >= at })
 }
 
-// intervalBytes is the size of an interval.
-const intervalBytes = 32
-
-// FreeGrows returns an upper bound for the bytes that the free places grow by when Adjust gives back what the claim's Delta says.
-func (cell *Cell) FreeGrows(c *Claim, now int64) int64 {
-	p, ok := cell.State.(placer)
-	if !ok || c.Delta >= 0 || c.Dated || c.At <= now || len(cell.Free) < cap(cell.Free) || p.isLastCharge(c, -c.Delta, now) {
-		return 0
-	}
-	return intervalBytes * int64(max(1, cap(cell.Free)))
-}
-
 // insert adds the interval of a place that became free, and joins it with its neighbours. No two intervals have the same time, because the
 // sorted set of the script would not keep their order.
 func (list *intervals) insert(p placer, c *Claim, i interval, now int64) {
@@ -131,31 +119,31 @@ func (list *intervals) cut(p placer, c *Claim, index int, left, n, now int64) {
 // take takes the free place of a claim at a time, and reports whether there is one. The rest of a larger place stays free. If there is none, the
 // claim is charged as a new place at that time. take then divides an interval that spans the time, so that no interval has a call's place in it.
 func (cell *Cell) take(c *Claim, at, now int64) bool {
-	p, ok := cell.State.(placer)
-	if !ok || len(cell.Free) == 0 {
+	if cell.FreePlaces() == 0 {
 		return false
 	}
-	index, left, first, ok := cell.Free.find(p, c, at)
+	p, free := cell.State(c.Rule).(placer), &cell.Rare.Free
+	index, left, first, ok := free.find(p, c, at)
 	if ok && first == at {
-		cell.Free.cut(p, c, index, left, c.Cost, now)
+		free.cut(p, c, index, left, c.Cost, now)
 		return true
 	}
 	one := *c
 	one.Cost = 1
-	if index, left, _, ok = cell.Free.find(p, &one, at); ok {
-		cell.Free.cut(p, c, index, left, 0, now)
+	if index, left, _, ok = free.find(p, &one, at); ok {
+		free.cut(p, c, index, left, 0, now)
 	}
 	return false
 }
 
 // next returns the first time, not before from, at which a rule has a free place for a claim, or admits it after all its places.
 func (cell *Cell) next(c *Claim, now, from int64) (at int64, free, ok bool) {
-	state := cell.State
+	state := cell.State(c.Rule)
 	if b, ok := state.(*bucket); ok {
 		state = b.at(c, now) // a peek does not adapt the bucket
 	}
 	if p, ok := state.(placer); ok {
-		if _, _, at, free = cell.Free.find(p, c, from); free && at == from {
+		if _, _, at, free = cell.free().find(p, c, from); free && at == from {
 			return at, true, true
 		}
 	}
@@ -171,7 +159,7 @@ func (cell *Cell) next(c *Claim, now, from int64) (at int64, free, ok bool) {
 func (call *Call) freePlace(cells []*Cell, now int64) (at int64, ok bool) {
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		ok = ok || c.Wait > 0 && c.Earliest > now && len(cells[i].Free) > 0
+		ok = ok || c.Wait > 0 && c.Earliest > now && cells[i].FreePlaces() > 0
 	}
 	if !ok {
 		return 0, false
@@ -200,20 +188,21 @@ func (call *Call) freePlace(cells []*Cell, now int64) (at int64, ok bool) {
 // giveBack gives back n permits of a charge. If the charge is a place, and other calls have later places, these permits become a free
 // place. Otherwise the permits go back to the state. If an interval of free places is the latest charge then, it goes back as well.
 func (cell *Cell) giveBack(c *Claim, n, now int64, rollback bool) {
-	p, ok := cell.State.(placer)
+	state := cell.State(c.Rule)
+	p, ok := state.(placer)
 	if ok = ok && c.At > now; ok && !p.isLastCharge(c, n, now) {
-		cell.Free.insert(p, c, p.interval(c, n, now), now)
+		cell.rare().Free.insert(p, c, p.interval(c, n, now), now)
 		return
 	}
-	cell.State.GiveBack(c, n, now, rollback)
-	latest := len(cell.Free) - 1
-	if !ok || latest < 0 || !p.isLastInterval(c, cell.Free[latest], now) {
+	state.GiveBack(c, n, now, rollback)
+	latest := cell.FreePlaces() - 1
+	if !ok || latest < 0 || !p.isLastInterval(c, cell.Rare.Free[latest], now) {
 		return
 	}
 	one := *c
-	one.Cost, one.Limit = 1, cell.Free[latest].limit
-	if left, _, ok := p.find(&one, cell.Free[latest], now+1); ok {
+	one.Cost, one.Limit = 1, cell.Rare.Free[latest].limit
+	if left, _, ok := p.find(&one, cell.Rare.Free[latest], now+1); ok {
 		p.pop(c, left, now)
 	}
-	cell.Free = cell.Free[:latest]
+	cell.Rare.Free = cell.Rare.Free[:latest]
 }

@@ -105,14 +105,14 @@ func TestSettlementBeforeManyPermits(t *testing.T) {
 	cell := NewCell(rule)
 	later := Claim{Ask: Ask{Rule: rule, Limit: 1000}}
 	for range maxMoved + 1 {
-		cell.State.Commit(&later, 1, 100, 200)
+		cell.State(rule).Commit(&later, 1, 100, 200)
 	}
 	call := Call{Claims: []Claim{{Ask: Ask{Rule: rule, Limit: 1000}, Delta: 5}}}
-	before := cell.State.Room(&later, 100)
+	before := cell.State(rule).Room(&later, 100)
 	for _, call.Claims[0].Delta = range []int64{5, -5} {
 		call.Adjust([]*Cell{&cell}, 100)
 	}
-	if room := cell.State.Room(&later, 100); room != before {
+	if room := cell.State(rule).Room(&later, 100); room != before {
 		t.Errorf("%d are left, want %d", room, before)
 	}
 }

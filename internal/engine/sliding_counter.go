@@ -103,9 +103,5 @@ func (s *slidingCounter) give(c *Claim, n, now int64) {
 
 func (s *slidingCounter) Expiry(r *Rule) int64 { return s.newest * r.width() }
 
-func (s *slidingCounter) Size() int64 { return 48 + 8*int64(len(s.slices)) }
-
-func (s *slidingCounter) Grows(*Claim, int64) int64 { return 0 }
-
 // workOnSlices counts the slices that are read when some leave the window: 500 in a unit, as that is seldom.
 func workOnSlices(c *Claim, _ int64) int64 { return c.Rule.Slices / 500 }

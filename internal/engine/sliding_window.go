@@ -124,9 +124,3 @@ func (s *slidingWindow) Expiry(r *Rule) int64 {
 	}
 	return longAgo
 }
-
-func (s *slidingWindow) Size() int64 { return 48 + s.times.size(0) }
-
-func (s *slidingWindow) Grows(c *Claim, _ int64) int64 {
-	return s.times.size(int(min(c.Cost, c.Limit))) - s.times.size(0)
-}

@@ -28,30 +28,76 @@ type State interface {
 
 	// Expiry returns when the state can be forgotten: from then on it is equivalent to a new one.
 	Expiry(r *Rule) int64
-
-	// Size returns about how many bytes of memory the state takes.
-	Size() int64
-
-	// Grows returns an upper bound for the bytes that the state grows by when the claim's cost is charged.
-	Grows(c *Claim, now int64) int64
 }
 
 // longAgo is before any other time. Subtracting a duration from it does not overflow.
 const longAgo = -1 << 60
 
-// Cell is all that a store keeps for one rule and subject.
+// Cell is all that a store keeps for one rule and subject. A bucket, and the present window of a fixed or calendar rule, are in its numbers. All
+// else hangs on one pointer.
 type Cell struct {
-	State  State
+	full  int64 // of a bucket; the stop of a window
+	last  int64 // of a bucket; the start of a window
+	parts int64 // of a bucket; the permits that are used in a window
+	limit int64 // of a bucket
+	Rare  *Rare
+}
+
+// Rare is what few buckets and windows have, and the states of the other kinds.
+type Rare struct {
+	own    any       // a bucket's *change, a window's *ahead, or the State of another kind
 	Free   intervals // places that were given up and that other calls may use
 	Until  int64     // when the subject's last block ends
 	Length int64     // of that block
 	Paused int64     // when the subject's pause ends
 }
 
+// empty is a bucket that was never charged, and a rule without a window.
+var empty = Cell{full: longAgo, last: longAgo}
+
 // NewCell returns the cell of a subject that was never charged.
-func NewCell(r *Rule) Cell { return Cell{State: table[r.Kind].state(r), Until: longAgo} }
+func NewCell(r *Rule) Cell {
+	cell := empty
+	if state := table[r.Kind].state; state != nil {
+		cell.rare().own = state(r)
+	}
+	return cell
+}
+
+// State returns what a rule has counted in the cell.
+func (cell *Cell) State(r *Rule) State {
+	switch r.Kind {
+	case TokenBucket, LeakyBucket, Prepaid:
+		return (*bucket)(cell)
+	case FixedWindow, Calendar:
+		return (*windows)(cell)
+	}
+	return cell.Rare.own.(State)
+}
+
+// rare returns what few cells have, for changing it.
+func (cell *Cell) rare() *Rare {
+	if cell.Rare == nil {
+		cell.Rare = &Rare{Until: longAgo}
+	}
+	return cell.Rare
+}
+
+// FreePlaces returns the number of intervals of free places.
+func (cell *Cell) FreePlaces() int { return len(cell.free()) }
+
+func (cell *Cell) free() intervals {
+	if cell.Rare == nil {
+		return nil
+	}
+	return cell.Rare.Free
+}
 
 // Expiry returns when the cell can be forgotten.
 func (cell *Cell) Expiry(r *Rule) int64 {
-	return max(cell.State.Expiry(r), cell.blockExpiry(r), cell.Paused)
+	at := cell.State(r).Expiry(r)
+	if cell.Rare != nil {
+		at = max(at, cell.Rare.blockExpiry(r), cell.Rare.Paused)
+	}
+	return at
 }

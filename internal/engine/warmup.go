@@ -10,7 +10,7 @@ type warmup struct {
 	stored int64
 }
 
-func newWarmup(r *Rule) State { return &warmup{bucket: unused, stored: r.Warmup} }
+func newWarmup(r *Rule) State { return &warmup{bucket: bucket(empty), stored: r.Warmup} }
 
 // warmupTerms are the period and the Warmup. A claim that gives permits back also has the price of its charge, and its ownDebt.
 func warmupTerms(c *Claim, _, _ int64) Terms {
@@ -65,5 +65,3 @@ func (w *warmup) GiveBack(c *Claim, n, now int64, _ bool) {
 func (c *Claim) ownDebt() int64 { return c.At + c.Extra + MulDiv(c.Charged, c.Rule.Per, c.Limit) }
 
 func (w *warmup) Expiry(r *Rule) int64 { return w.whole() + r.Warmup }
-
-func (w *warmup) Size() int64 { return 48 }

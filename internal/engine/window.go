@@ -7,15 +7,77 @@ import (
 
 // windows are the windows of a fixed or calendar rule that have not ended, oldest first. The first is the present one, even if the clock was
 // set back to before its start. The others belong to waiting calls. Windows do not overlap.
-type windows struct{ list []window }
+//
+// The present window is in the numbers of the cell: full is its stop, or longAgo if there is none; last is its start, and parts what is used. The
+// others hang on the cell's Rare.
+type windows Cell
 
 type window struct{ start, stop, used int64 }
 
-func newWindows(*Rule) State { return new(windows) }
+// ahead are the windows after the present one.
+type ahead []window
 
 // CellOfWindow returns the cell of a rule in whose present window some permits are used.
-func CellOfWindow(stop, used int64) *Cell {
-	return &Cell{State: &windows{[]window{{longAgo, stop, used}}}, Until: longAgo}
+func CellOfWindow(stop, used int64) *Cell { return &Cell{full: stop, last: longAgo, parts: used} }
+
+// ahead returns the windows after the present one.
+func (w *windows) ahead() ahead {
+	if w.Rare != nil {
+		if list, ok := w.Rare.own.(*ahead); ok {
+			return *list
+		}
+	}
+	return nil
+}
+
+func (w *windows) len() int {
+	if w.full == longAgo {
+		return 0
+	}
+	return 1 + len(w.ahead())
+}
+
+func (w *windows) at(i int) window {
+	if i == 0 {
+		return window{w.last, w.full, w.parts}
+	}
+	return w.ahead()[i-1]
+}
+
+func (w *windows) set(i int, x window) {
+	if i == 0 {
+		w.last, w.full, w.parts = x.start, x.stop, x.used
+		return
+	}
+	w.ahead()[i-1] = x
+}
+
+func (w *windows) insert(i int, x window) {
+	if i == 0 { // only the first window of all is inserted there
+		w.set(0, x)
+		return
+	}
+	rare := (*Cell)(w).rare()
+	list, ok := rare.own.(*ahead)
+	if !ok {
+		list = new(ahead)
+		rare.own = list
+	}
+	*list = slices.Insert(*list, i-1, x)
+}
+
+func (w *windows) remove(i int) {
+	list := w.ahead()
+	switch {
+	case len(list) == 0:
+		w.set(0, window{longAgo, longAgo, 0})
+		return
+	case i == 0:
+		w.set(0, list[0])
+	default:
+		i--
+	}
+	*w.Rare.own.(*ahead) = slices.Delete(list, i, i+1)
 }
 
 func periodTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per} }
@@ -50,7 +112,8 @@ func open(r *Rule, at int64) window {
 // and false.
 func (w *windows) find(r *Rule, now, at int64) (int, bool) {
 	present := true
-	for i, x := range w.list {
+	for i := range w.len() {
+		x := w.at(i)
 		if x.stop <= now {
 			continue
 		}
@@ -59,7 +122,7 @@ func (w *windows) find(r *Rule, now, at int64) (int, bool) {
 		}
 		present = false
 	}
-	return len(w.list), false
+	return w.len(), false
 }
 
 // contains reports whether a window takes a charge at a time before its stop. A fixed window that would overlap the next one is not opened: the
@@ -71,9 +134,9 @@ func (w window) contains(r *Rule, at int64) bool {
 // Earliest returns the first time at which a window has room. A later call may be admitted to an earlier window. That delays no call that
 // waits for a later window.
 func (w *windows) Earliest(c *Claim, n, now, from int64) int64 {
-	for i, found := w.find(c.Rule, now, from); found && w.list[i].used+n > c.Limit; i++ {
-		from = w.list[i].stop
-		found = i+1 < len(w.list) && w.list[i+1].contains(c.Rule, from)
+	for i, found := w.find(c.Rule, now, from); found && w.at(i).used+n > c.Limit; i++ {
+		from = w.at(i).stop
+		found = i+1 < w.len() && w.at(i+1).contains(c.Rule, from)
 	}
 	return from
 }
@@ -81,7 +144,7 @@ func (w *windows) Earliest(c *Claim, n, now, from int64) int64 {
 // present returns the window for a charge now, or the one that the charge would open.
 func (w *windows) present(r *Rule, now int64) window {
 	if i, found := w.find(r, now, now); found {
-		return w.list[i]
+		return w.at(i)
 	}
 	return open(r, now)
 }
@@ -90,8 +153,8 @@ func (w *windows) Room(c *Claim, now int64) int64 { return max(0, c.Limit-w.pres
 
 func (w *windows) Full(_ *Claim, now int64) int64 {
 	full := now
-	for _, x := range w.list {
-		if x.used > 0 {
+	for i := range w.len() {
+		if x := w.at(i); x.used > 0 {
 			full = max(full, x.stop)
 		}
 	}
@@ -101,35 +164,36 @@ func (w *windows) Full(_ *Claim, now int64) int64 {
 // Reserves is false if too many windows would be open.
 func (w *windows) Reserves(c *Claim, now, at int64) bool {
 	if i, found := w.find(c.Rule, now, at); found {
-		return w.list[i].used+c.Cost <= c.Limit
+		return w.at(i).used+c.Cost <= c.Limit
 	}
-	present := slices.IndexFunc(w.list, func(x window) bool { return x.stop > now })
-	return present < 0 || len(w.list)-present <= maxAhead
+	present := w.index(func(x window) bool { return x.stop > now })
+	return present < 0 || w.len()-present <= maxAhead
 }
 
 func (w *windows) Commit(c *Claim, n, now, at int64) bool {
 	w.drop(now)
-	if len(w.list) == 0 && at > now { // the first window of the list must be the present one
+	if w.len() == 0 && at > now { // the first window of the list must be the present one
 		present := open(c.Rule, now)
 		if c.Rule.Kind == FixedWindow {
 			present.stop = min(present.stop, at)
 		}
-		w.list = append(w.list, present)
+		w.set(0, present)
 	}
 	i, found := w.find(c.Rule, now, at)
 	if !found {
-		w.list = slices.Insert(w.list, i, open(c.Rule, at))
+		w.insert(i, open(c.Rule, at))
 	}
-	x := &w.list[i]
+	x := w.at(i)
 	x.start = min(x.start, at)
 	x.used = min(x.used+min(n, mostUsed), mostUsed)
+	w.set(i, x)
 	return true
 }
 
 // drop removes the windows that have ended.
 func (w *windows) drop(now int64) {
-	for len(w.list) > 0 && w.list[0].stop <= now {
-		w.list = slices.Delete(w.list, 0, 1)
+	for w.len() > 0 && w.full <= now {
+		w.remove(0)
 	}
 }
 
@@ -141,36 +205,30 @@ func (w *windows) GiveBack(c *Claim, n, now int64, rollback bool) {
 		return
 	}
 	w.drop(now)
-	i := slices.IndexFunc(w.list, func(x window) bool { return x.start <= c.At && c.At < x.stop })
+	i := w.index(func(x window) bool { return x.start <= c.At && c.At < x.stop })
 	if i < 0 {
 		return
 	}
-	x := &w.list[i]
+	x := w.at(i)
 	x.used = max(0, x.used-n)
-	if x.used == 0 && (x.start > now || rollback && x.start == c.At) {
-		w.list = slices.Delete(w.list, i, i+1)
+	if w.set(i, x); x.used == 0 && (x.start > now || rollback && x.start == c.At) {
+		w.remove(i)
 	}
+}
+
+// index returns the index of the first window for which is returns true, or -1.
+func (w *windows) index(is func(window) bool) int {
+	for i := range w.len() {
+		if is(w.at(i)) {
+			return i
+		}
+	}
+	return -1
 }
 
 func (w *windows) Expiry(*Rule) int64 {
-	if n := len(w.list); n > 0 {
-		return w.list[n-1].stop
+	if list := w.ahead(); len(list) > 0 {
+		return list[len(list)-1].stop
 	}
-	return longAgo
-}
-
-// The sizes of windows without their list, and of a window in it.
-const (
-	emptyWindows = 24
-	windowBytes  = 24
-)
-
-func (w *windows) Size() int64 { return emptyWindows + windowBytes*int64(cap(w.list)) }
-
-func (w *windows) Grows(*Claim, int64) int64 {
-	const most = 2 // the present window, and that of a waiting call
-	if len(w.list)+most <= cap(w.list) {
-		return 0
-	}
-	return windowBytes * most
+	return w.full
 }

@@ -4,17 +4,9 @@ import (
 	"context"
 	"hash/maphash"
 	"math/bits"
-	"slices"
 
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
-
-// work is what a shard has for the calls of which it is the lowest shard, one at a time.
-type work struct {
-	calls    uint32 // how many such calls there were
-	locked   uint64 // the shards of the call, as a set
-	unpacked []engine.Unpacked
-}
 
 // Decide implements backend.Store.
 func (s *Store) Decide(_ context.Context, call *engine.Call) (engine.Verdict, error) {
@@ -26,65 +18,70 @@ func (s *Store) Decide(_ context.Context, call *engine.Call) (engine.Verdict, er
 }
 
 func (s *Store) decide(call *engine.Call) (engine.Verdict, error) {
-	var few [fewKeys]key
-	keys := s.keys(few[:], call)
-	w := s.lock(keys)
-	defer s.unlock(w)
+	var few [fewClaims]uint64
+	x := s.lock(call, few[:])
+	defer s.unlock(x)
 	now := s.clock.now() // with the locks held, so that time does not go back from one call to the next
-	var fewCells [fewKeys]*engine.Cell
-	cells, entries, bytes := s.unpack(fewCells[:0], call, keys, w, now)
+	s.find(call, x)
 	if call.Peek {
-		return call.Decide(cells, now), nil
+		return call.Decide(x.cells, now), nil
 	}
-	if entries+bytes > 0 && !s.bound.reserve(entries, bytes) { // only an admission needs the room
+	keys, bytes := int64(0), int64(0)
+	for i := 0; x.grows && i < len(x.cells); i++ {
+		k, b := x.growth(i, &call.Claims[i], now)
+		keys, bytes = keys+k, bytes+b
+	}
+	if keys+bytes > 0 && !s.bound.reserve(keys, bytes) { // only an admission needs the room
 		call.Peek = true
-		v := call.Decide(cells, now)
+		v := call.Decide(x.cells, now)
 		if call.Peek = false; v.Admitted {
 			return v, ErrFull
 		}
-		entries, bytes = 0, 0 // a refusal needs no room
+		keys, bytes = 0, 0 // a refusal needs no room
 	}
-	v := call.Decide(cells, now)
-	s.pack(keys, w, now, entries, bytes)
+	v := call.Decide(x.cells, now)
+	s.keep(call, x, now, keys, bytes)
 	return v, nil
 }
 
-// fewKeys is the largest number of claims whose keys and cells need no allocation.
-const fewKeys = 4
+// fewClaims is the largest number of claims whose hashes need no allocation.
+const fewClaims = 4
 
-// keys returns the keys of a call's claims. It uses the memory of few if that is enough. The hash has a random seed, so nobody can choose
-// subjects that collide. All counts of a subject are in one shard. The prefix is not hashed: few stores have several prefixes.
-func (s *Store) keys(few []key, call *engine.Call) []key {
-	keys := slices.Grow(few[:0], len(call.Claims))[:len(call.Claims)]
-	for i := range keys {
-		k, c := &keys[i], &call.Claims[i] // copying a key takes as long as finding its entry
-		hash := maphash.String(s.seed, c.Subject)
-		k.space, k.prefix, k.rule, k.subject = s.space, call.Prefix, c.Rule, c.Subject
-		k.shard, k.hash = uint32(hash%shards), uint32((hash+c.Rule.Hash())>>32)
+// lock locks the shards of a call, in ascending order, so that calls cannot deadlock. It uses the memory of few if that is enough. All counts of a
+// subject are in one shard. The hash has a random seed, so nobody can choose subjects that collide.
+func (s *Store) lock(call *engine.Call, few []uint64) *scratch {
+	n, locked := len(call.Claims), uint64(0)
+	if n > len(few) {
+		few = make([]uint64, n)
 	}
-	return keys
-}
-
-// lock locks the shards of the keys of a call. It locks in ascending order, so that calls cannot deadlock.
-func (s *Store) lock(keys []key) *work {
-	locked := uint64(0)
-	for i := range keys {
-		locked |= 1 << keys[i].shard
+	hashes := few[:n]
+	for i := range call.Claims {
+		hashes[i] = maphash.String(s.seed, call.Claims[i].Subject)
+		locked |= 1 << (hashes[i] % shards)
 	}
 	locked = max(locked, 1) // a call without claims also needs a shard
 	for m := locked; m != 0; m &= m - 1 {
 		s.shards[bits.TrailingZeros64(m)].Lock()
 	}
-	w := &s.shards[bits.TrailingZeros64(locked)].work
-	w.locked = locked
-	return w
+	x := &s.shards[bits.TrailingZeros64(locked)].scratch
+	x.lend(n)
+	x.locked = locked
+	for i := range x.places {
+		x.places[i] = s.place(hashes[i], call.Claims[i].Rule)
+	}
+	return x
+}
+
+// place returns the place of a subject, by its hash, under a rule. The prefix is not hashed: few stores have several prefixes.
+func (s *Store) place(hash uint64, r *engine.Rule) place {
+	return place{shard: &s.shards[hash%shards], hash: uint32((hash + r.Hash()) >> 32)}
 }
 
 // unlock unlocks the shards of a call. Now and then it also removes some expired entries from the shard whose turn it is.
-func (s *Store) unlock(w *work) {
-	w.calls++
-	due := w.calls%callsPerSweep == 0
-	for m := w.locked; m != 0; m &= m - 1 {
+func (s *Store) unlock(x *scratch) {
+	x.calls++
+	due := x.calls%callsPerSweep == 0
+	for m := x.locked; m != 0; m &= m - 1 {
 		s.shards[bits.TrailingZeros64(m)].Unlock()
 	}
 	if due {
@@ -95,61 +92,68 @@ func (s *Store) unlock(w *work) {
 // callsPerSweep is the number of calls with the same lowest shard after which another shard is swept.
 const callsPerSweep = 64
 
-// unpack finds the entries of a call. It returns the cells of its claims, in the memory of few if that is enough, and by how many entries and
-// bytes the store can grow at most. A key without an entry gets a new record. pack adds an entry for that, unless there is nothing to keep.
-func (s *Store) unpack(few []*engine.Cell, call *engine.Call, keys []key, w *work, now int64) (cells []*engine.Cell, entries, bytes int64) {
-	if len(w.unpacked) < len(keys) {
-		w.unpacked = make([]engine.Unpacked, len(keys))
+// find finds the cells of a call. A claim without an entry gets a fresh cell. keep adds an entry for that, unless there is nothing to keep.
+func (s *Store) find(call *engine.Call, x *scratch) {
+	x.bytes, x.grows = 0, false
+	for i := range x.places {
+		p, c := &x.places[i], &call.Claims[i]
+		if e, _ := p.shard.find(s.space, call.Prefix, c, p.hash); e != nil {
+			x.cells[i] = &e.cell
+			x.bytes += e.cell.Size()
+			x.grows = x.grows || e.cell.Rare != nil
+			continue
+		}
+		x.fresh[i] = engine.NewCell(c.Rule)
+		x.cells[i], p.fresh, x.grows = &x.fresh[i], true, true
 	}
-	for i := range keys {
-		k, c, u := &keys[i], &call.Claims[i], &w.unpacked[i]
-		if k.entry, _ = s.shards[k.shard].find(k); k.entry != nil {
-			k.record = &k.entry.record
+}
+
+// growth returns by how many entries and bytes a claim can let the store grow.
+func (x *scratch) growth(i int, c *engine.Claim, now int64) (keys, bytes int64) {
+	cell := x.cells[i]
+	bytes = cell.Grows(c, now)
+	if x.places[i].fresh {
+		return 1, bytes + groupBytes + entryBytes + textBytes(c.Subject) + cell.Size() // the group may be new
+	}
+	return 0, bytes
+}
+
+// keep notes what became of the cells of a call. It adds their keys and bytes to the bound, and takes off those that were reserved.
+func (s *Store) keep(call *engine.Call, x *scratch, now, keys, bytes int64) {
+	keys, bytes = -keys, -bytes-x.bytes
+	fresh := false
+	for i := range x.places {
+		if p := &x.places[i]; p.fresh {
+			fresh = true
 		} else {
-			u.New = engine.NewRecord(k.rule)
-			k.record = &u.New
+			cell := x.cells[i]
+			bytes += cell.Size()
+			p.shard.expiresAt(cell.Expiry(call.Claims[i].Rule))
 		}
-		cell := k.record.Unpack(k.rule, u)
-		few = append(few, cell)
-		e, b := k.growth(c, now)
-		entries, bytes = entries+e, bytes+b
 	}
-	return few, entries, bytes
+	if fresh {
+		k, b := s.add(call, x, now)
+		keys, bytes = keys+k, bytes+b
+	}
+	if keys|bytes != 0 {
+		s.bound.add(keys, bytes)
+	}
 }
 
-// growth returns by how many entries and bytes the claim can let the store grow.
-func (k *key) growth(c *engine.Claim, now int64) (entries, bytes int64) {
-	bytes = k.record.Grows(c, now)
-	if k.entry == nil {
-		entries = 1
-		bytes += groupBytes + entryBytes + textBytes(k.subject) + k.record.Size() // the group may be new
-	}
-	return entries, bytes
-}
-
-// pack stores the cells of a call. It adds their entries and bytes to the bound, and takes off those that were reserved: entries and bytes.
-func (s *Store) pack(keys []key, w *work, now, entries, bytes int64) {
-	entries, bytes = -entries, -bytes
-	for i := range keys {
-		k := &keys[i]
-		grown, expiry := k.record.Pack(k.rule, &w.unpacked[i])
-		if k.entry != nil {
-			bytes += grown
-			s.shards[k.shard].expiresAt(expiry)
+// add adds entries for the fresh cells of a call that are not empty. It returns by how many entries and bytes the store has grown. This is a second
+// loop, because adding entries may move others.
+func (s *Store) add(call *engine.Call, x *scratch, now int64) (keys, bytes int64) {
+	for i, p := range x.places {
+		c := &call.Claims[i]
+		if !p.fresh || x.fresh[i].Expiry(c.Rule) <= now {
+			continue
 		}
+		bytes += p.shard.add(s.space, call.Prefix, c, p.hash, x.fresh[i])
+		x.fresh[i] = engine.Cell{} // the shard must not keep what hangs on a cell after its entry is gone
+		removed, freed := p.shard.expire(now, 4)
+		keys, bytes = keys+1-removed, bytes-freed
 	}
-	for i := range keys { // a second loop, because adding entries may move others
-		k := &keys[i]
-		if k.entry == nil && k.record.Expiry(k.rule) > now {
-			shard := &s.shards[k.shard]
-			entries++
-			bytes += shard.add(k, *k.record)
-			*k.record = engine.Record{} // the shard must not keep a cell after its entry is gone
-			removed, freed := shard.expire(now, 4)
-			entries, bytes = entries-removed, bytes-freed
-		}
-	}
-	s.bound.add(entries, bytes)
+	return keys, bytes
 }
 
 // Adjust implements backend.Store.
@@ -163,48 +167,46 @@ func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 
 // adjust adjusts a call once. It returns the time at which it did.
 func (s *Store) adjust(call *engine.Call) (now int64, err error) {
-	keys := s.keys(nil, call)
-	w := s.lock(keys)
-	defer s.unlock(w)
+	x := s.lock(call, nil)
+	defer s.unlock(x)
 	now = s.clock.now()
-	cells, _, _ := s.unpack(nil, call, keys, w, now)
-	entries, bytes := int64(0), int64(0)
-	for i := range keys {
+	s.find(call, x)
+	keys, bytes := int64(0), int64(0)
+	for i := range x.cells {
 		c, pauses := call.Claims[i], call.Change >= engine.Pauses
 		mayGrow := !pauses && (c.Rule.Kind.KeepsTimes() || c.Rule.Kind == engine.Amounts)
-		if c.Delta <= 0 || keys[i].entry != nil && !mayGrow {
+		if c.Delta <= 0 || !x.places[i].fresh && !mayGrow {
 			continue
 		}
 		if c.Cost = c.Delta; pauses {
 			c.Cost = 0
 		}
-		e, b := keys[i].growth(&c, now)
-		entries, bytes = entries+e, bytes+b
+		k, b := x.growth(i, &c, now)
+		keys, bytes = keys+k, bytes+b
 	}
-	if entries+bytes > 0 && !s.bound.reserve(entries, bytes) {
+	if keys+bytes > 0 && !s.bound.reserve(keys, bytes) {
 		return now, ErrFull
 	}
-	for i := range keys {
-		if grows := cells[i].FreeGrows(&call.Claims[i], now); s.bound.reserve(0, grows) {
+	for i, cell := range x.cells {
+		if grows := cell.FreeGrows(&call.Claims[i], now); s.bound.reserve(0, grows) {
 			bytes += grows
 		} else {
 			call.Claims[i].Delta = 0 // the place stays charged for good, as if there were too many free places
 		}
 	}
-	call.Adjust(cells, now)
-	s.pack(keys, w, now, entries, bytes)
-	s.drop(keys, func(e *entry) bool { return e.record.Expiry(e.rule) <= now })
+	call.Adjust(x.cells, now)
+	s.keep(call, x, now, keys, bytes)
+	s.drop(call, x, func(e *entry) bool { return e.cell.Expiry(e.rule) <= now })
 	return now, nil
 }
 
 // Reset implements backend.Store.
 func (s *Store) Reset(_ context.Context, call *engine.Call) (found int, err error) {
-	keys := s.keys(nil, call)
-	w := s.lock(keys)
-	defer s.unlock(w)
+	x := s.lock(call, nil)
+	defer s.unlock(x)
 	now := s.clock.now()
-	s.drop(keys, func(e *entry) bool {
-		if e.record.Expiry(e.rule) > now {
+	s.drop(call, x, func(e *entry) bool {
+		if e.cell.Expiry(e.rule) > now {
 			found++
 		}
 		return true
@@ -213,12 +215,10 @@ func (s *Store) Reset(_ context.Context, call *engine.Call) (found int, err erro
 }
 
 // drop removes the entries of a call for which removes returns true.
-func (s *Store) drop(keys []key, removes func(*entry) bool) {
-	for i := range keys {
-		shard := &s.shards[keys[i].shard]
-		if e, n := shard.find(&keys[i]); e != nil && removes(e) { // found again, because removing an entry may have moved others
-			bytes := shard.remove(n)
-			s.bound.add(-1, -bytes)
+func (s *Store) drop(call *engine.Call, x *scratch, removes func(*entry) bool) {
+	for i, p := range x.places {
+		if e, n := p.shard.find(s.space, call.Prefix, &call.Claims[i], p.hash); e != nil && removes(e) {
+			s.bound.add(-1, -p.shard.remove(n))
 		}
 	}
 }

@@ -20,25 +20,52 @@ type shard struct {
 	pages   [][]entry
 	heads   []uint32 // by hash: the first entry of each chain. The length is a power of two
 	groups  map[groupName]*group
-	work    work // for a call whose lowest shard is this one
+	scratch scratch
 
 	_ [64]byte // keeps the locks of two shards in different cache lines
+}
+
+// scratch is memory that a shard lends to the call of which it is the lowest shard, while it is locked.
+type scratch struct {
+	calls  uint32 // how many such calls there were
+	locked uint64 // the shards of the call, as a set
+	places []place
+	cells  []*engine.Cell // of each place
+	fresh  []engine.Cell  // of the places without an entry
+	bytes  int64          // the size of the other cells before the call
+	grows  bool           // a cell is fresh, or may grow
+}
+
+// lend makes room for n claims.
+func (x *scratch) lend(n int) {
+	if n > cap(x.places) {
+		x.places, x.cells, x.fresh = make([]place, n), make([]*engine.Cell, n), make([]engine.Cell, n)
+	}
+	x.places, x.cells = x.places[:n], x.cells[:n]
+}
+
+// place is where the count of a claim is.
+type place struct {
+	shard *shard
+	hash  uint32
+	fresh bool // it has no entry
 }
 
 // entry holds the count of one rule for one subject.
 type entry struct {
 	*group
 	subject string
-	record  engine.Record
+	cell    engine.Cell
 	hash    uint32
 	next    uint32 // the next entry in the chain
 }
 
-// series identifies all counts of one rule of a limiter.
-type series struct {
-	space  *space
-	prefix string
-	rule   *engine.Rule
+// group holds what the entries of one rule in a shard share. Its rule is the first of several equal ones that was used.
+type group struct {
+	space   *space
+	prefix  string
+	rule    *engine.Rule
+	entries int
 }
 
 // groupName identifies a group in a shard.
@@ -48,37 +75,19 @@ type groupName struct {
 	states            string // the Lua file of the rule's kind: kinds of the same file share their states
 }
 
-func (s *series) group() groupName {
-	return groupName{s.space, s.prefix, s.rule.Name, s.rule.Tag, s.rule.Kind.Row().Lua}
+func nameOf(space *space, prefix string, r *engine.Rule) groupName {
+	return groupName{space, prefix, r.Name, r.Tag, r.Kind.Row().Lua}
 }
 
-// group holds what the entries of one rule in a shard share. Its rule is the first of several equal ones that was used.
-type group struct {
-	series
-	entries int
+// is reports whether the group's rule counts in the same states as another one.
+func (g *group) is(space *space, prefix string, r *engine.Rule) bool {
+	return g.rule == r && g.space == space && g.prefix == prefix || nameOf(g.space, g.prefix, g.rule) == nameOf(space, prefix, r)
 }
 
-// key identifies an entry.
-type key struct {
-	series
-	subject string
-	shard   uint32
-	hash    uint32
-	entry   *entry         // as unpack found it; nil if there is none
-	record  *engine.Record // of the entry, or a new one
-}
+// perPage is the number of entries in a page. With 72 bytes for each and 8 for the garbage collector they fill 4 kB.
+const perPage = 56
 
-func (e *entry) is(k *key) bool {
-	return e.hash == k.hash && e.subject == k.subject && (e.series == k.series || e.isLike(k))
-}
-
-// isLike reports whether another rule counts in the same group.
-func (e *entry) isLike(k *key) bool { return e.series.group() == k.group() }
-
-// perPage is the number of entries in a page. With 64 bytes for each and 8 for the garbage collector they fill 4 kB.
-const perPage = 63
-
-func (s *shard) at(i int) *entry { return &s.pages[i/perPage][i%perPage] }
+func (s *shard) at(i int) *entry { return &s.pages[uint(i)/perPage][uint(i)%perPage] }
 
 // fewestHeads is the number of chains in an empty shard.
 const fewestHeads = 8
@@ -91,11 +100,11 @@ func (s *shard) start() {
 
 func (s *shard) head(hash uint32) *uint32 { return &s.heads[int(hash)&(len(s.heads)-1)] }
 
-// find returns an entry and its number, or nil. The pointer is valid until an entry is added or removed.
-func (s *shard) find(k *key) (*entry, int) {
-	for n := *s.head(k.hash); n > 0; {
+// find returns the entry of a claim and its number, or nil. The pointer is valid until an entry is added or removed.
+func (s *shard) find(space *space, prefix string, c *engine.Claim, hash uint32) (*entry, int) {
+	for n := *s.head(hash); n > 0; {
 		e := s.at(int(n - 1))
-		if e.is(k) {
+		if e.hash == hash && e.subject == c.Subject && e.group.is(space, prefix, c.Rule) {
 			return e, int(n - 1)
 		}
 		n = e.next
@@ -122,8 +131,8 @@ func (s *shard) chain(n int) {
 	}
 }
 
-// entryBytes is the size of an entry in its page and in heads. The text and what the record refers to come on top.
-const entryBytes = 64 + 6
+// entryBytes is the size of an entry in its page and in heads. The text and what the cell refers to come on top.
+const entryBytes = 72 + 6
 
 // groupBytes is the size of a group without its texts.
 const groupBytes = 256
@@ -131,11 +140,11 @@ const groupBytes = 256
 func textBytes(text string) int64 { return int64(len(text)+15) &^ 15 }
 
 // size returns about how many bytes an entry takes.
-func (e *entry) size() int64 { return entryBytes + textBytes(e.subject) + e.record.Size() }
+func (e *entry) size() int64 { return entryBytes + textBytes(e.subject) + e.cell.Size() }
 
-// add adds an entry with a new record, and returns the bytes that it takes.
-func (s *shard) add(k *key, r engine.Record) (bytes int64) {
-	g, bytes := s.enter(k)
+// add adds an entry with a cell, and returns the bytes that it takes.
+func (s *shard) add(space *space, prefix string, c *engine.Claim, hash uint32, cell engine.Cell) (bytes int64) {
+	g, bytes := s.enter(space, prefix, c.Rule)
 	if s.count == len(s.pages)*perPage {
 		s.pages = append(s.pages, nil)
 	}
@@ -143,10 +152,10 @@ func (s *shard) add(k *key, r engine.Record) (bytes int64) {
 	if len(s.pages) > 1 && *page == nil {
 		*page = make([]entry, 0, perPage)
 	}
-	head := s.head(k.hash)
-	*page = append(*page, entry{g, strings.Clone(k.subject), r, k.hash, *head})
+	head := s.head(hash)
+	*page = append(*page, entry{g, strings.Clone(c.Subject), cell, hash, *head})
 	s.count++
-	s.expiresAt(r.Expiry(g.rule))
+	s.expiresAt(cell.Expiry(g.rule))
 	*head = uint32(s.count)
 	if bytes += s.at(s.count - 1).size(); s.count > len(s.heads) {
 		s.chain(2 * len(s.heads))
@@ -154,14 +163,14 @@ func (s *shard) add(k *key, r engine.Record) (bytes int64) {
 	return bytes
 }
 
-// enter adds one to the number of entries in the group of a key. It returns the group, and the bytes of the group if that is new.
-func (s *shard) enter(k *key) (g *group, bytes int64) {
-	name := k.group()
+// enter adds one to the number of entries in the group of a rule. It returns the group, and the bytes of the group if that is new.
+func (s *shard) enter(space *space, prefix string, r *engine.Rule) (g *group, bytes int64) {
+	name := nameOf(space, prefix, r)
 	if g = s.groups[name]; g == nil {
 		if s.groups == nil {
 			s.groups = make(map[groupName]*group)
 		}
-		g = &group{series: k.series}
+		g = &group{space: space, prefix: prefix, rule: r}
 		s.groups[name], bytes = g, groupBytes
 	}
 	g.entries++
@@ -173,14 +182,14 @@ func (s *shard) remove(i int) (bytes int64) {
 	e, last := s.at(i), s.at(s.count-1)
 	bytes = e.size()
 	if e.entries--; e.entries == 0 {
-		delete(s.groups, e.series.group())
+		delete(s.groups, nameOf(e.space, e.prefix, e.rule))
 		bytes += groupBytes
 	}
 	*s.link(i) = e.next
 	if e != last {
 		*s.link(s.count - 1) = uint32(i + 1)
 		*e = *last
-		s.seen = min(s.seen, e.record.Expiry(e.rule))
+		s.seen = min(s.seen, e.cell.Expiry(e.rule))
 	}
 	*last = entry{}
 	s.count--
@@ -227,7 +236,7 @@ func (s *shard) expire(now int64, n int) (removed, bytes int64) {
 		for range min(n, s.count) {
 			s.newRound()
 			e := s.at(s.cursor)
-			if at := e.record.Expiry(e.rule); at > now {
+			if at := e.cell.Expiry(e.rule); at > now {
 				s.seen = min(s.seen, at)
 				s.cursor++
 				continue

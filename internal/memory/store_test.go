@@ -253,17 +253,22 @@ func TestChains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s shard
 		s.chain(fewestHeads)
+		type key struct {
+			claim engine.Claim
+			hash  uint32
+		}
 		var in, out []key
 		added := 0
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) {
 				for i := range in {
-					if e, n := s.find(&in[i]); e == nil || e != s.at(n) || e.subject != in[i].subject || e.record != engine.NewRecord(rule) {
+					e, n := s.find(nil, "", &in[i].claim, in[i].hash)
+					if e == nil || e != s.at(n) || e.subject != in[i].claim.Subject || e.cell != engine.NewCell(rule) {
 						t.Fatalf("%+v is found as %+v, entry %d", in[i], e, n)
 					}
 				}
 				for i := range out {
-					if e, _ := s.find(&out[i]); e != nil {
+					if e, _ := s.find(nil, "", &out[i].claim, out[i].hash); e != nil {
 						t.Fatalf("%+v is found as %+v", out[i], e)
 					}
 				}
@@ -272,9 +277,9 @@ func TestChains(t *testing.T) {
 				}
 			},
 			"add": func(t *rapid.T) {
-				k := key{series: series{rule: rule}, subject: fmt.Sprint(added)}
+				k := key{claim: engine.Claim{Ask: engine.Ask{Rule: rule, Subject: fmt.Sprint(added)}}}
 				k.hash = uint32(rapid.SampledFrom([]int{0, 1, 7, 8, 15, 1 << 30}).Draw(t, "hash"))
-				s.add(&k, engine.NewRecord(rule))
+				s.add(nil, "", &k.claim, k.hash, engine.NewCell(rule))
 				in, added = append(in, k), added+1
 			},
 			"remove": func(t *rapid.T) {
@@ -282,7 +287,7 @@ func TestChains(t *testing.T) {
 					return
 				}
 				i := rapid.IntRange(0, len(in)-1).Draw(t, "entry")
-				_, n := s.find(&in[i])
+				_, n := s.find(nil, "", &in[i].claim, in[i].hash)
 				s.remove(n)
 				out = append(out, in[i])
 				in = slices.Delete(in, i, i+1)

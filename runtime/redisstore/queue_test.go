@@ -130,7 +130,7 @@ func checkAnswer(t *rapid.T, m model, got *request, want *engine.Call) {
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
-	m["now"] = &engine.Cell{Until: got.verdict.Now}
+	m["now"] = &engine.Cell{Rare: &engine.Rare{Until: got.verdict.Now}}
 	if w := want.Decide(m.cells(want), got.verdict.Now); got.verdict != w {
 		t.Fatalf("got %+v, want %+v of %+v", got.verdict, w, want)
 	}
@@ -146,7 +146,7 @@ func start(t *rapid.T, m model) int64 {
 	if m["now"] == nil {
 		t.Fatal("nobody was admitted before")
 	}
-	return m["now"].Until
+	return m["now"].Rare.Until
 }
 
 // Only plain calls that are equal and take one permit of each rule are decided as one.

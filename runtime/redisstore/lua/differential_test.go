@@ -148,8 +148,8 @@ func (p *pair) crowd() {
 		p.change(call)
 	}
 	k := "p:" + r.Name + ":{a}:free-places:" + r.Tag
-	if n := p.client.ZCard(context.Background(), k).Val(); int(n) != len(p.cellsOf(&calls[0])[0].Free) {
-		t.Fatalf("the script has %d intervals, the engine %d", n, len(p.cellsOf(&calls[0])[0].Free))
+	if n := p.client.ZCard(context.Background(), k).Val(); int(n) != p.cellsOf(&calls[0])[0].FreePlaces() {
+		t.Fatalf("the script has %d intervals, the engine %d", n, p.cellsOf(&calls[0])[0].FreePlaces())
 	}
 }
 
@@ -430,7 +430,7 @@ func (p *pair) change(some engine.Call) {
 func (p *pair) note(call *engine.Call) {
 	for i, cell := range p.cellsOf(call) {
 		k := call.Claims[i].Rule.Name + call.Claims[i].Subject
-		p.latest[k] = max(p.latest[k], cell.State.Expiry(call.Claims[i].Rule))
+		p.latest[k] = max(p.latest[k], cell.State(call.Claims[i].Rule).Expiry(call.Claims[i].Rule))
 	}
 }
 
@@ -439,10 +439,10 @@ func (p *pair) requireExpiries() {
 	for _, r := range p.rules {
 		for _, subject := range []string{"a", "b"} {
 			cell := p.cells[r.Name+subject]
-			if cell == nil || cell.State.Expiry(r) <= p.now {
+			if cell == nil || cell.State(r).Expiry(r) <= p.now {
 				continue
 			}
-			expiry, most := cell.State.Expiry(r), p.latest[r.Name+subject]+r.Per/4+2*second
+			expiry, most := cell.State(r).Expiry(r), p.latest[r.Name+subject]+r.Per/4+2*second
 			got := p.client.PExpireTime(context.Background(), "p:"+r.Name+":{"+subject+"}:"+r.Tag).Val().Microseconds()
 			if got < expiry || got > most {
 				p.t.Fatalf("the state of %+v counts until %d and expires at %d", *r, expiry, got)

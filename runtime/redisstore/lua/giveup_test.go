@@ -121,7 +121,7 @@ func TestAllWaitersGiveUp(t *testing.T) {
 				for _, call := range pending {
 					b.leave(call)
 				}
-				if n := len(b.cells[r].Free); n > 0 {
+				if n := b.cells[r].FreePlaces(); n > 0 {
 					t.Errorf("%d intervals are left", n)
 				}
 				for i := range 200 {
@@ -156,7 +156,7 @@ func TestHalfOfTheWaitersGiveUp(t *testing.T) {
 					times = append(times, at)
 				}
 			}
-			if n := len(b.cells[r].Free); kind != engine.FixedWindow && (n < 100 || n > 400) {
+			if n := b.cells[r].FreePlaces(); kind != engine.FixedWindow && (n < 100 || n > 400) {
 				t.Errorf("%d intervals are left; about 250 are usual", n)
 			}
 			stop := b.v.now + length
@@ -235,7 +235,7 @@ func TestMostFreePlaces(t *testing.T) {
 		for i := 1; i < waiters-1; i += 2 { // the others stay
 			b.leave(calls[i])
 		}
-		if n := len(b.cells[r].Free); n != most {
+		if n := b.cells[r].FreePlaces(); n != most {
 			t.Errorf("%s: %d intervals, want %d", kind, n, most)
 		}
 		for range most + 2 {

@@ -39,7 +39,7 @@ func TestWindowsAhead(t *testing.T) {
 			if n := b.v.client.StrLen(t.Context(), "p:r:{s}:"+r.Tag).Val(); n > 1+24*(ahead+1) {
 				t.Fatalf("%s: the state has %d bytes", r.Kind, n)
 			}
-			if size := b.cells[r].State.Size(); size > 24*4*ahead {
+			if size := b.cells[r].Size(); size > 24*4*ahead {
 				t.Fatalf("%s: the engine's state has %d bytes", r.Kind, size)
 			}
 			if left -= admitted; left > 0 && (admitted < ahead || again <= b.v.now) {
