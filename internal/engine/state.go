@@ -71,6 +71,8 @@ func (cell *Cell) State(r *Rule) State {
 		return (*bucket)(cell)
 	case FixedWindow, Calendar:
 		return (*windows)(cell)
+	case SlidingWindow: // also covered below, but conversion to an interface takes longer
+		return cell.Rare.own.(*slidingWindow)
 	}
 	return cell.Rare.own.(State)
 }

@@ -19,10 +19,10 @@ func (s *Store) Decide(_ context.Context, call *engine.Call) (engine.Verdict, er
 
 func (s *Store) decide(call *engine.Call) (engine.Verdict, error) {
 	var few [fewClaims]uint64
-	x := s.lock(call, few[:])
+	hashes, x := s.lock(call, few[:])
 	defer s.unlock(x)
 	now := s.clock.now() // with the locks held, so that time does not go back from one call to the next
-	s.find(call, x)
+	s.find(call, hashes, x)
 	if call.Peek {
 		return call.Decide(x.cells, now), nil
 	}
@@ -40,22 +40,26 @@ func (s *Store) decide(call *engine.Call) (engine.Verdict, error) {
 		keys, bytes = 0, 0 // a refusal needs no room
 	}
 	v := call.Decide(x.cells, now)
-	s.keep(call, x, now, keys, bytes)
+	s.keep(call, hashes, x, now, keys, bytes)
 	return v, nil
 }
 
 // fewClaims is the largest number of claims whose hashes need no allocation.
 const fewClaims = 4
 
-// lock locks the shards of a call, in ascending order, so that calls cannot deadlock. It uses the memory of few if that is enough. All counts of a
-// subject are in one shard. The hash has a random seed, so nobody can choose subjects that collide.
-func (s *Store) lock(call *engine.Call, few []uint64) *scratch {
-	n, locked := len(call.Claims), uint64(0)
-	if n > len(few) {
-		few = make([]uint64, n)
+// lock locks the shards of a call, in ascending order, so that calls cannot deadlock. It returns the hashes of the subjects, in few if that is
+// enough. All counts of a subject are in one shard. The hash has a random seed, so nobody can choose subjects that collide.
+func (s *Store) lock(call *engine.Call, few []uint64) (hashes []uint64, x *scratch) {
+	if len(call.Claims) > len(few) {
+		few = make([]uint64, len(call.Claims))
 	}
-	hashes := few[:n]
-	for i := range call.Claims {
+	hashes = few[:len(call.Claims)]
+	locked := uint64(0)
+	for i := range hashes {
+		if i > 0 && call.Claims[i].Subject == call.Claims[i-1].Subject {
+			hashes[i] = hashes[i-1]
+			continue
+		}
 		hashes[i] = maphash.String(s.seed, call.Claims[i].Subject)
 		locked |= 1 << (hashes[i] % shards)
 	}
@@ -63,18 +67,15 @@ func (s *Store) lock(call *engine.Call, few []uint64) *scratch {
 	for m := locked; m != 0; m &= m - 1 {
 		s.shards[bits.TrailingZeros64(m)].Lock()
 	}
-	x := &s.shards[bits.TrailingZeros64(locked)].scratch
-	x.lend(n)
+	x = &s.shards[bits.TrailingZeros64(locked)].scratch
 	x.locked = locked
-	for i := range x.places {
-		x.places[i] = s.place(hashes[i], call.Claims[i].Rule)
-	}
-	return x
+	return hashes, x
 }
 
-// place returns the place of a subject, by its hash, under a rule. The prefix is not hashed: few stores have several prefixes.
-func (s *Store) place(hash uint64, r *engine.Rule) place {
-	return place{shard: &s.shards[hash%shards], hash: uint32((hash + r.Hash()) >> 32)}
+// place returns the shard of a subject, by its hash, and the hash of its count under a rule. The prefix is not hashed: few stores have several
+// prefixes.
+func (s *Store) place(hash uint64, r *engine.Rule) (*shard, uint32) {
+	return &s.shards[hash%shards], uint32((hash + r.Hash()) >> 32)
 }
 
 // unlock unlocks the shards of a call. Now and then it also removes some expired entries from the shard whose turn it is.
@@ -93,67 +94,58 @@ func (s *Store) unlock(x *scratch) {
 const callsPerSweep = 64
 
 // find finds the cells of a call. A claim without an entry gets a fresh cell. keep adds an entry for that, unless there is nothing to keep.
-func (s *Store) find(call *engine.Call, x *scratch) {
-	x.bytes, x.grows = 0, false
-	for i := range x.places {
-		p, c := &x.places[i], &call.Claims[i]
-		if e, _ := p.shard.find(s.space, call.Prefix, c, p.hash); e != nil {
+func (s *Store) find(call *engine.Call, hashes []uint64, x *scratch) {
+	if len(hashes) > len(x.fresh) {
+		x.cells, x.fresh = make([]*engine.Cell, len(hashes)), make([]engine.Cell, len(hashes))
+	}
+	x.cells, x.bytes, x.grows = x.cells[:len(hashes)], 0, false
+	for i, hash := range hashes {
+		c := &call.Claims[i]
+		shard, hash := s.place(hash, c.Rule)
+		if e, _ := shard.find(s.space, call.Prefix, c, hash); e != nil {
 			x.cells[i] = &e.cell
 			x.bytes += e.cell.Size()
 			x.grows = x.grows || e.cell.Rare != nil
 			continue
 		}
 		x.fresh[i] = engine.NewCell(c.Rule)
-		x.cells[i], p.fresh, x.grows = &x.fresh[i], true, true
+		x.cells[i], x.grows = &x.fresh[i], true
 	}
 }
+
+func (x *scratch) isFresh(i int) bool { return x.cells[i] == &x.fresh[i] }
 
 // growth returns by how many entries and bytes a claim can let the store grow.
 func (x *scratch) growth(i int, c *engine.Claim, now int64) (keys, bytes int64) {
 	cell := x.cells[i]
 	bytes = cell.Grows(c, now)
-	if x.places[i].fresh {
+	if x.isFresh(i) {
 		return 1, bytes + groupBytes + entryBytes + textBytes(c.Subject) + cell.Size() // the group may be new
 	}
 	return 0, bytes
 }
 
 // keep notes what became of the cells of a call. It adds their keys and bytes to the bound, and takes off those that were reserved.
-func (s *Store) keep(call *engine.Call, x *scratch, now, keys, bytes int64) {
+func (s *Store) keep(call *engine.Call, hashes []uint64, x *scratch, now, keys, bytes int64) {
 	keys, bytes = -keys, -bytes-x.bytes
-	fresh := false
-	for i := range x.places {
-		if p := &x.places[i]; p.fresh {
-			fresh = true
-		} else {
-			cell := x.cells[i]
+	for i, cell := range x.cells {
+		if !x.grows || !x.isFresh(i) {
 			bytes += cell.Size()
-			p.shard.expiresAt(cell.Expiry(call.Claims[i].Rule))
+			s.shards[hashes[i]%shards].expiresAt(cell.Expiry(call.Claims[i].Rule))
 		}
 	}
-	if fresh {
-		k, b := s.add(call, x, now)
-		keys, bytes = keys+k, bytes+b
-	}
-	if keys|bytes != 0 {
-		s.bound.add(keys, bytes)
-	}
-}
-
-// add adds entries for the fresh cells of a call that are not empty. It returns by how many entries and bytes the store has grown. This is a second
-// loop, because adding entries may move others.
-func (s *Store) add(call *engine.Call, x *scratch, now int64) (keys, bytes int64) {
-	for i, p := range x.places {
+	for i := 0; x.grows && i < len(x.cells); i++ { // a second loop, because adding entries may move others
 		c := &call.Claims[i]
-		if !p.fresh || x.fresh[i].Expiry(c.Rule) <= now {
+		if !x.isFresh(i) || x.fresh[i].Expiry(c.Rule) <= now {
 			continue
 		}
-		bytes += p.shard.add(s.space, call.Prefix, c, p.hash, x.fresh[i])
+		shard, hash := s.place(hashes[i], c.Rule)
+		bytes += shard.add(s.space, call.Prefix, c, hash, x.fresh[i])
 		x.fresh[i] = engine.Cell{} // the shard must not keep what hangs on a cell after its entry is gone
-		removed, freed := p.shard.expire(now, 4)
+		removed, freed := shard.expire(now, 4)
 		keys, bytes = keys+1-removed, bytes-freed
 	}
-	return keys, bytes
+	s.bound.add(keys, bytes)
 }
 
 // Adjust implements backend.Store.
@@ -167,15 +159,15 @@ func (s *Store) Adjust(_ context.Context, call *engine.Call) error {
 
 // adjust adjusts a call once. It returns the time at which it did.
 func (s *Store) adjust(call *engine.Call) (now int64, err error) {
-	x := s.lock(call, nil)
+	hashes, x := s.lock(call, nil)
 	defer s.unlock(x)
 	now = s.clock.now()
-	s.find(call, x)
+	s.find(call, hashes, x)
 	keys, bytes := int64(0), int64(0)
 	for i := range x.cells {
 		c, pauses := call.Claims[i], call.Change >= engine.Pauses
 		mayGrow := !pauses && (c.Rule.Kind.KeepsTimes() || c.Rule.Kind == engine.Amounts)
-		if c.Delta <= 0 || !x.places[i].fresh && !mayGrow {
+		if c.Delta <= 0 || !x.isFresh(i) && !mayGrow {
 			continue
 		}
 		if c.Cost = c.Delta; pauses {
@@ -195,17 +187,17 @@ func (s *Store) adjust(call *engine.Call) (now int64, err error) {
 		}
 	}
 	call.Adjust(x.cells, now)
-	s.keep(call, x, now, keys, bytes)
-	s.drop(call, x, func(e *entry) bool { return e.cell.Expiry(e.rule) <= now })
+	s.keep(call, hashes, x, now, keys, bytes)
+	s.drop(call, hashes, func(e *entry) bool { return e.cell.Expiry(e.rule) <= now })
 	return now, nil
 }
 
 // Reset implements backend.Store.
 func (s *Store) Reset(_ context.Context, call *engine.Call) (found int, err error) {
-	x := s.lock(call, nil)
+	hashes, x := s.lock(call, nil)
 	defer s.unlock(x)
 	now := s.clock.now()
-	s.drop(call, x, func(e *entry) bool {
+	s.drop(call, hashes, func(e *entry) bool {
 		if e.cell.Expiry(e.rule) > now {
 			found++
 		}
@@ -215,10 +207,12 @@ func (s *Store) Reset(_ context.Context, call *engine.Call) (found int, err erro
 }
 
 // drop removes the entries of a call for which removes returns true.
-func (s *Store) drop(call *engine.Call, x *scratch, removes func(*entry) bool) {
-	for i, p := range x.places {
-		if e, n := p.shard.find(s.space, call.Prefix, &call.Claims[i], p.hash); e != nil && removes(e) {
-			s.bound.add(-1, -p.shard.remove(n))
+func (s *Store) drop(call *engine.Call, hashes []uint64, removes func(*entry) bool) {
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		shard, hash := s.place(hashes[i], c.Rule)
+		if e, n := shard.find(s.space, call.Prefix, c, hash); e != nil && removes(e) {
+			s.bound.add(-1, -shard.remove(n))
 		}
 	}
 }

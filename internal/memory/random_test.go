@@ -199,8 +199,8 @@ func requireWhole(t interface{ Fatalf(string, ...any) }, s *Store) {
 		for n := range shard.count {
 			e := shard.at(n)
 			c := &engine.Claim{Ask: engine.Ask{Rule: e.rule, Subject: e.subject}}
-			p := s.place(maphash.String(s.seed, e.subject), e.rule)
-			if found, at := shard.find(e.space, e.prefix, c, p.hash); found != e || at != n || p.shard != shard {
+			own, hash := s.place(maphash.String(s.seed, e.subject), e.rule)
+			if found, at := shard.find(e.space, e.prefix, c, hash); found != e || at != n || own != shard {
 				t.Fatalf("entry %d of shard %d is found at %d", n, i, at)
 			}
 			if at := e.cell.Expiry(e.rule); at < shard.soonest.Load() {

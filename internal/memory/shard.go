@@ -29,26 +29,10 @@ type shard struct {
 type scratch struct {
 	calls  uint32 // how many such calls there were
 	locked uint64 // the shards of the call, as a set
-	places []place
-	cells  []*engine.Cell // of each place
-	fresh  []engine.Cell  // of the places without an entry
-	bytes  int64          // the size of the other cells before the call
-	grows  bool           // a cell is fresh, or may grow
-}
-
-// lend makes room for n claims.
-func (x *scratch) lend(n int) {
-	if n > cap(x.places) {
-		x.places, x.cells, x.fresh = make([]place, n), make([]*engine.Cell, n), make([]engine.Cell, n)
-	}
-	x.places, x.cells = x.places[:n], x.cells[:n]
-}
-
-// place is where the count of a claim is.
-type place struct {
-	shard *shard
-	hash  uint32
-	fresh bool // it has no entry
+	grows  bool   // a cell may grow, or is fresh
+	bytes  int64  // the size of the cells in entries, before the call
+	cells  []*engine.Cell
+	fresh  []engine.Cell // the cells of claims without an entry
 }
 
 // entry holds the count of one rule for one subject.
@@ -79,9 +63,15 @@ func nameOf(space *space, prefix string, r *engine.Rule) groupName {
 	return groupName{space, prefix, r.Name, r.Tag, r.Kind.Row().Lua}
 }
 
-// is reports whether the group's rule counts in the same states as another one.
-func (g *group) is(space *space, prefix string, r *engine.Rule) bool {
-	return g.rule == r && g.space == space && g.prefix == prefix || nameOf(g.space, g.prefix, g.rule) == nameOf(space, prefix, r)
+// is reports whether an entry is that of a claim.
+func (e *entry) is(space *space, prefix string, c *engine.Claim) bool {
+	g := e.group
+	return e.subject == c.Subject && (g.rule == c.Rule && g.space == space && g.prefix == prefix || g.isLike(space, prefix, c.Rule))
+}
+
+// isLike reports whether another rule counts in the same group.
+func (g *group) isLike(space *space, prefix string, r *engine.Rule) bool {
+	return nameOf(g.space, g.prefix, g.rule) == nameOf(space, prefix, r)
 }
 
 // perPage is the number of entries in a page. With 72 bytes for each and 8 for the garbage collector they fill 4 kB.
@@ -104,7 +94,7 @@ func (s *shard) head(hash uint32) *uint32 { return &s.heads[int(hash)&(len(s.hea
 func (s *shard) find(space *space, prefix string, c *engine.Claim, hash uint32) (*entry, int) {
 	for n := *s.head(hash); n > 0; {
 		e := s.at(int(n - 1))
-		if e.hash == hash && e.subject == c.Subject && e.group.is(space, prefix, c.Rule) {
+		if e.hash == hash && e.is(space, prefix, c) {
 			return e, int(n - 1)
 		}
 		n = e.next
