@@ -139,7 +139,10 @@ func (m *model) decide(t *rapid.T) {
 	call := m.draw(t)
 	want := call
 	want.Claims = append([]engine.Claim(nil), call.Claims...)
-	wanted := want.Decide(m.cellsOf(&want), m.clock.now)
+	cells := m.cellsOf(&want)
+	most := mostOf(cells, want.Claims, func(cell *engine.Cell, c *engine.Claim) int64 { return cell.Grows(c, m.clock.now) })
+	wanted := want.Decide(cells, m.clock.now)
+	requireSizes(t, cells, most)
 	v, err := m.store.Decide(t.Context(), &call)
 	if err != nil || v != wanted || !reflect.DeepEqual(call, want) {
 		t.Fatalf("the store says %+v, %+v, error %v; the engine %+v, %+v", v, call, err, wanted, want)
@@ -169,9 +172,33 @@ func (m *model) adjust(t *rapid.T) {
 	}
 	want := call
 	want.Claims = append([]engine.Claim(nil), call.Claims...)
-	want.Adjust(m.cellsOf(&want), m.clock.now)
+	cells := m.cellsOf(&want)
+	most := mostOf(cells, want.Claims, func(cell *engine.Cell, c *engine.Claim) int64 {
+		taken := *c
+		taken.Cost = max(0, c.Delta)
+		return cell.Grows(&taken, m.clock.now) + cell.FreeGrows(c, m.clock.now)
+	})
+	want.Adjust(cells, m.clock.now)
+	requireSizes(t, cells, most)
 	if err := m.store.Adjust(t.Context(), &call); err != nil || !reflect.DeepEqual(call, want) {
 		t.Fatalf("the store gives %+v, error %v; the engine %+v", call, err, want)
+	}
+}
+
+// mostOf returns the largest sizes that cells may have after a call, by what grows says.
+func mostOf(cells []*engine.Cell, claims []engine.Claim, grows func(*engine.Cell, *engine.Claim) int64) (most []int64) {
+	for i, cell := range cells {
+		most = append(most, cell.Size()+grows(cell, &claims[i]))
+	}
+	return most
+}
+
+// requireSizes checks that no cell has grown by more than the store reserves.
+func requireSizes(t *rapid.T, cells []*engine.Cell, most []int64) {
+	for i, cell := range cells {
+		if cell.Size() > most[i] {
+			t.Fatalf("a cell of %d bytes was to have at most %d", cell.Size(), most[i])
+		}
 	}
 }
 
