@@ -11,18 +11,21 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
-// Split returns the name of the part that a claim belongs to, and the decider of that part. A Split is itself an backend.Decider: it decides a
-// call part by part, in the order of their names. It passes a call with a single part on unchanged.
+// Split returns the name of the part that a claim belongs to, and the decider of that part. A Split is itself a backend.Decider: it decides a
+// call part by part, in the order of their names. It passes a call with a single part on unchanged. Whoever knows that a call has a single part
+// asks the decider of that part instead: a Split compares names in each call.
 type Split func(*engine.Claim) (name string, decider backend.Decider)
 
 // part holds the claims of a call that are decided in one step.
 type part struct {
-	backend.Decider
+	name    string
+	decider backend.Decider
 	call    engine.Call // with copies of the claims
 	index   []int       // of the claims in the whole call
 	verdict engine.Verdict
@@ -39,21 +42,18 @@ func (s Split) Sole(call *engine.Call) backend.Decider {
 	return decider
 }
 
-// parts returns the parts of the claims of a call that wanted selects.
-func (s Split) parts(call *engine.Call, wanted func(*engine.Claim) bool) []*part {
-	var names []string
-	var parts []*part
+// parts returns the parts of a call, in the order of their names: with all its claims, or only with those that an adjustment changes.
+func (s Split) parts(call *engine.Call, changed bool) (parts []*part) {
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		if !wanted(c) {
+		if changed && c.Delta == 0 {
 			continue
 		}
 		name, decider := s(c)
-		index, found := slices.BinarySearch(names, name)
+		index, found := slices.BinarySearchFunc(parts, name, func(p *part, name string) int { return strings.Compare(p.name, name) })
 		if !found {
-			p := &part{Decider: decider, call: *call}
-			p.call.Claims = nil
-			names, parts = slices.Insert(names, index, name), slices.Insert(parts, index, p)
+			parts = slices.Insert(parts, index, &part{name: name, decider: decider, call: *call})
+			parts[index].call.Claims = nil
 		}
 		p := parts[index]
 		p.call.Claims, p.index = append(p.call.Claims, *c), append(p.index, i)
@@ -61,30 +61,28 @@ func (s Split) parts(call *engine.Call, wanted func(*engine.Claim) bool) []*part
 	return parts
 }
 
-func all(*engine.Claim) bool { return true }
-
 // Decide implements backend.Decider. It asks all parts, even after a refusal, so all rules that refuse are known.
 func (s Split) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	if whole := s.Sole(call); whole != nil {
 		return whole.Decide(ctx, call)
 	}
-	parts := s.parts(call, all)
+	parts := s.parts(call, false)
 	admitted, permits := !call.Refused, int64(0)
 	for _, p := range parts {
 		p.prepare(!admitted, permits)
-		v, err := p.Decide(ctx, &p.call)
+		v, err := p.decider.Decide(ctx, &p.call)
 		if err != nil {
-			return v, errors.Join(err, trim(ctx, parts, 0))
+			return v, errors.Join(err, s.trim(ctx, parts, 0))
 		}
 		p.verdict, permits = v, v.Taken
 		admitted = admitted && v.Admitted && (v.At == v.Now || call.Peek)
 	}
 	if !admitted {
-		_ = trim(ctx, parts, 0) // the call is refused even if this fails
+		_ = s.trim(ctx, parts, 0) // the call is refused even if this fails
 		permits = 0
 	} else if call.UpTo && !call.Peek {
-		if err := trim(ctx, parts, permits); err != nil {
-			return engine.Verdict{}, errors.Join(err, trim(ctx, parts, 0))
+		if err := s.trim(ctx, parts, permits); err != nil {
+			return engine.Verdict{}, errors.Join(err, s.trim(ctx, parts, 0))
 		}
 	}
 	return merge(call, parts, admitted, permits), nil
@@ -107,22 +105,21 @@ func (p *part) prepare(refused bool, permits int64) {
 }
 
 // trim leaves the parts a charge of at most n permits, and gives back the rest. If n is 0, it rolls the call back.
-func trim(ctx context.Context, parts []*part, n int64) error {
-	var failed error
+func (s Split) trim(ctx context.Context, parts []*part, n int64) (failed error) {
 	for _, p := range parts {
-		failed = errors.Join(failed, p.trim(ctx, n))
+		p.call.Rollback = n == 0
+		for i := range p.call.Claims {
+			c := &p.call.Claims[i]
+			c.Delta = min(0, n-c.Charged)
+		}
+		failed = errors.Join(failed, s.Adjust(ctx, &p.call))
+		p.noteTrim(n)
 	}
 	return failed
 }
 
-func (p *part) trim(ctx context.Context, n int64) error {
-	p.call.Rollback = n == 0
-	for i := range p.call.Claims {
-		c := &p.call.Claims[i]
-		c.Delta = min(0, n-c.Charged)
-	}
-	alone := Split(func(*engine.Claim) (string, backend.Decider) { return "", p.Decider })
-	err := alone.Adjust(ctx, &p.call)
+// noteTrim takes what was given back out of the answers.
+func (p *part) noteTrim(n int64) {
 	for i := range p.call.Claims {
 		c := &p.call.Claims[i]
 		if n > 0 && c.Delta != 0 {
@@ -135,7 +132,6 @@ func (p *part) trim(ctx context.Context, n int64) error {
 			c.At, c.Extra, c.Stored, c.Fired = 0, 0, 0, 0
 		}
 	}
-	return err
 }
 
 // merge copies the answers of the parts to the call, and returns their verdict. Its times are by the clock of the last part, whose source it has.
@@ -182,17 +178,14 @@ func (p *part) copyTo(call *engine.Call, v *engine.Verdict) {
 	}
 }
 
-func changes(c *engine.Claim) bool { return c.Delta != 0 }
-
-// Adjust implements backend.Decider. It passes on only the claims that change. If one part fails, the others are
-// still adjusted.
+// Adjust implements backend.Decider. It passes on only the claims that change. If one part fails, the others are still adjusted.
 func (s Split) Adjust(ctx context.Context, call *engine.Call) error {
 	if whole := s.Sole(call); whole != nil && !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool { return c.Delta == 0 }) {
 		return whole.Adjust(ctx, call)
 	}
 	var failed error
-	for _, p := range s.parts(call, changes) {
-		failed = errors.Join(failed, p.Adjust(ctx, &p.call))
+	for _, p := range s.parts(call, true) {
+		failed = errors.Join(failed, p.decider.Adjust(ctx, &p.call))
 		for i, index := range p.index {
 			c, own := &call.Claims[index], &p.call.Claims[i]
 			c.Delta, c.At, c.Dated = own.Delta, own.At, own.Dated
@@ -206,8 +199,8 @@ func (s Split) Reset(ctx context.Context, call *engine.Call) (found int, err err
 	if whole := s.Sole(call); whole != nil {
 		return whole.Reset(ctx, call)
 	}
-	for _, p := range s.parts(call, all) {
-		n, failed := p.Reset(ctx, &p.call)
+	for _, p := range s.parts(call, false) {
+		n, failed := p.decider.Reset(ctx, &p.call)
 		found, err = found+n, errors.Join(err, failed)
 	}
 	return found, err
