@@ -31,29 +31,37 @@ func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 	}
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
-	sent, lost, err := false, -1, ctx.Err()
-	if err == nil {
-		lost = 0
-		err = n.breaker.Try(ctx, func() error {
-			sent = true
-			n.sendAll(ctx, runs)
-			if lost = slices.IndexFunc(runs, func(r *run) bool { return !breaker.Reached(r.err) }); lost >= 0 {
-				return runs[lost].err
-			}
-			return nil
-		})
-	}
+	lost, unsent := n.trySend(ctx, runs)
 	for _, r := range runs {
-		if !sent {
-			r.err = n.unsent(ctx, err)
+		if unsent != nil {
+			r.err = n.unsent(ctx, unsent)
 		}
 		if r.err != nil {
 			r.err = probe.Reason(n.store.Client, r.err)
 		}
 	}
-	if lost >= 0 {
-		n.noteLoss(runs[lost].Keys[0].(string))
+	if lost != nil {
+		n.noteLoss(lost.Keys[0].(string))
 	}
+}
+
+// trySend sends the runs, or returns why it sends none. lost is a run for which the server was not reached, or nil.
+func (n *node) trySend(ctx context.Context, runs []*run) (lost *run, unsent error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	end, err := n.breaker.Begin(ctx)
+	if err != nil {
+		return runs[0], err
+	}
+	err = breaker.ErrPanicked
+	defer func() { end(err) }()
+	n.sendAll(ctx, runs)
+	err = nil
+	if i := slices.IndexFunc(runs, func(r *run) bool { return !breaker.Reached(r.err) }); i >= 0 {
+		lost, err = runs[i], runs[i].err
+	}
+	return lost, nil
 }
 
 // unsent is [servers.Servers.Unsent] for the error of a run. If the last connection failed, it says why.
@@ -95,16 +103,12 @@ func (n *node) exchange(ctx context.Context, to route, runs []*run) {
 		cmd := redis.NewCmd(ctx, slices.Concat([]any{to.verb, to.script, len(r.Keys)}, r.Keys, r.Args)...)
 		commands[i] = servers.Cmd{Cmd: cmd, By: n.own}
 	}
-	send := func() {
-		if len(commands) == 1 {
-			_ = to.client.Process(ctx, commands[0])
-			return
-		}
-		_, _ = to.client.Pipelined(ctx, func(p redis.Pipeliner) error { return p.BatchProcess(ctx, commands...) })
-	}
 	if _, single := to.client.(*redis.Client); single { // its time-outs end with ctx; other clients may take longer
-		send()
-	} else if err := n.await(ctx, send); err != nil {
+		to.send(ctx, commands)
+	} else if _, err := servers.Await(ctx, n.store.Servers, func() (struct{}, error) { to.send(ctx, commands); return struct{}{}, nil }); err != nil {
+		if ctx.Err() != nil {
+			err = n.store.Late(n.store.Timeout)
+		}
 		for _, r := range runs {
 			r.err = err
 		}
@@ -118,16 +122,13 @@ func (n *node) exchange(ctx context.Context, to route, runs []*run) {
 	}
 }
 
-// await calls send. It returns an error if send has not returned when ctx ends.
-func (n *node) await(ctx context.Context, send func()) error {
-	sent := make(chan error, 1)
-	go func() { sent <- n.store.Guard(send) }()
-	select {
-	case err := <-sent:
-		return err
-	case <-ctx.Done():
-		return n.store.Late(n.store.Timeout)
+// send sends commands. Each keeps its reply.
+func (to route) send(ctx context.Context, commands []redis.Cmder) {
+	if len(commands) == 1 {
+		_ = to.client.Process(ctx, commands[0])
+		return
 	}
+	_, _ = to.client.Pipelined(ctx, func(p redis.Pipeliner) error { return p.BatchProcess(ctx, commands...) })
 }
 
 // retryAfter is the pause before asking a server again that is handing over a slot.

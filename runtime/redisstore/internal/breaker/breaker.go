@@ -21,7 +21,7 @@ const (
 
 // Breaker makes calls fail at once after several failures in a row. A reply of the server is not a failure, whatever it says.
 type Breaker struct {
-	circuit *gobreaker.CircuitBreaker[struct{}]
+	circuit *gobreaker.TwoStepCircuitBreaker[struct{}]
 	last    atomic.Pointer[error]       // of the last try; nil if that reached the server
 	knock   func(context.Context) error // or nil
 }
@@ -29,7 +29,7 @@ type Breaker struct {
 // New returns a breaker that lets calls try the server. After a pause it lets one call try a server that fails. knock connects to the server apart
 // from the client's pool. It is nil if the client cannot do that.
 func New(pause time.Duration, knock func(context.Context) error) *Breaker {
-	return &Breaker{knock: knock, circuit: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+	return &Breaker{knock: knock, circuit: gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Timeout:      pause,
 		ReadyToTrip:  func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= maxFailures },
 		IsSuccessful: Reached,
@@ -42,41 +42,61 @@ func Reached(err error) bool {
 	return err == nil || replied
 }
 
-// Try is [Breaker.Ask], unless the server could not be reached a moment ago. In that case it returns an [Unsent].
+// Begin permits a caller to ask the server. The caller then says by end how that went. If the server could not be reached a moment ago, or
+// [Breaker.Knock] does not reach it, the error is an [Unsent].
+func (b *Breaker) Begin(ctx context.Context) (end func(error), err error) {
+	done, err := b.circuit.Allow()
+	if err != nil {
+		if last := b.last.Load(); last != nil {
+			err = *last
+		}
+		return nil, Unsent{fmt.Errorf("not tried again so soon after: %w", err)}
+	}
+	end = func(err error) { b.note(err); done(err) }
+	if err = b.Knock(ctx); err != nil {
+		end(err)
+		return nil, err
+	}
+	return end, nil
+}
+
+// Try calls ask if [Breaker.Begin] permits it.
 func (b *Breaker) Try(ctx context.Context, ask func() error) error {
-	tried := false
-	_, err := b.circuit.Execute(func() (struct{}, error) {
-		tried = true
-		return struct{}{}, b.Ask(ctx, ask)
-	})
-	if tried {
+	end, err := b.Begin(ctx)
+	if err != nil {
 		return err
 	}
-	if last := b.last.Load(); last != nil {
-		err = *last
-	}
-	return Unsent{fmt.Errorf("not tried again so soon after: %w", err)}
+	return during(end, ask)
 }
 
 // Ask calls ask if [Breaker.Knock] permits it. Unlike Try it needs no pause, and does not make calls fail at once. So it is for commands that no
 // call waits for, and that may take long.
 func (b *Breaker) Ask(ctx context.Context, ask func() error) error {
-	err := errPanicked
-	defer func() {
-		switch {
-		case errors.Is(err, context.Canceled): // by the caller, which says nothing about the server
-		case !Reached(err):
-			b.last.Store(&err)
-		case b.last.Load() != nil:
-			b.last.Store(nil)
-		}
-	}()
-	if away := b.Knock(ctx); away != nil {
-		err = away
-	} else {
-		err = ask()
+	if err := b.Knock(ctx); err != nil {
+		b.note(err)
+		return err
 	}
+	return during(b.note, ask)
+}
+
+// during calls ask, and end with its error. A panic is a failure.
+func during(end func(error), ask func() error) error {
+	err := ErrPanicked
+	defer func() { end(err) }()
+	err = ask()
 	return err
+}
+
+// note notes whether the server was reached.
+func (b *Breaker) note(err error) {
+	switch {
+	case errors.Is(err, context.Canceled): // by the caller, which says nothing about the server
+	case !Reached(err):
+		failed := err // so that only a failure takes memory
+		b.last.Store(&failed)
+	case b.last.Load() != nil:
+		b.last.Store(nil)
+	}
 }
 
 // Knock returns an [Unsent] if the last try did not reach the server and it still cannot be reached.
@@ -90,7 +110,8 @@ func (b *Breaker) Knock(ctx context.Context) error {
 	return nil
 }
 
-var errPanicked = errors.New("the client panicked")
+// ErrPanicked is how asking went if the client panicked.
+var ErrPanicked = errors.New("the client panicked")
 
 // Unsent is the error of a command that was not sent.
 type Unsent struct{ Err error }
