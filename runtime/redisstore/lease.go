@@ -7,134 +7,21 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 const maxAhead = 10_000 // permits of one lease
 
-var processStart = time.Now()
-
-// clock returns the time on this process's monotonic clock.
-func clock() time.Duration { return time.Since(processStart) }
-
-// leases is a decider that takes permits ahead for calls whose rules have leases, and hands them out itself. So a process with many calls for
-// one subject asks the server a few times a second instead of for each call.
+// lease holds permits that were taken ahead for calls with the same rules and subjects, whose rules have leases. This process hands them out
+// itself. So a process with many calls for one subject asks the server a few times a second instead of for each call. The time of a lease begins
+// before the request for it is sent, so it ends here no later than on the server. A lease has at most as many permits as were used in its length
+// of time before.
 //
 // For example, the rule has lease=200ms, and the subject used 50 permits in the last 200 ms. Caller A, who is the first, asks the server
 // for 50 permits instead of one. Caller B comes before the reply and waits for it. Then both have one of the 50. Caller C comes 100 ms
 // later and has another one at once. At the end of the 200 ms the 47 that are left go back to the server.
-type leases struct {
-	*store
-	next backend.Decider
-}
-
-// Decide implements backend.Decider.
-func (d *leases) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	var l *lease
-	if call.Claims[0].Rule.Lease > 0 {
-		l = d.lease(call)
-	}
-	if l == nil {
-		return d.next.Decide(ctx, call)
-	}
-	if v, answered, err := l.takeAhead(ctx, call); answered {
-		return v, err
-	}
-	v, err := d.next.Decide(ctx, call)
-	if err == nil && v.Admitted {
-		l.noteUse(call)
-	}
-	return v, err
-}
-
-// leasable reports whether permits for a call may be taken ahead. The call must be plain. All its rules must have the same lease, the same cost, no
-// block, and one server.
-func (d *leases) leasable(call *engine.Call) bool {
-	first := &call.Claims[0]
-	for i := range call.Claims {
-		if c := &call.Claims[i]; c.Rule.Lease != first.Rule.Lease || c.Cost != first.Cost || c.Rule.Block > 0 {
-			return false
-		}
-	}
-	return call.IsPlain() && d.subjects.Sole(call) != nil
-}
-
-// lease returns the lease for a call, or nil if no permits are taken ahead for it.
-func (d *leases) lease(call *engine.Call) *lease {
-	if !d.leasable(call) {
-		return nil
-	}
-	f := d.facts.add(call)
-	if f == nil {
-		return nil
-	}
-	if f.lease.Load() == nil {
-		length := time.Duration(call.Claims[0].Rule.Lease) * time.Microsecond
-		f.lease.CompareAndSwap(nil, &lease{of: d, fact: f, length: length, since: clock()})
-	}
-	return f.lease.Load()
-}
-
-// Adjust implements backend.Decider. It adjusts the charge of a call that was admitted with the present permits of a lease, if the change is
-// the same for all rules.
-func (d *leases) Adjust(ctx context.Context, call *engine.Call) error {
-	if call.Claims[0].Dated {
-		if f := d.facts.find(call); f != nil && f.lease.Load().adjust(call) {
-			return nil
-		}
-	}
-	return d.next.Adjust(ctx, call)
-}
-
-// Reset implements backend.Decider.
-func (d *leases) Reset(ctx context.Context, call *engine.Call) (int, error) {
-	defer d.endLeases(call)
-	return d.next.Reset(ctx, call)
-}
-
-// endLeases ends the leases of states that were reset. The permits that are left are given back only to states that were not reset.
-func (d *leases) endLeases(reset *engine.Call) {
-	isReset := func(c engine.Claim) bool {
-		return slices.ContainsFunc(reset.Claims, func(r engine.Claim) bool {
-			return r.Subject == c.Subject && r.Rule.Name == c.Rule.Name && r.Rule.Tag == c.Rule.Tag
-		})
-	}
-	var ended []*lease
-	d.facts.mu.RLock()
-	for _, f := range d.facts.byCall {
-		if l := f.lease.Load(); l != nil && f.call.Prefix == reset.Prefix && slices.ContainsFunc(f.call.Claims, isReset) {
-			ended = append(ended, l)
-		}
-	}
-	d.facts.mu.RUnlock()
-	for _, l := range ended {
-		l.mu.Lock()
-		if taking := l.taking; taking != nil { // these permits may have been asked for before the reset
-			l.mu.Unlock()
-			<-taking
-			l.mu.Lock()
-		}
-		back := l.takeBack()
-		l.mu.Unlock()
-		if back != nil {
-			back.Claims = slices.DeleteFunc(back.Claims, isReset)
-			d.giveBack(back)
-		}
-	}
-}
-
-// giveBack gives back permits that were not used. If that fails, they count as used until their window ends.
-func (d *leases) giveBack(call *engine.Call) {
-	if call != nil && len(call.Claims) > 0 {
-		_ = d.next.Adjust(context.Background(), call)
-	}
-}
-
-// lease holds permits that were taken ahead for calls with the same rules and subjects. Its time begins before the request for it is sent, so
-// it ends here no later than on the server. A lease has at most as many permits as were used in its length of time before.
 type lease struct {
-	of     *leases
+	of     *answers
 	fact   *fact
 	length time.Duration
 
@@ -149,6 +36,72 @@ type lease struct {
 
 	since            time.Duration // when the count in usage began
 	usage, lastUsage int64         // permits used after since, and permits used in the length before since
+}
+
+// leasable reports whether permits for a call may be taken ahead. The call must be plain. All its rules must have the same lease, the same cost, no
+// block, and one server.
+func (a *answers) leasable(call *engine.Call) bool {
+	first := &call.Claims[0]
+	for i := range call.Claims {
+		if c := &call.Claims[i]; c.Rule.Lease != first.Rule.Lease || c.Cost != first.Cost || c.Rule.Block > 0 {
+			return false
+		}
+	}
+	return call.IsPlain() && a.store.isOnOneServer(call)
+}
+
+// lease returns the lease for a call, or nil if no permits are taken ahead for it.
+func (a *answers) lease(call *engine.Call) *lease {
+	if !a.leasable(call) {
+		return nil
+	}
+	f := a.add(call)
+	if f == nil {
+		return nil
+	}
+	if f.lease.Load() == nil {
+		length := time.Duration(call.Claims[0].Rule.Lease) * time.Microsecond
+		f.lease.CompareAndSwap(nil, &lease{of: a, fact: f, length: length, since: clock()})
+	}
+	return f.lease.Load()
+}
+
+// endLeases ends the leases of states that were reset. The permits that are left are given back only to states that were not reset.
+func (a *answers) endLeases(reset *engine.Call) {
+	isReset := func(c engine.Claim) bool {
+		return slices.ContainsFunc(reset.Claims, func(r engine.Claim) bool {
+			return r.Subject == c.Subject && r.Rule.Name == c.Rule.Name && r.Rule.Tag == c.Rule.Tag
+		})
+	}
+	var ended []*lease
+	a.mu.RLock()
+	for _, f := range a.byCall {
+		if l := f.lease.Load(); l != nil && f.call.Prefix == reset.Prefix && slices.ContainsFunc(f.call.Claims, isReset) {
+			ended = append(ended, l)
+		}
+	}
+	a.mu.RUnlock()
+	for _, l := range ended {
+		l.mu.Lock()
+		if taking := l.taking; taking != nil { // these permits may have been asked for before the reset
+			l.mu.Unlock()
+			<-taking
+			l.mu.Lock()
+		}
+		back := l.takeBack()
+		l.mu.Unlock()
+		if back != nil {
+			back.Claims = slices.DeleteFunc(back.Claims, isReset)
+			a.giveBack(back)
+		}
+	}
+}
+
+// giveBack gives back permits that were not used. If that fails, they count as used until their window ends.
+func (a *answers) giveBack(call *engine.Call) {
+	if call != nil && len(call.Claims) > 0 {
+		_ = a.store.bySubject(time.Time{}).Adjust(context.Background(), call)
+	}
 }
 
 // hand admits a call with permits that were taken ahead, if there are enough. The lease must be locked.
@@ -253,7 +206,7 @@ func (l *lease) ask(ctx context.Context, call *engine.Call, ahead int64, unused 
 	charge.Lease, charge.Ahead, charge.Report, charge.Back = call.Claims[0].Rule.Lease, ahead, true, unused
 	sentAt := clock()
 	defer l.endTaking()
-	v, err := l.of.next.Decide(ctx, charge)
+	v, err := l.of.withoutLease(ctx, charge, l.fact)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -266,7 +219,7 @@ func (l *lease) ask(ctx context.Context, call *engine.Call, ahead int64, unused 
 	l.charge, l.start, l.sentAt, l.permits = charge, v.Now, sentAt, v.Taken
 	l.until = sentAt + time.Duration(v.At-l.start)*time.Microsecond
 	if l.timer == nil {
-		l.timer = time.AfterFunc(l.until-clock(), func() { _ = l.of.Guard(l.end) })
+		l.timer = time.AfterFunc(l.until-clock(), func() { _ = l.of.store.Guard(l.end) })
 	} else {
 		l.timer.Reset(l.until - clock())
 	}

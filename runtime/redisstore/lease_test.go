@@ -47,11 +47,11 @@ func handed(t testing.TB, s *store, call engine.Call) (engine.Call, int64) {
 	return call, 0
 }
 
-func leaseOf(s *store, call *engine.Call) *lease { return s.Decider.(*leases).lease(call) }
+func leaseOf(s *store, call *engine.Call) *lease { return s.answers.lease(call) }
 
 // requireNoLeases waits until nothing is known about calls.
 func requireNoLeases(t testing.TB, s *store) {
-	redistest.Eventually(t, "the end of leases", func() bool { return s.facts.size.Load() == 0 })
+	redistest.Eventually(t, "the end of leases", func() bool { return s.answers.size.Load() == 0 })
 }
 
 // inHand returns how many permits a store has taken ahead for a call.
@@ -400,12 +400,12 @@ func TestLeaseOfAnotherHash(t *testing.T) {
 	call, _ := handed(t, s, of(leasing(t, long)[0], 1000, "a"))
 	other := *call.Clone()
 	other.Claims[0].Subject, other.Claims[0].Delta = "b", -1
-	known := s.facts.find(&call)
-	s.facts.mu.Lock()
-	s.facts.byCall[hash(&other)] = known
-	s.facts.mu.Unlock()
+	known := s.answers.find(&call)
+	s.answers.mu.Lock()
+	s.answers.byCall[hash(&other)] = known
+	s.answers.mu.Unlock()
 	left := inHand(s, call)
-	if leaseOf(s, &other) != nil || s.facts.find(&other) != nil || inHand(s, call) != left {
+	if leaseOf(s, &other) != nil || s.answers.find(&other) != nil || inHand(s, call) != left {
 		t.Errorf("the lease serves another call; %d permits in hand, want %d", inHand(s, call), left)
 	}
 }
@@ -436,7 +436,7 @@ func TestLeasesAreBounded(t *testing.T) {
 			t.Fatalf("got %+v, want that the server admits", v)
 		}
 	}
-	if n := s.facts.size.Load(); n != maxFacts {
+	if n := s.answers.size.Load(); n != maxFacts {
 		t.Errorf("there are %d leases", n)
 	}
 }

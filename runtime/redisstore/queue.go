@@ -147,7 +147,7 @@ func (n *node) sendNext() {
 func (n *node) sendBatch(b *batch) {
 	defer n.end(b)
 	runs := n.runsOf(b)
-	sentAt := n.store.refusals.moment()
+	sentAt := n.store.answers.moment()
 	if b.done == nil {
 		n.sendRuns(b.ctx, b.until, runs)
 	} else if err := n.store.Guard(func() { n.sendRuns(b.ctx, b.until, runs) }); err != nil {
@@ -221,11 +221,14 @@ func (n *node) adjustLater(call *engine.Call) {
 }
 
 // recalled answers a request from a remembered refusal, if there is one.
-func (r *request) recalled(m *refusals) (known bool) {
+func (r *request) recalled(a *answers) (known bool) {
 	if r.adjust {
 		return false
 	}
-	if r.verdict, known, _ = m.recall(r.call); known {
+	if f := a.find(r.call); f != nil {
+		r.verdict, known, _ = a.recall(r.call, f)
+	}
+	if known {
 		r.err = nil
 	}
 	return known

@@ -180,7 +180,7 @@ func (s *store) renewPermits(ctx context.Context, call *engine.Call) {
 		next := call.Clone() // its batch may go on without this one
 		next.Claims[0].Delta = delta
 		sentAt := clock()
-		err := s.one.do(ctx, &request{call: next, adjust: true})
+		err := s.do(ctx, &request{call: next, adjust: true})
 		call.IDs = s.renewals.noteRenewal(call, delta > 0, sentAt, err)
 	}
 }

@@ -27,7 +27,7 @@ func (n *node) runsOf(b *batch) []*run {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	requests := slices.DeleteFunc(slices.Clone(b.requests), func(r *request) bool {
-		return r.gone || b.done != nil && r.recalled(n.store.refusals)
+		return r.gone || b.done != nil && r.recalled(&n.store.answers)
 	})
 	var runs []*run
 	now, split := n.now(), n.store.Split.Load()
@@ -114,9 +114,9 @@ func (r *run) answer(s *store, sentAt moment) {
 		}
 		first := j.requests[0]
 		if first.adjust {
-			s.refusals.forget(first.call)
+			s.answers.forget(first.call)
 		} else if first.err == nil && !first.verdict.Admitted {
-			s.refusals.remember(first.call, first.verdict, sentAt)
+			s.answers.remember(first.call, first.verdict, sentAt)
 		}
 		if first.err == nil && first.verdict.Damaged {
 			s.TellDamage()

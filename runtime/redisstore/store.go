@@ -3,16 +3,12 @@
 package redisstore
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/ratelimit-go/ratelimit/internal/backend"
-	"github.com/ratelimit-go/ratelimit/internal/engine"
-	"github.com/ratelimit-go/ratelimit/internal/parts"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
 )
@@ -43,7 +39,7 @@ func WithRefusalMemory(d time.Duration) Option {
 	if d < 0 {
 		panic("redisstore.WithRefusalMemory: found " + d.String() + ", expected no negative duration")
 	}
-	return func(s *store) { s.refusals.memory = d }
+	return func(s *store) { s.answers.memory = d }
 }
 
 // WithStats makes this process publish how many calls each rule decided and refused, and for which subjects. It does so every five seconds
@@ -52,18 +48,14 @@ func WithRefusalMemory(d time.Duration) Option {
 // ratelimit.WithSubjectHash hides them here, too.
 func WithStats() Option { return func(s *store) { s.Counts = true } }
 
-// store passes a call to leases, refusals, bySubject and oneServer, in this order. Each answers the call or asks the next one.
+// store is a backend.Store. answers decides its calls, and Servers has the methods that decide none.
 type store struct {
 	*servers.Servers
-	backend.Decider
 	functions bool
 	nodes     sync.Map   // of *node by redis.UniversalClient, or by range of slots
 	adding    sync.Mutex // held while a node is added
 	reloaded  atomic.Int64
-	one       oneServer   // decides calls that are on one server
-	subjects  parts.Split // splits the others: see bySubject
-	facts     facts
-	refusals  *refusals
+	answers   answers
 	renewals  renewals
 }
 
@@ -79,18 +71,11 @@ type store struct {
 // RingOptions.NewClient. A ring makes its clients before a program can call OnNewNode.
 func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 	s := &store{Servers: servers.New("redisstore.New", client), functions: true}
-	s.one.store, s.subjects = s, s.bySubject(&s.one)
-	s.Scripts, s.Renew, s.renewals.permits = true, s.renew, map[permit]*renewal{}
-	s.refusals = &refusals{Decider: bySubject{s.subjects, s}, facts: &s.facts, memory: defaultRefusalMemory}
-	s.Decider = &leases{store: s, next: s.refusals}
+	s.Scripts, s.Renew = true, s.renew
+	s.answers.store, s.answers.memory = s, defaultRefusalMemory
+	s.renewals.permits = map[permit]*renewal{}
 	for _, option := range options {
 		option(s)
 	}
 	return s
-}
-
-// Reset implements backend.Store.
-func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
-	own := call.Clone() // the caller may reuse its call
-	return servers.Await(ctx, s.Servers, func() (int, error) { return s.Decider.Reset(ctx, own) })
 }

@@ -104,16 +104,16 @@ func TestRefusalThatARefundOvertakes(t *testing.T) {
 	s, _ := openRemembering(t)
 	call := of(minute, 1, "a")
 	decideOnce(t, s, call)
-	changes := s.refusals.changes.Load()
+	changes := s.answers.changes.Load()
 	refused := call.Clone()
 	v, err := s.Decide(context.Background(), refused)
 	if err != nil || v.Admitted {
 		t.Fatal(v, err)
 	}
-	s.refusals.forget(&call)
-	s.refusals.remember(refused, v, moment{clock(), changes})
-	if v, known, _ := s.refusals.recall(call.Clone()); known {
-		t.Errorf("recalled %+v", v)
+	s.answers.forget(&call)
+	s.answers.remember(refused, v, moment{clock(), changes})
+	if r := (&request{call: &call}); r.recalled(&s.answers) {
+		t.Errorf("recalled %+v", r.verdict)
 	}
 }
 
@@ -145,12 +145,12 @@ func TestWhatIsAlwaysAsked(t *testing.T) {
 	} {
 		other := call.Clone()
 		change(other)
-		known := s.facts.find(&call)
-		s.facts.mu.Lock()
-		s.facts.byCall[hash(other)] = known // as if they had one hash
-		s.facts.mu.Unlock()
-		if v, known, _ := s.refusals.recall(other); known {
-			t.Errorf("%s: recalled %+v", name, v)
+		known := s.answers.find(&call)
+		s.answers.mu.Lock()
+		s.answers.byCall[hash(other)] = known // as if they had one hash
+		s.answers.mu.Unlock()
+		if r := (&request{call: other}); r.recalled(&s.answers) {
+			t.Errorf("%s: recalled %+v", name, r.verdict)
 		}
 	}
 }
@@ -221,9 +221,9 @@ func TestRefusalsSpareTheServer(t *testing.T) {
 	call.Claims[0].Refused, call.Claims[0].Earliest = true, 1e15
 	for i := range maxFacts + 100 {
 		call.Claims[0].Subject = strconv.Itoa(i)
-		s.refusals.remember(&call, v, s.refusals.moment())
+		s.answers.remember(&call, v, s.answers.moment())
 	}
-	if known := s.facts.size.Load(); known > maxFacts {
+	if known := s.answers.size.Load(); known > maxFacts {
 		t.Errorf("%d refusals are known", known)
 	}
 }
@@ -242,10 +242,10 @@ func TestRefusalsAreForgotten(t *testing.T) {
 	call.Claims[0].Refused, call.Claims[0].Earliest = true, 1e15
 	for i := range maxFacts {
 		call.Claims[0].Subject = strconv.Itoa(i)
-		s.refusals.remember(&call, v, s.refusals.moment())
+		s.answers.remember(&call, v, s.answers.moment())
 	}
 	if grown := allocated() - before; grown < 5<<20 {
-		t.Errorf("%d refusals take %d bytes", s.facts.size.Load(), grown)
+		t.Errorf("%d refusals take %d bytes", s.answers.size.Load(), grown)
 	}
 	redistest.Eventually(t, "memory", func() bool { return allocated()-before < 1<<20 })
 	runtime.KeepAlive(s)
@@ -289,7 +289,7 @@ func TestOneAsksAgain(t *testing.T) {
 	call := of(minute, 1, "a")
 	decideOnce(t, s, call)
 	requireRemembered(t, s, call, false)
-	s.facts.find(&call).refusal.Load().until = clock()
+	s.answers.find(&call).refusal.Load().until = clock()
 	n, err := s.node(context.Background(), "a")
 	if err != nil {
 		t.Fatal(err)

@@ -1,18 +1,16 @@
 package redisstore
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
 const defaultRefusalMemory = 100 * time.Millisecond
 
-// refusals is a decider that remembers calls that the servers refused a moment ago and would still refuse, so that they are not asked about
-// each of them. A caller who is refused usually tries again, and an attacker does so as fast as possible.
+// refusal is a call that a server refused a moment ago and would still refuse, so that it is not asked about each such call. A caller who is
+// refused usually tries again, and an attacker does so as fast as possible.
 //
 // A refusal answers calls with the same rules, limits and subjects that cost at least as much. It is remembered until the rules would admit
 // the call. That is computed by this process's clock, which is read before the call is sent. The refusal is forgotten earlier when it is older
@@ -24,16 +22,6 @@ const defaultRefusalMemory = 100 * time.Millisecond
 //
 // The nodes take part: a node remembers a refusal when it reads the reply. Before a goroutine sends a batch, the node answers those of its requests
 // that a refusal covers.
-type refusals struct {
-	backend.Decider // the next
-	facts           *facts
-	memory          time.Duration // how long a refusal is remembered at most; 0 means not at all
-
-	changes atomic.Int64       // how many changes this process has made to charges
-	changed [4096]atomic.Int64 // which of these was the last change to a state, by the state's hash
-}
-
-// refusal is a call that was refused.
 type refusal struct {
 	call    *engine.Call
 	now     int64         // when the server refused, by its clock
@@ -43,55 +31,18 @@ type refusal struct {
 	asked   atomic.Bool   // since the refusal ended, a caller has asked the server again
 }
 
-// moment is a time on this process's clock, and the number of the changes that had been made to charges by then.
-type moment struct {
-	at      time.Duration
-	changes int64
-}
-
-func (m *refusals) moment() moment { return moment{clock(), m.changes.Load()} }
-
-// Decide implements backend.Decider.
-func (m *refusals) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	v, known, asked := m.recall(call)
-	if known {
-		return v, nil
-	}
-	call.Asked = asked
-	sentAt := m.moment()
-	v, err := m.Decider.Decide(ctx, call)
-	if err == nil && !v.Admitted && v.Source == engine.SourceStore {
-		m.remember(call, v, sentAt) // nodes know only the parts of a call over several servers
-	}
-	return v, err
-}
-
-// Reset implements backend.Decider.
-func (m *refusals) Reset(ctx context.Context, call *engine.Call) (int, error) {
-	defer m.forget(call)
-	return m.Decider.Reset(ctx, call)
-}
-
 // lastChange returns the number of the last change to the claim's state, or to another state with the same hash.
-func (m *refusals) lastChange(c *engine.Claim) *atomic.Int64 {
-	return &m.changed[hashState(c)%uint64(len(m.changed))]
-}
-
-// forget forgets refusals by the states of a call, which were changed.
-func (m *refusals) forget(call *engine.Call) {
-	now := m.changes.Add(1)
-	for i := range call.Claims {
-		m.lastChange(&call.Claims[i]).Store(now)
-	}
+func (a *answers) lastChange(c *engine.Claim) *atomic.Int64 {
+	return &a.changed[hashState(c)%uint64(len(a.changed))]
 }
 
 // hasChanged reports whether a state of a call was changed after the change with the given number.
-func (m *refusals) hasChanged(call *engine.Call, changes int64) bool {
-	if m.changes.Load() == changes {
+func (a *answers) hasChanged(call *engine.Call, changes int64) bool {
+	if a.changes.Load() == changes {
 		return false
 	}
 	for i := range call.Claims {
-		if m.lastChange(&call.Claims[i]).Load() > changes {
+		if a.lastChange(&call.Claims[i]).Load() > changes {
 			return true
 		}
 	}
@@ -99,11 +50,11 @@ func (m *refusals) hasChanged(call *engine.Call, changes int64) bool {
 }
 
 // remember stores a refusal, unless one that was sent later is known. sentAt must have been read before the call was sent.
-func (m *refusals) remember(call *engine.Call, v engine.Verdict, sentAt moment) {
-	if m.memory == 0 || !call.IsPlain() {
+func (a *answers) remember(call *engine.Call, v engine.Verdict, sentAt moment) {
+	if a.memory == 0 || !call.IsPlain() {
 		return
 	}
-	f := m.facts.add(call)
+	f := a.add(call)
 	if f == nil {
 		return
 	}
@@ -116,26 +67,19 @@ func (m *refusals) remember(call *engine.Call, v engine.Verdict, sentAt moment) 
 			delay = max(delay, c.Earliest-v.Now)
 		}
 	}
-	r := &refusal{call: call.Clone(), now: v.Now, sentAt: sentAt, until: sentAt.at + m.memory}
-	if delay < m.memory.Microseconds() {
+	r := &refusal{call: call.Clone(), now: v.Now, sentAt: sentAt, until: sentAt.at + a.memory}
+	if delay < a.memory.Microseconds() {
 		r.until = sentAt.at + time.Duration(delay)*time.Microsecond
 	}
-	r.useless = r.until + m.memory
+	r.useless = r.until + a.memory
 	f.refusal.Store(r)
 }
 
-// recall answers a call from a remembered refusal. If the refusal has just ended, asked reports whether another caller has already asked the
-// server again, so that not all callers do.
-func (m *refusals) recall(call *engine.Call) (v engine.Verdict, known, asked bool) {
-	if call.Back != nil || !call.IsPlain() {
-		return v, false, false
-	}
-	f := m.facts.find(call)
-	if f == nil {
-		return v, false, false
-	}
+// recall answers a call from a remembered refusal in the fact about it. If the refusal has just ended, asked reports whether another caller has
+// already asked the server again, so that not all callers do.
+func (a *answers) recall(call *engine.Call, f *fact) (v engine.Verdict, known, asked bool) {
 	r := f.refusal.Load()
-	if r == nil || !r.covers(call) || m.hasChanged(call, r.sentAt.changes) {
+	if r == nil || call.Back != nil || !call.IsPlain() || !r.covers(call) || a.hasChanged(call, r.sentAt.changes) {
 		return v, false, false
 	}
 	now := clock()

@@ -17,7 +17,7 @@ func TestFactsHaveOneTimer(t *testing.T) {
 		call := func(i int) *engine.Call {
 			return &engine.Call{Claims: []engine.Claim{{Ask: engine.Ask{Rule: rule, Subject: strconv.Itoa(i), Limit: 1}}}}
 		}
-		var k facts
+		var k answers
 		swept := func() time.Duration {
 			synctest.Wait()
 			k.mu.Lock()
