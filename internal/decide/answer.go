@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/engine"
-	"github.com/ratelimit-go/ratelimit/internal/fleet"
 )
 
 // What package ratelimit asks of a call that was decided.
@@ -81,6 +80,3 @@ func (c *Call) LacksLimit(a *Asked) bool { return c.Peek && a.Rule.Computed }
 
 // LacksRate reports whether the rule is a bucket that lacks its limit, so nobody knows when it will be full.
 func (c *Call) LacksRate(a *Asked) bool { return c.LacksLimit(a) && a.Rule.Row.IsBucket }
-
-// count identifies what the rule counts for the subject of the call.
-func (a *Asked) count() fleet.Count { return a.Rule.count(a.Claim.Subject) }

@@ -9,18 +9,19 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/engine"
-	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/line"
 )
 
 // Call is one decision: what it asks, and the verdict. Fields with capitals are for package ratelimit, and those of engine.Call. Calls are pooled, so
 // that a decision in this process allocates nothing.
 type Call struct {
 	perUse
-	engine.Call          // what it asks the stores: a claim for each of Asked, except rules in shadow mode with a limit of 0
-	Asked       []Asked  // one for each count of the rules that apply
-	shares      []share  // one for each rule of the method, or each request
-	noCost      []charge // one for each rule of the method that applies at a cost of 0
+	engine.Call             // what it asks the stores: a claim for each of Asked, except rules in shadow mode with a limit of 0
+	Asked       []Asked     // one for each count of the rules that apply
+	shares      []share     // one for each rule of the method, or each request
+	noCost      []charge    // one for each rule of the method that applies at a cost of 0
+	waiter      line.Waiter // the call among those that wait; decideWithWaits sets it
 }
 
 // Asked is a claim of a call, with what only this process has to know of it.
@@ -62,11 +63,9 @@ type perUse struct {
 	never       bool          // a rule of limit 0 refuses the call
 	isBlocked   bool          // one of its subjects is blocked
 
-	came       int64         // its number among the calls of this process that may wait
-	waiter     *fleet.Waiter // the call in its line, or nil
-	awaited    *Asked        // the rule whose permits others must release first, or nil
-	waitsSince time.Time     // when it began to wait
-	asksAt     time.Time     // when it asks again; only the first call that holds in a line does
+	awaited    *Asked    // the rule whose permits others must release first, or nil
+	waitsSince time.Time // when it began to wait
+	until      time.Time // when its place comes, or it asks again; of the calls that are held in a line only the first one does
 
 	verdict   engine.Verdict
 	waited    time.Duration // how long the call has waited; an admitted call counts the time until its place at once

@@ -133,8 +133,7 @@ func (ch *charge) releases() bool { return ch.rule.Row.Releases }
 // for them.
 func (ch *charge) end(l *Limiter) {
 	ch.stage, ch.claim.Charged, ch.claim.Delta = refunded, 0, 0
-	lines, count := l.lineOfRelease(ch.claim.Rule, ch.claim.Subject)
-	lines.WakeFirst(count)
+	waiting.WakeFirst(l.released(&ch.claim))
 }
 
 // SettleAll changes the charges to the given costs, one for each rule or request. c is nil if nothing was charged.

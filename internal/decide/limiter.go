@@ -35,13 +35,11 @@ type Limiter struct {
 	panicked atomic.Bool // a panic in the background was logged
 	unusable sync.Map    // of errors, by *fleet.Setting: the overrides that a rule cannot have
 
-	missing      sync.Map    // the rules of wrappers for which it was logged that an identity is missing, by name
-	releaseLines fleet.Lines // the calls that wait until others end, under rules of instance scope
-	placeLines   fleet.Lines // the calls that wait for their places, or for the end of a pause
-	methods      methods
-	types        sync.Map // of *Limits, by *Type
-	own          ownSettings
-	rules        usedRules
+	missing sync.Map // the rules of wrappers for which it was logged that an identity is missing, by name
+	methods methods
+	types   sync.Map // of *Limits, by *Type
+	own     ownSettings
+	rules   usedRules
 }
 
 // Options are what a limiter is made with.

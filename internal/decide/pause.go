@@ -83,7 +83,9 @@ func (c *Call) pauseHere() {
 }
 
 // WakeAll wakes the calls of this limiter that wait for a subject of a rule, so that they ask again.
-func (l *Limiter) WakeAll(rule *Rule, subject string) { l.placeLines.Wake(rule.count(subject)) }
+func (l *Limiter) WakeAll(rule *Rule, subject string) {
+	waiting.Wake(l.count(&engine.Claim{Ask: engine.Ask{Rule: &rule.Numbers, Subject: subject}}))
+}
 
 // ClaimOn returns the claim of a call on the same count as c, or nil. A call has one claim on a count.
 func ClaimOn(call *engine.Call, c *engine.Claim) *engine.Claim {

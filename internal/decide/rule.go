@@ -124,11 +124,6 @@ func Times(n int64, factor float64) int64 {
 	return int64(math.Ceil(exact))
 }
 
-// count identifies what the rule counts for a subject.
-func (r *Rule) count(subject string) fleet.Count {
-	return fleet.Count{Name: r.Numbers.Name, Tag: r.Numbers.Tag, Subject: subject}
-}
-
 // ruleID identifies the counts of a rule.
 type ruleID struct {
 	name, tag string

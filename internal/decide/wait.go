@@ -3,70 +3,84 @@ package decide
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/line"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
-// decideWithWaits asks the stores, and sleeps until the call's place. If no place can be kept for the call, decideWithWaits waits for the next
-// moment at which the call may be admitted, and asks again. At that moment permits come back by time, a pause ends, or others release
-// permits.
-func (c *Call) decideWithWaits(ctx context.Context) error {
-	defer func() { c.waiter.Leave() }() // the waiter may change until then, or be nil
-	c.came = c.limiter.fleet.Lines.Arrive()
-	for {
-		if err := c.awaitTurn(ctx); err != nil {
-			return err
+// decideWithWaits asks the stores until the call is refused, or is admitted and its place has come. In between it waits as its state says. With a
+// place it sleeps until then. Of the calls of a line that a pause or running calls hold, only the first asks again, and what comes back in this
+// process wakes it. A call for which no place can be kept sleeps until the time that it was told, and asks for itself.
+func (c *Call) decideWithWaits(ctx context.Context) (err error) {
+	waiting.Arrive(&c.waiter)
+	defer waiting.Leave(&c.waiter)
+	goes := false
+	for c.standBehind(); ; c.lineUp() {
+		switch c.waiter.State {
+		case line.Placed:
+			goes, err = c.awaitPlace(ctx)
+		case line.Paused, line.Running:
+			err = c.awaitTurn(ctx)
+		case line.Asks:
+			if !c.until.IsZero() { // zero if the call has just come
+				_, err = c.sleep(ctx, c.until)
+			}
 		}
-		err := c.askStores(ctx)
-		if err != nil || c.verdict.At <= c.verdict.Now || c.Peek {
-			return err
-		}
-		if goes, err := c.awaitNext(ctx); goes || err != nil {
+		if goes || err != nil {
 			return err
 		}
 		c.refillClaims()
+		if err = c.askStores(ctx); err != nil || c.verdict.At <= c.verdict.Now {
+			return err
+		}
 	}
 }
 
-// awaitNext lets a call that is not admitted now sleep, or puts it into the line in which it holds. goes says that the call may go on then.
-// Otherwise it has to ask again.
-func (c *Call) awaitNext(ctx context.Context) (goes bool, err error) {
+// lineUp puts the call into the state that the answer of the stores asks for.
+func (c *Call) lineUp() {
 	v, now := c.verdict, c.limiter.store.Time()
 	if c.waitsSince.IsZero() {
 		c.waitsSince = now
 	}
-	d := max(time.Duration(v.At-v.Now)*time.Microsecond, shortestSleep)
+	left := time.Duration(v.At-v.Now) * time.Microsecond
+	state, count := line.Asks, c.limiter.count(c.ownRule().Claim)
 	switch paused := c.PausedUntil(); {
 	case v.Admitted:
-		return c.awaitPlace(ctx)
+		state = line.Placed
+		c.waited += left
 	case paused > 0:
-		c.awaited = nil
-		c.hold(now.Add(min(max(time.Duration(paused-v.Now)*time.Microsecond, shortestSleep), pollPause)))
+		state, count = line.Paused, c.lineOfPause()
+		left = min(time.Duration(paused-v.Now)*time.Microsecond, pollPause)
 	case c.awaited != nil:
-		c.hold(now.Add(d))
-	default:
-		c.lineUp()
-		_, err = c.sleep(ctx, d, false)
+		state, count = line.Running, c.limiter.released(c.awaited.Claim)
+		if count != c.waiter.Count { // permits may have been released before the call enters
+			left = 0
+		}
 	}
-	return false, err
+	if state != line.Placed {
+		left = max(left, shortestSleep)
+	}
+	c.until = now.Add(left)
+	c.put(state, count)
 }
 
 // shortestSleep is the least time that a call sleeps before it asks again.
 const shortestSleep = 100 * time.Microsecond
 
-// refillClaims prepares the claims for the next decision, after the call has waited.
+// refillClaims prepares the claims for the next decision, if the call has waited.
 func (c *Call) refillClaims() {
-	hasWaited := !c.waitsSince.IsZero()
-	if hasWaited {
-		c.waited, c.paused = c.limiter.store.Time().Sub(c.waitsSince), false
+	if c.waitsSince.IsZero() {
+		return
 	}
+	c.waited, c.paused = c.limiter.store.Time().Sub(c.waitsSince), false
 	for i := range c.Asked {
 		r := &c.Asked[i]
 		r.restore(c.waited)
-		if hasWaited && r.Rule.enforces() {
+		if r.Rule.enforces() {
 			r.pauseLeft = c.limiter.pauseLeft(r.Rule, r.Claim.Subject)
 			c.paused = c.paused || r.pauseLeft > 0
 		}
@@ -76,42 +90,40 @@ func (c *Call) refillClaims() {
 // keepDeadline keeps the call from waiting beyond the deadline of ctx. If a rule has Distinct, the call does not wait at all: a member that
 // costs nothing now may cost a permit after the wait. keepDeadline reports whether the call may still wait.
 func (c *Call) keepDeadline(ctx context.Context) bool {
-	hasMembers := slices.ContainsFunc(c.Asked, func(r Asked) bool { return r.Rule.Distinct != "" })
-	deadline, ok := ctx.Deadline()
-	if !ok && !hasMembers {
-		return true
+	left := time.Duration(math.MaxInt64)
+	if deadline, ok := ctx.Deadline(); ok {
+		left = max(0, time.Until(deadline))
 	}
-	left := time.Duration(0)
-	if !hasMembers {
-		left = max(left, time.Until(deadline))
+	if slices.ContainsFunc(c.Asked, func(r Asked) bool { return r.Rule.Distinct != "" }) {
+		left = 0
 	}
 	for i := range c.Asked {
-		c.Asked[i].wait = min(c.Asked[i].wait, left)
+		if r := &c.Asked[i]; r.wait > left {
+			r.wait = left
+			r.restore(0)
+		}
 	}
-	c.refillClaims()
 	return left > 0
 }
 
-// awaitPlace sleeps until the place of a call that is admitted. If a pause has begun by then, the call gives its place back and has to ask
-// again. If ctx ends first, or the store fails to say whether there is a pause, it gives its place back, too.
+// awaitPlace sleeps until the place of a call that is admitted. If a pause has begun by then, the call gives its place back, and holds until it may
+// ask again. If ctx ends first, or the store fails to say whether there is a pause, it gives its place back, too.
 func (c *Call) awaitPlace(ctx context.Context) (goes bool, err error) {
-	wait := time.Duration(c.verdict.At-c.verdict.Now) * time.Microsecond
-	c.waited += wait
-	c.lineUp()
-	for due := c.limiter.store.Time().Add(wait); ; {
-		woken, err := c.sleep(ctx, due.Sub(c.limiter.store.Time()), true)
+	for {
+		woken, err := c.sleep(ctx, c.until)
 		if err != nil {
 			return false, printable.Join(err, c.giveBack(ctx))
 		}
-		isDue, heldBefore := !woken || !c.limiter.store.Time().Before(due), c.othersHold()
+		isDue, heldBefore := !woken || !c.limiter.store.Time().Before(c.until), c.othersHold()
 		switch paused, err := c.isPaused(ctx); {
 		case err != nil:
 			_ = c.giveBack(ctx) // it fails for the same reason
 			return false, err
 		case paused:
-			c.hold(time.Time{})
+			c.until = time.Time{}
+			c.put(line.Paused, c.lineOfPause())
 			_ = c.giveBack(ctx) // the call goes on waiting, even if its old place stays charged
-			return false, nil
+			return false, c.awaitTurn(ctx)
 		case isDue:
 			err := c.awaitOrder(ctx)
 			if heldBefore || err != nil || !c.othersHold() { // otherwise an earlier call found a pause after this one had asked
@@ -135,16 +147,15 @@ func (c *Call) giveBack(ctx context.Context) error {
 	return failed
 }
 
-// sleep waits for d, or until the call is woken in its line. woken says that it was woken. If ctx ends first, sleep returns an error.
-func (c *Call) sleep(ctx context.Context, d time.Duration, placed bool) (woken bool, err error) {
-	if d <= 0 {
+// sleep sleeps until a time, or until the call is woken in its line; woken says that it was. If ctx ends first, sleep returns an error.
+func (c *Call) sleep(ctx context.Context, until time.Time) (woken bool, err error) {
+	store := c.limiter.store
+	left := until.Sub(store.Time())
+	if left <= 0 {
 		return false, nil
 	}
-	until := c.limiter.store.Time().Add(d)
-	nap, awake := c.waiter.Nap(ctx)
-	c.limiter.store.Sleep(nap, d, placed)
-	woken = awake()
-	if ctx.Err() == nil || !c.limiter.store.Time().Before(until) { // a sleep that ends right at the deadline counts
+	woken = waiting.Sleep(ctx, &c.waiter, func(nap context.Context) { store.Sleep(nap, left, c.waiter.State == line.Placed) })
+	if ctx.Err() == nil || !store.Time().Before(until) { // a sleep that ends right at the deadline counts
 		return woken, nil
 	}
 	c.abandoned = true

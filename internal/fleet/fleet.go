@@ -75,7 +75,6 @@ type Fleet struct {
 	status   atomic.Pointer[Status]
 	Stats    *Statistics // counts decisions; nil if nothing does
 
-	Lines  Lines       // the calls of this process that wait for others to end
 	lost   atomic.Bool // the server lost what this process said of itself, so perhaps also permits
 	closed atomic.Bool // the client is closed
 
