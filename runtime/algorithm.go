@@ -45,6 +45,18 @@ func Algorithms() []Algorithm {
 	return all
 }
 
+// wordsOf is what people are told about a rule of each algorithm: what errors call it; a clause for errors that says why it does not take what
+// most others take, or ""; and what is said instead of "per minute", or "" if permits come back after a window.
+var wordsOf = map[engine.Kind]struct{ noun, which, window string }{
+	engine.SlidingWindow:  {noun: "sliding-window"},
+	engine.FixedWindow:    {noun: "fixed-window"},
+	engine.Calendar:       {noun: "calendar window", which: "which ends at a time of its own"},
+	engine.TokenBucket:    {noun: "token-bucket"},
+	engine.LeakyBucket:    {noun: "leaky-bucket"},
+	engine.SlidingCounter: {noun: "sliding-counter"},
+	engine.Concurrency:    {noun: "concurrency rule", which: "whose permits come back when calls end", window: "at the same time"},
+}
+
 // kind returns the engine's number of the algorithm, or 0 if there is no such algorithm.
 func (a Algorithm) kind() engine.Kind {
 	if a >= numAlgorithms {
@@ -115,10 +127,10 @@ func (r *Rule) checkAccepts(argument string, has bool) error {
 	all := engine.Algorithms()
 	for _, kind := range all {
 		if kind.Accepts(argument) {
-			words = append(words, kind.Noun())
+			words = append(words, wordsOf[kind].noun)
 		}
 	}
-	if which := r.algorithm().Row().Which; which != "" && 2*len(words) > len(all) {
+	if which := wordsOf[r.algorithm()].which; which != "" && 2*len(words) > len(all) {
 		return r.wrong(argument, "does not go with %s, %s", r.what(), which)
 	}
 	return r.wrong(argument, "found %s; expected a %s", r.what(), alternatives(words))

@@ -172,7 +172,7 @@ func (r Rule) mostLimit() int64 {
 // what names the kind of rule, with an article.
 func (r Rule) what() string {
 	if kind := r.algorithm(); kind != 0 {
-		return "a " + kind.Noun()
+		return "a " + wordsOf[kind].noun
 	}
 	return "a " + r.Algorithm.String()
 }

@@ -75,8 +75,8 @@ func perWindow(window string) string {
 		if unit := period.Calendar(expr); unit != "" {
 			name = "calendar " + unit
 		}
-	} else if kind, rest := engine.AlgorithmOf(name); kind.Row().Words != "" {
-		return kind.Row().Words
+	} else if kind, rest := engine.AlgorithmOf(name); wordsOf[kind].window != "" {
+		return wordsOf[kind].window
 	} else if rest != name {
 		name, _, _ = strings.Cut(rest, ":")
 		note = kind.String()

@@ -150,3 +150,12 @@ func TestProblems(t *testing.T) {
 		t.Errorf("a rule that is valid has problems %v", p)
 	}
 }
+
+// Errors name a rule of each algorithm.
+func TestEveryAlgorithmHasWords(t *testing.T) {
+	for _, a := range Algorithms() {
+		if wordsOf[a.kind()].noun == "" {
+			t.Errorf("wordsOf lacks a noun for %s", a)
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"strings"
 	"time"
 )
@@ -31,9 +30,6 @@ const (
 // Row describes a kind. Other files and packages know nothing else about it. CONTRIBUTING.md says how to add one.
 type Row struct {
 	Name      string // the word in directives; for a variant, a word that only tests use
-	Noun      string // what errors call a rule of the kind; "" means Name
-	Which     string // a clause for errors: why the kind does not take what most others take
-	Words     string // what is said instead of "per minute"; "" if permits come back after a window
 	Tag       string // what stands in front of the window in keys: "", or a word and a colon
 	MaxLimit  int64
 	Accepts   string        // the arguments of a rule that this kind accepts and some others do not; also up-to and give, for requests
@@ -43,7 +39,6 @@ type Row struct {
 	Per       time.Duration // of a rule without one
 	MinPer    time.Duration
 	Lua       string // the Lua file with the same functions
-	Commands  string // the Redis commands of these functions, except DEL and TIME, which every rule needs
 
 	state func(r *Rule) State                      // makes the state of a subject that was never charged; nil if that is the cell itself
 	terms func(c *Claim, now, until int64) Terms   // see Claim.Terms
@@ -62,9 +57,6 @@ const (
 	MaxBucketLimit = 10_000_000
 )
 
-// ofIntervals are the commands for free places, besides PEXPIREAT.
-const ofIntervals = " ZADD ZCARD ZRANGE ZREM ZREMRANGEBYSCORE"
-
 // common are the arguments that nearly all kinds take.
 const common = "block refund pause settle give "
 
@@ -72,62 +64,48 @@ var table = [...]Row{
 	SlidingWindow: {
 		Name: "sliding-window", MaxLimit: MaxTimes, Accepts: common + "up-to wait distinct lease trigger",
 		Lua: "sliding_window", state: newSlidingWindow, terms: slidingWindowTerms, most: mostByLimit, work: workOnTimes,
-		Commands: "LINDEX LLEN LPOP LRANGE LREM LSET LTRIM PEXPIREAT RPUSH SET" + ofIntervals,
 	},
 	FixedWindow: {
 		Name: "fixed-window", Tag: "fixed:", MaxLimit: MaxLimit, Accepts: common + "up-to wait lease trigger",
 		Lua: "window", terms: periodTerms, most: mostByLimit,
-		Commands: "GET SET SETRANGE",
 	},
 	Calendar: {
-		Name: "calendar", Noun: "calendar window", Which: "which ends at a time of its own",
-		MaxLimit: MaxLimit, Accepts: "block refund settle give up-to wait distinct lease trigger",
+		Name: "calendar", MaxLimit: MaxLimit, Accepts: "block refund settle give up-to wait distinct lease trigger",
 		Lua: "window", terms: calendarTerms, most: mostByLimit,
-		Commands: "GET SET SETRANGE",
 	},
 	TokenBucket: {
 		Name: "token-bucket", Tag: "bucket:", MaxLimit: MaxBucketLimit, Accepts: common + "up-to wait burst prepay warmup queue lease",
 		IsBucket: true, Lua: "bucket", terms: bucketTerms, most: mostByBurst,
-		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	LeakyBucket: {
 		Name: "leaky-bucket", Tag: "leaky:", MaxLimit: MaxBucketLimit, Accepts: common + "up-to wait prepay queue",
 		IsBucket: true, Lua: "bucket", terms: bucketTerms, most: mostByBurst,
-		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	SlidingCounter: {
 		Name: "sliding-counter", Tag: "counter:", MaxLimit: MaxLimit, Accepts: common + "up-to slices trigger",
 		Lua: "sliding_counter", state: newSlidingCounter, terms: sliceTerms, most: mostByLimit, work: workOnSlices,
-		Commands: "GET GETRANGE PEXPIREAT SET SETRANGE",
 	},
 	Concurrency: {
-		Name: "concurrency", Noun: "concurrency rule", Which: "whose permits come back when calls end", Words: "at the same time",
-		Tag: "concurrency:", MaxLimit: MaxRunning, Accepts: "wait hold",
+		Name: "concurrency", Tag: "concurrency:", MaxLimit: MaxRunning, Accepts: "wait hold",
 		Releases: true, OfOneCall: true, Per: time.Minute, MinPer: 3 * time.Second, // permits are renewed once a second
 		Lua: "concurrency", state: newConcurrency, terms: concurrencyTerms, most: mostByLimit, size: sizeOfCalls,
-		Commands: "GET PEXPIREAT SET SETRANGE",
 	},
 
 	Amounts: {
 		Name: "amounts", Tag: "amounts:", MaxLimit: MaxAmounts, Accepts: common + "up-to wait lease trigger",
 		Lua: "amounts", state: newAmounts, terms: amountTerms, most: mostByLimit, work: workOnAmounts,
-		Commands: "GET GETRANGE PEXPIREAT SET SETRANGE STRLEN",
 	},
 	Prepaid: {
 		Name: "prepaid", Accepts: common + "wait", IsBucket: true, Lua: "bucket", terms: bucketTerms, most: mostByDebt,
-		Commands: "GET PEXPIREAT SET SETRANGE" + ofIntervals,
 	},
 	Warmup: {
 		Name: "warmup", Accepts: common + "wait", IsBucket: true, Lua: "warmup", state: newWarmup, terms: warmupTerms, most: mostByDebt,
-		Commands: "GET PEXPIREAT SET" + ofIntervals,
 	},
 	Distinct: {
 		Name: "distinct", Accepts: "block refund pause trigger", OfOneCall: true, Lua: "distinct", state: newDistinct, terms: distinctTerms, most: mostByLimit,
-		Commands: "PEXPIREAT ZADD ZCOUNT ZRANGE ZREM ZREMRANGEBYRANK ZSCORE",
 	},
 	DistinctCalendar: {
 		Name: "distinct-calendar", Accepts: "block refund trigger", OfOneCall: true, Lua: "distinct", state: newDistinct, terms: distinctCalendarTerms, most: mostByLimit,
-		Commands: "PEXPIREAT ZADD ZCOUNT ZRANGE ZREM ZREMRANGEBYRANK ZSCORE",
 	},
 }
 
@@ -148,9 +126,6 @@ func (k Kind) Row() *Row { return &table[k] }
 
 // Accepts reports whether the kind accepts an argument of a rule. The argument must be one that only some kinds accept.
 func (k Kind) Accepts(argument string) bool { return strings.Contains(table[k].Accepts, argument) }
-
-// Noun returns what errors call a rule of the kind.
-func (k Kind) Noun() string { return cmp.Or(table[k].Noun, table[k].Name) }
 
 // String returns the name of the kind.
 func (k Kind) String() string { return table[k].Name }

@@ -8,7 +8,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
-// The table of kinds names exactly the commands that the script runs.
+// The table of commands names exactly those that the script runs.
 func TestEachCommandIsNamed(t *testing.T) {
 	var rules []*engine.Rule
 	for _, kind := range engine.Kinds() {
@@ -16,7 +16,7 @@ func TestEachCommandIsNamed(t *testing.T) {
 	}
 	named := Commands(rules...)
 	if runs := found(`call\('([A-Z]+)'`, body); !slices.Equal(named, runs) {
-		t.Errorf("kinds name %q; the script runs %q", named, runs)
+		t.Errorf("the table names %q; the script runs %q", named, runs)
 	}
 }
 
@@ -29,11 +29,14 @@ func found(pattern, text string) (words []string) {
 	return slices.Compact(words)
 }
 
-// The row of each kind names the commands that its file runs, itself or through functions of common.lua. They must be complete, because a rule of
-// that kind may be the only one in use.
+// The row of each file names the commands that it runs, itself or through functions of common.lua. They must be complete, because rules
+// of that file may be the only ones in use.
 func TestEachKindNamesItsCommands(t *testing.T) {
 	shared := map[string]string{"set": "SET", "write_groups": "SET", "expire": "PEXPIREAT"}
 	for _, kind := range engine.Kinds() {
+		if commandsOf[kind.Row().Lua] == "" {
+			t.Errorf("commandsOf lacks a row for %s, the file of %s", kind.Row().Lua, kind)
+		}
 		file := mustRead(kind.Row().Lua)
 		runs := found(`call\('([A-Z]+)'`, file)
 		for _, function := range found(`\b(set|write_groups|expire)\(`, file) {

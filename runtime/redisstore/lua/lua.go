@@ -54,19 +54,6 @@ func mustRead(name string) string {
 	return string(file)
 }
 
-// Commands returns the Redis commands that the script runs for the rules, in alphabetical order. Reset also uses DEL.
-func Commands(rules ...*engine.Rule) []string {
-	names := []string{"DEL", "TIME"}
-	for _, r := range rules {
-		names = append(names, strings.Fields(r.Kind.Row().Commands)...)
-		if r.Block > 0 || r.Pausable {
-			names = append(names, "GET", "SET")
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // join returns the text of all files. If clock is not "", it replaces the file clock.lua.
 func join(clock string) string {
 	var text, modules strings.Builder
