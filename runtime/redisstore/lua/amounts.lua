@@ -13,9 +13,6 @@ local byte, floor, ceil, max, min, huge = string.byte, math.floor, math.ceil, ma
 
 local HEAD_FORMAT, HEAD_SIZE, ENTRY_SIZE = '<ddddHHH', 39, 12 -- bytes
 local BLOCK, FEW = 64, 8 -- entries
-local MOST = 1000000000 -- permits
-local MOST_EXACT = 2048
-local MOST_PLACES = 4096 -- entries; with so many, a call that waits gets no place and asks again
 local rep = string.rep
 
 -- Computes what is the same for all subjects: the 2,048th of the period, and the length of a step, about an eighth of it. Only the first
@@ -227,10 +224,10 @@ local function trim(c, left)
   write_head(c)
 end
 
--- Keeps at most MOST permits, the newest ones, as the costs of triggers and settlements have no bound. They may be more than the limit: other
+-- Keeps at most MAX_AMOUNTS permits, the newest ones, as the costs of triggers and settlements have no bound. They may be more than the limit: other
 -- programs may have a higher one, and a settlement may be given back.
 function amounts.commit(c, n, now, at)
-  n = min(n, MOST)
+  n = min(n, MAX_AMOUNTS)
   local i, time, permits = gone(c)
   c.oldest, c.since, c.total = i, time, c.total - permits
   if i == c.stop then c.oldest, c.stop, c.fit, c.newest, c.since = 0, 0, 0, 0, at end
@@ -240,7 +237,7 @@ function amounts.commit(c, n, now, at)
     at = stored
   end
   if at > c.newest then charge_last(c, n, at) else charge_before(c, n, at) end
-  trim(c, MOST)
+  trim(c, MAX_AMOUNTS)
 end
 
 -- Removes the newest entries that have no permits.

@@ -20,9 +20,6 @@ local bucket = {
   has_text = false, counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
 }
 
-local LONGEST = 36600 * DAY -- a bucket may take a hundred years to be full
-local MAX_DEBT = DAY -- how long the debt of a charge beyond the limit may last
-local MEMORY = 1000000 -- how long a full bucket is remembered: its limit may have been lowered before it was full
 local FARTHEST = LONGEST + HORIZON -- a bucket is full again by then
 local NEWEST = 2 -- the newest layout
 
@@ -202,7 +199,7 @@ function bucket.charge(c, n, now)
   local beyond = c.x - most
   if beyond >= 0 then
     c.x, c.y = most, 0
-    states.add_note(pack('<BBdd', c.number, 2, beyond, 0))
+    states.add_note(pack('<BBdd', c.number, PRICE, beyond, 0))
   end
   c.is.write(c)
 end

@@ -60,7 +60,7 @@ func Free(ctx context.Context, client redis.Cmdable, state string, period time.D
 	c := newCount(client, state, period, burst, now)
 	intervals, err := client.ZRange(ctx, key.FreeOf(state), 0, -1).Result()
 	for _, i := range intervals {
-		n := numbers(i, 4)
+		n := numbersIn(i, 4)
 		if n == nil {
 			return nil, err // the whole state counts as none
 		}
@@ -106,7 +106,7 @@ func (c *count) windows(ctx context.Context) (found []Charge, err error) {
 	const size = 3
 	state, err := c.state(ctx, 8*size, layout)
 	for ; len(state) >= 8*size; state = state[8*size:] {
-		n := numbers(state, size)
+		n := numbersIn(state, size)
 		if n == nil {
 			return nil, err // the whole state counts as none
 		}
@@ -117,7 +117,7 @@ func (c *count) windows(ctx context.Context) (found []Charge, err error) {
 
 func (c *count) bucket(ctx context.Context) (found []Charge, err error) {
 	state, err := c.state(ctx, 32, bucketLayout)
-	n := numbers(state, 4)
+	n := numbersIn(state, 4)
 	if n == nil || n[3] == 0 {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (c *count) pending(all []Charge, at, permits int64) []Charge {
 func (c *count) permits(ctx context.Context) (found []Charge, err error) {
 	permits, err := c.client.LRange(ctx, c.key, -maxRead, -1).Result()
 	for _, p := range permits {
-		if n := numbers(p, 1); n != nil {
+		if n := numbersIn(p, 1); n != nil {
 			found = append(found, Charge{At: time.UnixMicro(n[0]), Permits: 1})
 		}
 	}
@@ -177,7 +177,7 @@ func (c *count) amounts(ctx context.Context) (found []Charge, err error) {
 	}
 	for i := oldest; i < stop; i++ {
 		entry := text[size-amountsEntry*(fit-i):]
-		n, permits := numbers(entry, 1), int64(binary.LittleEndian.Uint32([]byte(entry[8:])))
+		n, permits := numbersIn(entry, 1), int64(binary.LittleEndian.Uint32([]byte(entry[8:])))
 		if n != nil && permits > 0 {
 			found = append(found, Charge{At: time.UnixMicro(n[0]), Permits: permits})
 		}
@@ -202,14 +202,13 @@ func (c *count) text(ctx context.Context) (string, error) {
 
 // BlockedUntil returns the time at which a block ends, in microseconds, or 0.
 func BlockedUntil(state string) int64 {
-	if n := numbers(current(state, 8, layout), 1); n != nil {
+	if n := numbersIn(current(state, 8, layout), 1); n != nil {
 		return n[0]
 	}
 	return 0
 }
 
 const (
-	layout       = 1 // LAYOUT of common.lua
 	bucketLayout = 2 // NEWEST of bucket.lua
 )
 
@@ -226,7 +225,7 @@ func current(state string, group int, newest byte) string {
 }
 
 // numbers returns the first n numbers of a state, or nil if there are numbers that no script writes.
-func numbers(state string, n int) []int64 {
+func numbersIn(state string, n int) []int64 {
 	if len(state) < 8*n {
 		return nil
 	}

@@ -1,4 +1,4 @@
--- How a call is sent. Its first argument is a byte of flags, followed by its claims. A claim has these fields, in this order: kind, mode,
+-- How a call is sent. Its first argument is a byte of flags, a sum as in codec.go, followed by its claims. A claim has these fields, in this order: kind, mode,
 -- has, limit, cost, a, b, wait and text; and if its rule has blocks, block and block_most. See common.lua. Each claim has the key of its state,
 -- then the key of its free places if it needs them, then the key of its block if its rule has blocks, then that of its pause likewise.
 --
@@ -58,16 +58,16 @@ end
 -- Reads the first argument of a call. That of an adjustment contains the time of a charge, so it is not kept.
 local function new_call(text)
   local flags, from = string.byte(text), 2
-  local claims = { false, false, keys = 0, plain = flags == 0 or flags == 2, tells = flags > 0, has_texts = false, has_second = false }
+  local claims = { false, false, keys = 0, plain = flags == 0 or flags == FLAG_REPORT, tells = flags > 0, has_texts = false, has_second = false }
   claims[1], claims[2] = nil, nil -- now the table has room for two claims
   while from <= #text do from = add_claim(claims, text, from) end
   claims.tells = claims.tells or claims.has_texts and #claims > 1
-  claims.report = flags % 4 > 0
-  if flags > 0 and flags ~= 2 then
+  claims.report = flags % FLAG_UP_TO > 0 -- a peek reports, too
+  if flags > 0 and flags ~= FLAG_REPORT then
     local includes = use('decide').includes
-    claims.peek, claims.up_to, claims.refused = includes(flags, 1), includes(flags, 4), includes(flags, 8)
-    claims.adjusts, claims.rollback, claims.leases, claims.gives =
-      includes(flags, 16), includes(flags, 32), includes(flags, 64), includes(flags, 128)
+    claims.peek, claims.up_to, claims.refused = includes(flags, FLAG_PEEK), includes(flags, FLAG_UP_TO), includes(flags, FLAG_REFUSED)
+    claims.adjusts, claims.rollback = includes(flags, FLAG_ADJUST), includes(flags, FLAG_ROLLBACK)
+    claims.leases, claims.gives = includes(flags, FLAG_LEASE), includes(flags, FLAG_GIVE)
   end
   claims.has_second = claims.up_to or claims.leases or claims.has_texts
   if not claims.adjusts then

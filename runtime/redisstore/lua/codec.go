@@ -27,13 +27,29 @@ const (
 	flagGive     = 128
 )
 
-// What a claim has: the keys besides its state, in their order, and the lease of its rule. common.lua has the same numbers.
+// What a claim has: the keys besides its state, in their order, and the lease of its rule.
 const (
 	hasFree  = 1
 	hasBlock = 2
 	hasPause = 4
 	hasLease = 8
 )
+
+// layout is the first byte of a state: see common.lua.
+const layout = 1
+
+// numbers are those of this file by their names in the script.
+var numbers = map[string]int64{
+	"FLAG_PEEK": flagPeek, "FLAG_REPORT": flagReport, "FLAG_UP_TO": flagUpTo, "FLAG_REFUSED": flagRefused,
+	"FLAG_ADJUST": flagAdjust, "FLAG_ROLLBACK": flagRollback, "FLAG_LEASE": flagLease, "FLAG_GIVE": flagGive,
+
+	"FREE": hasFree, "BLOCK": hasBlock, "PAUSE": hasPause, "LEASE": hasLease,
+
+	"REFUSAL": entryRefusal, "PRICE": entryPrice, "QUOTA": entryQuota, "DAMAGE": entryDamage, "RECORDED": entryRecorded,
+	"ADMITTED": entryAdmitted, "OTHER": entryOther, "BLOCKED": entryBlocked, "PAUSED": entryPaused, "DELAY": entryDelay,
+
+	"LAYOUT": layout,
+}
 
 // Run is one or more calls in the form in which the script is sent them. run.lua and claims.lua read it.
 type Run struct {

@@ -42,14 +42,9 @@
 --
 -- Damage: a state with an invalid length, or with numbers that no program writes, counts as none.
 
-local ENFORCE, SHADOW, TRIGGER = 0, 1, 2
-local FREE, BLOCK, PAUSE, LEASE = 1, 2, 4, 8 -- what a claim has, as a sum
 local CHANGED, OTHER_WINDOW = 1, 2 -- see check
-local MOST_USED = 2 ^ 51 -- a count stops there; only a trigger, which admits any cost, gets that far
-local LAYOUT, LAYOUTS = 1, 32
-local MAX_LOOKS = 16 -- in how many intervals a call looks for a place, in how many groups of permits of each, and how often for all rules
+local LAYOUTS = 32
 local HEAD = '\1' -- LAYOUT as a byte
-local DAY = 24 * 3600 * 1000000
 local HORIZON = 3661 * DAY -- a call waits for at most 3660 days, and the clock may be set back by a day
 
 -- EVALSHA makes all functions and tables anew in each run, so a run makes only what its calls need. The file of a module runs when a call
@@ -57,7 +52,8 @@ local HORIZON = 3661 * DAY -- a call waits for at most 3660 days, and the clock 
 -- The second has room and full, which a report needs, and the third the rest. The function complete runs them. The table of such a file
 -- is made with all names that plain calls look up, because Lua takes longer for a table that grows.
 --
--- Names in capitals are constants. lua.go writes their values in their place, and makes the functions use and make_others of the files.
+-- Names in capitals are constants: those that a file defines, those of package engine, which are in constants.go there, and those of
+-- codec.go. lua.go writes their values in their place, and makes the functions use and make_others of the files.
 
 local call, pack, parse -- a library cannot look these up while it loads, so the first run does
 

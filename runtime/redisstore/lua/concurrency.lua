@@ -19,7 +19,6 @@ local max, min, rep, sub = math.max, math.min, string.rep, string.sub
 
 local ENTRY, NUMBER = 32, 16 -- bytes of an entry, and of a call's number
 local AT_ONCE = 250 -- entries that are parsed at once; Lua's stack holds only a few thousand values
-local ASK_EVERY = 50000 -- how long a call that waits for others to end sleeps before it asks again
 local free_entry = rep('\0', 16) -- its number stays
 
 -- Returns a state without the entries that begin at some indexes, which ascend.

@@ -5,8 +5,6 @@ local states = use('states')
 local distinct = { has_text = true, reserves = states.at_once }
 local floor, max, min = math.floor, math.max, math.min
 
-local MAX_REMOVED = 100 -- how many members a charge removes; that takes about 0.1 ms. Others that have left the window wait for later charges
-
 -- Returns the time of the admission at an index, or nothing if there is none. If the set is damaged, it counts as empty, and the next
 -- charge deletes it.
 local function time_at(c, index, now)

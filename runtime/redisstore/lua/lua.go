@@ -57,7 +57,7 @@ func mustRead(name string) string {
 // join returns the text of all files. If clock is not "", it replaces the file clock.lua.
 func join(clock string) string {
 	var text, modules strings.Builder
-	known := kinds()
+	known := shared()
 	for _, name := range files() {
 		switch file := mustRead(name); {
 		case name == "run":
@@ -73,10 +73,15 @@ func join(clock string) string {
 	return text.String()
 }
 
-// kinds returns the names of the kinds of rules as constants, and FILE_OF_KIND, an expression that finds the file of the kind in the variable
-// kind. A table of the files would be made for each claim.
-func kinds() constants {
+// shared returns the constants of package engine and of codec.go, the names of the kinds of rules, and FILE_OF_KIND, an expression that finds the
+// file of the kind in the variable kind. A table of the files would be made for each claim.
+func shared() constants {
 	known, files := constants{}, []string(nil)
+	for _, table := range []map[string]int64{engine.Constants, numbers} {
+		for name, value := range table {
+			known[name] = strconv.FormatInt(value, 10)
+		}
+	}
 	for _, kind := range engine.Kinds() {
 		known[strings.ToUpper(strings.ReplaceAll(kind.String(), "-", "_"))] = strconv.Itoa(int(kind))
 		files = append(files, fmt.Sprintf("kind == %d and '%s'", kind, kind.Row().Lua))

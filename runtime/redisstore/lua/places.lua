@@ -13,8 +13,6 @@
 local places = {}
 local states = use('states')
 
-local MAX_INTERVALS = 1024
-
 -- Returns an interval that ZRANGE found, or nil. If it is damaged, the free places are deleted.
 local function read(c, found)
   local member = found[1]

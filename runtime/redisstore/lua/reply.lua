@@ -2,18 +2,18 @@
 --   time     the call was admitted or adjusted now, at this time, and there is nothing else to report
 --   -time    nothing was done: send the call again, with the calendar windows that hold at this time
 --   entries  each has the number of a claim, or 0 for the whole call; then its own kind; then numbers:
---     1      the rule refuses the claim: now; the earliest time
---     2      in a decision, how much longer than usual the charge of a warm-up lasts, and the stored time that it used up; in an
---            adjustment, by how much the debt would last too long, and 0
---     3      the room; when all permits are back; the permits used if a trigger fires, or else 0
---     4      a state of the claim is damaged, and counts as none
---     5      the time at which the charge is recorded, if it is not the time of the call; 0 for a known member, which costs nothing
---     6      the call is admitted or adjusted: now; when it is admitted, or when its lease ends; the permits that it took from each rule if
---            it has an amount, or else 0
---     7      the call is not admitted: now; when to ask again, or 0; 0. This entry may be missing if a rule refuses the call
---     8      an earlier refusal blocks the subject of the claim
---     9      when the pause of the subject of the claim ends
---     10     the rule delays the claim: the earliest time
+--     REFUSAL   the rule refuses the claim: now; the earliest time
+--     PRICE     in a decision, how much longer than usual the charge of a warm-up lasts, and the stored time that it used up; in an
+--               adjustment, by how much the debt would last too long, and 0
+--     QUOTA     the room; when all permits are back; the permits used if a trigger fires, or else 0
+--     DAMAGE    a state of the claim is damaged, and counts as none
+--     RECORDED  the time at which the charge is recorded, if it is not the time of the call; 0 for a known member, which costs nothing
+--     ADMITTED  the call is admitted or adjusted: now; when it is admitted, or when its lease ends; the permits that it took from each rule if
+--               it has an amount, or else 0
+--     OTHER     the call is not admitted: now; when to ask again, or 0; 0. This entry may be missing if a rule refuses the call
+--     BLOCKED   an earlier refusal blocks the subject of the claim
+--     PAUSED    when the pause of the subject of the claim ends
+--     DELAY     the rule delays the claim: the earliest time
 local reply = {}
 
 -- Returns the reply to a call. The parameter at is when the call is admitted, or when to ask again. It is 0 if the call is refused.
@@ -22,20 +22,20 @@ function reply.of(claims, now, at, admitted, taken)
   for i = 1, #claims do
     local c = claims[i]
     if c.refused then
-      entries = pack('<BBdd', i, 1, now, c.earliest) .. entries
+      entries = pack('<BBdd', i, REFUSAL, now, c.earliest) .. entries
     elseif at ~= now and c.earliest > now then
-      entries = pack('<BBd', i, 10, c.earliest) .. entries
+      entries = pack('<BBd', i, DELAY, c.earliest) .. entries
     end
     if claims.report or c.fired or c.refused and (c.cost > 1 or c.is.counts_running) then
       local room, full = c.is.room(c, now), c.is.full(c, now)
-      entries = pack('<BBddd', i, 3, c.block_key and c.refused and 0 or room, full, c.fired or 0) .. entries
+      entries = pack('<BBddd', i, QUOTA, c.block_key and c.refused and 0 or room, full, c.fired or 0) .. entries
     end
-    if c.blocked_until then entries = string.char(i, 8) .. entries end
-    if c.paused_until then entries = pack('<BBd', i, 9, c.paused_until) .. entries end
+    if c.blocked_until then entries = string.char(i, BLOCKED) .. entries end
+    if c.paused_until then entries = pack('<BBd', i, PAUSED, c.paused_until) .. entries end
   end
   if at == 0 and not claims.refused then return entries end
   if entries == '' and admitted and at == now and not taken then return now end
-  return pack('<BBddd', 0, admitted and 6 or 7, now, at, taken or 0) .. entries
+  return pack('<BBddd', 0, admitted and ADMITTED or OTHER, now, at, taken or 0) .. entries
 end
 
 -- Returns the reply to a plain call that was admitted, if there is more to say than the time.

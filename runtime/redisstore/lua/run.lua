@@ -8,7 +8,7 @@ local function decide_plain(claims, now, at)
   if at > now then
     for i = 1, #claims do
       local c = claims[i]
-      if c.earliest > now then reply = pack('<BBdd', i, 1, now, c.earliest) .. reply end
+      if c.earliest > now then reply = pack('<BBdd', i, REFUSAL, now, c.earliest) .. reply end
     end
     return reply
   end

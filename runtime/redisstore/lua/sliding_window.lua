@@ -8,11 +8,7 @@ local sliding_window = {
 -- the expiry.
 function sliding_window.prepare(c) c.step = (c.a - c.a % 8) / 8 + 1 end
 
-local MAX_MOVED = 64 -- how many later permits a charge is inserted before; if there are more, it is recorded at the newest one's time
-local MAX_PASSED = 1000 -- how many places may come after permits that are given back; if there are more, the oldest go instead
-local MAX_TIMES = 100000 -- permits in a list, which an override may allow
 local FEW_TIMES = 500 -- in a list that LREM compares from end to end; that takes about 10 us
-local MAX_SEARCHED = 10000 -- how many permits a command may compare; that takes about 0.3 ms
 
 -- Returns the time of a permit. If the list is damaged, all its permits have the time 0, and the next charge deletes it.
 local function time_of(c, permit, now)

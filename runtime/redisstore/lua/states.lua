@@ -23,10 +23,10 @@ function states.valid(x) return x >= 0 and x % 1 == 0 and x < 2 ^ 53 end
 function states.add_note(entry) notes = (notes or '') .. entry end
 
 -- Notes that the state of a claim is damaged.
-function states.damage(c) states.add_note(char(c.number, 4)) end
+function states.damage(c) states.add_note(char(c.number, DAMAGE)) end
 
 -- Notes the time at which a charge is recorded.
-function states.record(c, at) states.add_note(pack('<BBd', c.number, 5, at)) end
+function states.record(c, at) states.add_note(pack('<BBd', c.number, RECORDED, at)) end
 
 function states.fail_later_layout(layout, known) error('later layout ' .. layout .. ' ' .. known, 0) end
 

@@ -10,7 +10,6 @@ local window = {
   has_text = false, counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
 }
 
-local MAX_AHEAD = 64 -- how many windows after the present one a state may have; a call that has to wait for a later one asks again
 local ONE = 25 -- bytes of a state with one window
 
 function window.prepare(c) c.alone = { c } end
