@@ -26,7 +26,7 @@ var (
 	}
 	seen       = []string{"HDEL", "HEXISTS", "HLEN", "HSET", "PEXPIRE"}
 	settings   = []string{"HDEL", "HSET", "LPUSH", "LTRIM", "PERSIST", "PEXPIRE", "SET", "ZADD", "ZREM"} // inside a script; plain has a transaction
-	operating  = []string{"GET", "INFO", "LATENCY|LATEST", "LRANGE", "MEMORY|USAGE", "PTTL", "SCAN", "ZRANGE"}
+	operating  = []string{"GET", "INFO", "LATENCY|LATEST", "LRANGE", "MEMORY|USAGE", "PTTL", "SCAN"}
 	examining  = []string{"ACL|LOG", "CONFIG|GET", "SLOWLOG|GET"} // these show what other users do
 	faster     = []string{"FCALL", "FUNCTION|LOAD"}
 	warning    = []string{"INFO"}

@@ -56,7 +56,7 @@ func (t *tool) connect(ctx context.Context) (err error) {
 		return store, ratelimit.New(store, options...)
 	}
 	store, limiter := hidden()
-	t.limiter, t.fleet = limiter, store.Fleet(key.Escape(t.prefix))
+	t.store, t.limiter, t.fleet = store, limiter, store.Fleet(key.Escape(t.prefix))
 	_, t.counts = hidden()
 	var listed []ratelimit.Rule
 	for _, r := range t.listed {

@@ -48,7 +48,8 @@ type tool struct {
 
 	listed   []ratelimit.UsedRule // the rules in -rules
 	client   redis.UniversalClient
-	patience time.Duration // how long to wait for a decision
+	patience time.Duration   // how long to wait for a decision
+	store    ratelimit.Store // of limiter
 	limiter  *ratelimit.Limiter
 	counts   *ratelimit.Limiter // knows no overrides, blocks or pauses
 	fleet    *fleet.Fleet       // of limiter

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
 // place is a number of permits for a future time.
@@ -20,28 +20,20 @@ func (t *tool) readTimes(ctx context.Context, s *inspected, rule ratelimit.Rule,
 	if rule.Prepay || rule.Warmup > 0 {
 		return nil // no call waits for its own permits
 	}
-	now, err := t.client.Time(ctx).Result()
-	if err != nil {
-		return err
-	}
-	charges, err := lua.Charges(ctx, t.client, state, rule.Per, rule.Burst, now)
-	if err != nil {
-		return err
-	}
-	for _, c := range charges {
+	taken, free, err := t.store.Charges(ctx, state, rule.Per, rule.Burst)
+	now := t.fleet.Now()
+	for _, c := range taken {
 		if !c.At.After(now) {
 			s.Last = append(s.Last, permits{c.At.UTC(), c.Permits})
 		}
 	}
 	s.Last = s.Last[max(0, len(s.Last)-shownPermits):]
-	s.Waiting = places(charges, now)
-	free, err := lua.Free(ctx, t.client, state, rule.Per, rule.Burst, now)
-	s.Free = places(free, now)
+	s.Waiting, s.Free = places(taken, now), places(free, now)
 	return err
 }
 
 // places returns the permits of a time to come.
-func places(all []lua.Charge, now time.Time) (found []place) {
+func places(all []backend.Charge, now time.Time) (found []place) {
 	for _, c := range all {
 		if c.At.After(now) {
 			found = append(found, place{words(c.At.Sub(now)), c.Permits})

@@ -42,9 +42,10 @@ type Store interface {
 	// what is wrong with it. Both are empty if the store can decide the rule.
 	Unsupported(r *engine.Rule, wait int64) (argument, reason string)
 
-	// Charges returns when permits of the count at a key were taken, and for when calls wait, as far as the state says. The count's rule has the
-	// given period and burst. now is the store's time. It is for people who look: it asks for one state by one command.
-	Charges(ctx context.Context, key string, period time.Duration, burst int64, now time.Time) ([]Charge, error)
+	// Charges returns when the newest permits of the count at a key were taken, and for when calls wait, as far as the state says; and the free
+	// places: permits that calls gave up while others waited after them. The count's rule has the given period, and the given burst if that is
+	// not 0. It is for people who look: it asks for one state by one command.
+	Charges(ctx context.Context, key string, period time.Duration, burst int64) (taken, free []Charge, err error)
 
 	// Ping returns nil if calls under a prefix can be decided. Otherwise the error says in one sentence why not, and what to do. Ping tries
 	// what every rule needs, and what the given rules need.
@@ -84,8 +85,8 @@ func (Defaults) Local(bool) Decider { return nil }
 func (Defaults) Unsupported(*engine.Rule, int64) (argument, reason string) { return "", "" }
 
 // Charges implements Store.
-func (Defaults) Charges(context.Context, string, time.Duration, int64, time.Time) ([]Charge, error) {
-	return nil, nil
+func (Defaults) Charges(context.Context, string, time.Duration, int64) (taken, free []Charge, err error) {
+	return nil, nil, nil
 }
 
 // Ping implements Store.

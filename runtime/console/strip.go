@@ -55,8 +55,8 @@ func chargesOf(ctx context.Context, l *ratelimit.Limiter, r ratelimit.Request) (
 	if err != nil {
 		return nil, err
 	}
-	of := (*decide.Limiter)(l)
-	return of.Store().Charges(ctx, state, rule.Per, rule.Burst, of.Fleet().Now())
+	taken, _, err := (*decide.Limiter)(l).Store().Charges(ctx, state, rule.Per, rule.Burst)
+	return taken, err
 }
 
 // drawStrip draws the charges of a window, or all of them if its length is 0. It returns nil if there are none.

@@ -240,6 +240,14 @@ function amounts.commit(c, n, now, at)
   trim(c, MAX_AMOUNTS)
 end
 
+function amounts.charges(c, _, add)
+  local stop = c.stop - c.wait
+  for i = max(c.oldest, stop - MOST_TOLD), stop - 1, BLOCK do
+    local list = read(c, i, min(stop, i + BLOCK))
+    for k = 2, #list, 2 do add(list[k - 1], list[k]) end
+  end
+end
+
 -- Removes the newest entries that have no permits.
 local function drop_empty(c)
   while c.stop > c.oldest do

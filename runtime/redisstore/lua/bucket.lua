@@ -186,6 +186,13 @@ end
 
 function bucket.earliest(c, n, now, from) return lacks(c, needed(c, n), now, from) end
 
+-- Permits that the bucket lacks beyond its burst are those that calls wait for. A burst of 0 is the limit.
+function bucket.charges(c, now, add)
+  local each = c.a / c.limit
+  local last = c.x - now + c.y / c.limit - (c.burst > 0 and c.burst or c.limit) * each -- from now
+  for i = min(math.ceil(last / each), c.wait + MOST_TOLD) - 1, c.wait, -1 do add(now + math.ceil(last - i * each), 1) end
+end
+
 -- A bucket keeps a place only at the time at which the bucket itself would admit the claim. If another rule of the call needs a later
 -- place, the bucket must not keep it: that would delay everybody who shares the bucket.
 function bucket.reserves(c, now, at) return bucket.earliest(c, c.cost, now, now) == at end

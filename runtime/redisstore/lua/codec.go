@@ -48,7 +48,7 @@ var numbers = map[string]int64{
 	"REFUSAL": entryRefusal, "PRICE": entryPrice, "QUOTA": entryQuota, "DAMAGE": entryDamage, "RECORDED": entryRecorded,
 	"ADMITTED": entryAdmitted, "OTHER": entryOther, "BLOCKED": entryBlocked, "PAUSED": entryPaused, "DELAY": entryDelay,
 
-	"LAYOUT": layout,
+	"LAYOUT": layout, "MOST_TOLD": mostTold,
 }
 
 // Run is one or more calls in the form in which the script is sent them. run.lua and claims.lua read it.

@@ -15,7 +15,7 @@
 --   block, block_most how long a refusal blocks the subject, and the longest block if blocks double, or else 0
 --
 -- An algorithm is a table of functions with the names of the methods of engine.State. Besides them it has check, and it may have prepare,
--- load and ends. It may lack charge and give.
+-- load, ends and charges. It may lack charge and give.
 --
 --   prepare           computes what is the same for all subjects of a rule
 --   check             loads the state into the claim. It returns the earliest time, and CHANGED if the state was converted to another limit
@@ -24,6 +24,8 @@
 --   load              loads what only a charge needs
 --   charge            charges permits even beyond the limit. If it is missing, commit does so; rules that count members are never settled
 --   give              gives back permits, the newest ones that are no places. If it is missing, give_back does so
+--   charges           tells when permits were taken, and for when calls wait: it calls add with a time and a number of permits, in the order
+--                     of times. See charges in decide.lua
 --   ends              returns the end of the present window, at which a lease ends at the latest. If it is missing, the permits of a lease
 --                     are recorded at the lease's end
 --

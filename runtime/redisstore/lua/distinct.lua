@@ -72,6 +72,11 @@ function distinct.commit(c, n, now)
   if newest < began then states.expire(c.key, stop) end
 end
 
+function distinct.charges(c, _, add)
+  local list = c.damaged and {} or call('ZRANGE', c.key, -MOST_TOLD - c.wait, -1 - c.wait, 'WITHSCORES')
+  for i = 2, #list, 2 do add(list[i], 1) end
+end
+
 function distinct.give_back(c, n, now, at)
   if c.admitted == at then call('ZREM', c.key, c.text) end
 end

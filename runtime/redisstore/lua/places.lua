@@ -13,13 +13,17 @@
 local places = {}
 local states = use('states')
 
+-- Returns the interval of a member, or nil if it is damaged.
+local function interval(member)
+  local i, valid = { member = member }, states.valid
+  if #member == 32 then i.at, i.parts, i.permits, i.limit = parse('<dddd', member) end
+  return i.at and valid(i.at) and valid(i.parts) and valid(i.permits) and valid(i.limit) and i or nil
+end
+
 -- Returns an interval that ZRANGE found, or nil. If it is damaged, the free places are deleted.
 local function read(c, found)
-  local member = found[1]
-  if not member then return end
-  local i = { member = member }
-  if #member == 32 then i.at, i.parts, i.permits, i.limit = parse('<dddd', member) end
-  if i.at and states.valid(i.at) and states.valid(i.parts) and states.valid(i.permits) and states.valid(i.limit) then return i end
+  local i = found[1] and interval(found[1])
+  if i or not found[1] then return i end
   states.damage(c)
   call('DEL', c.free_key)
 end
@@ -41,6 +45,20 @@ local function add(c, now, i)
   if call('ZCARD', c.free_key) >= MAX_INTERVALS then return end
   call('ZADD', c.free_key, states.integer(i.at), pack('<dddd', i.at, i.parts, i.permits, i.limit))
   states.expire(c.free_key, c.is.full(c, now))
+end
+
+-- Tells the last place and the permits of each interval, or none if one is damaged.
+function places.each(c, now, add)
+  local list = call('ZRANGE', c.free_key, '0', '-1')
+  for k, member in ipairs(list) do
+    list[k] = interval(member)
+    if not list[k] then return end
+  end
+  for _, i in ipairs(list) do
+    local burst = c.burst and (c.burst > 0 and c.burst or i.limit)
+    local at = burst and i.at - use('bucket').mul_div(burst, c.a, i.limit) or i.at
+    if at > now then add(at, i.permits) end
+  end
 end
 
 -- Adds the interval of a place that became free, and joins it with its neighbours. No two intervals have the same time, because a sorted

@@ -112,6 +112,10 @@ function sliding_window.drop(c, n)
   if n > 0 then call('LTRIM', c.key, states.integer(n), '-1') end
 end
 
+function sliding_window.charges(c, now, add)
+  for _, permit in ipairs(call('LRANGE', c.key, -MOST_TOLD - c.wait, -1 - c.wait)) do add(time_of(c, permit, now), c.damaged and 0 or 1) end
+end
+
 function sliding_window.reserves(c, now, at) return sliding_window.earliest(c, c.cost, now, at) == at end
 
 function sliding_window.append(c, n, permit)

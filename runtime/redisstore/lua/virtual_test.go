@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 )
@@ -69,6 +70,16 @@ func (v *virtual) adjust(call *engine.Call) {
 	if reply, err := v.run(run); reply != v.now {
 		v.t.Fatalf("adjusting gives %v, %v", reply, err)
 	}
+}
+
+// charges returns the charges and the free places of a count.
+func (v *virtual) charges(state string, period time.Duration) (taken, free []backend.Charge) {
+	v.t.Helper()
+	taken, free, err := Charges(state, period, 0, func(r Run) (any, error) { return v.run(&r) })
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return taken, free
 }
 
 // dump returns all keys except the clock, with their states.

@@ -117,6 +117,11 @@ function window.earliest(c, n, now, from)
   return from
 end
 
+-- Of a window only the permits that calls wait for have a time.
+function window.charges(c, now, add)
+  for _, w in ipairs(c.open and c.windows or {}) do add(w.start, w.start > now and w.used or 0) end
+end
+
 -- Returns the end of the present window.
 function window.ends(c) return c.windows[1].stop end
 

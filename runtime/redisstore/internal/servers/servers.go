@@ -19,7 +19,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/breaker"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
 // Servers are the servers of a client.
@@ -174,11 +173,6 @@ func (s *Servers) Guard(do func()) error {
 		s.Tell("the client of the rate limit store panicked; calls on its way fail", err)
 	}
 	return err
-}
-
-// Charges implements backend.Store.
-func (s *Servers) Charges(ctx context.Context, state string, period time.Duration, burst int64, now time.Time) ([]backend.Charge, error) {
-	return Await(ctx, s, func() ([]backend.Charge, error) { return lua.Charges(ctx, s.Client, state, period, burst, now) })
 }
 
 // Await is [fleet.Await] for work that may panic, for example in a hook of the client.
