@@ -5,10 +5,11 @@ SEQUENTIAL = ./annotations ./cmd/ratelimit ./generator ./generator/internal/... 
 FUZZTIME = 30s # of each fuzz target
 MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers examples/shop testdata/grpc faults browser # beside the one at the root
 BITS32 = ./runtime ./internal/engine ./internal/memory ./runtime/memstore ./internal/fleet ./runtime/redisstore/... # run on platforms of 32 bits
+GENERATED = testdata/grpc contrib/grpclimit examples/shop examples/routers benchmarks # modules with directives
 USED = . contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers examples/shop # modules that users build, on any platform
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help demo release test platforms alerts dashboard faults model expressions fuzz wild bench bench-generate generate pictures check lint
+.PHONY: help demo release test platforms alerts dashboard faults model expressions fuzz wild bench bench-generate instructions generate pictures check lint
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -66,9 +67,13 @@ bench: ## measure everything, print the costs of twelve keys, and write benchmar
 bench-generate: ## measure the generator, and write its table in benchmarks/README.md
 	cd benchmarks && go run ./generate -out README.md
 
+instructions: ## count the instructions of a decision, and the functions that it enters; needs valgrind, says so if it is missing
+	sh scripts/test-needs.sh
+	cd benchmarks && go run ./instructions
+
 generate: ## generate what is committed
 	go run ./cmd/ratelimit ./...
-	for m in testdata/grpc contrib/grpclimit examples/shop examples/routers; do (cd $$m && go generate ./...) || exit; done
+	for m in $(GENERATED); do (cd $$m && go generate ./...) || exit; done
 	go test -count=1 -run=Docs ./annotations -update
 
 pictures: ## draw docs/pictures with ratelimit simulate
@@ -76,7 +81,7 @@ pictures: ## draw docs/pictures with ratelimit simulate
 
 check: ## report generated files that are stale
 	go run ./cmd/ratelimit -check ./...
-	for m in testdata/grpc contrib/grpclimit examples/shop examples/routers; do (cd $$m && go tool ratelimit -check ./...) || exit; done
+	for m in $(GENERATED); do (cd $$m && go tool ratelimit -check ./...) || exit; done
 
 release: ## cut CHANGELOG.md and tag the modules as VERSION=v0.9.0; pushes nothing
 	sh scripts/release.sh "$(VERSION)"
