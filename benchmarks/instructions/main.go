@@ -88,6 +88,9 @@ func printFunctions(p program, list bool) error {
 		{"in process", "", "50 in 18"},
 		{"on Redis, before the client", redistest.Start(owner).Addr, "60 in 22"},
 	} {
+		if err := traced(c.addr); err != nil { // loads the function into the server, which may take too long under valgrind
+			return err
+		}
 		functions, err := p.trace(c.addr)
 		if err != nil {
 			return err

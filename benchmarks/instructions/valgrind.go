@@ -77,17 +77,21 @@ var (
 )
 
 // functions returns the functions of this module in a file that callgrind wrote, and the file of each. It leaves out methods that the compiler
-// made, which are in no file.
+// made, which are in no file, and functions of which only callees took instructions: other goroutines had entered these before.
 func functions(text string) map[string]string {
-	all, file := map[string]string{}, ""
+	all, file, function, ofCallee := map[string]string{}, "", "", false
 	for line := range strings.Lines(text) {
 		kind, name, _ := strings.Cut(strings.TrimSpace(line), "=")
+		isCost := strings.Trim(kind, "+-*0123456789 ") == "" && kind != ""
 		switch {
 		case kind == "fl":
 			file = name
-		case kind == "fn" && strings.HasSuffix(file, ".go") && ofModule.MatchString(name):
-			all[part.ReplaceAllString(name, "")] = file
+		case kind == "fn":
+			function = part.ReplaceAllString(name, "")
+		case isCost && !ofCallee && strings.HasSuffix(file, ".go") && ofModule.MatchString(function):
+			all[function] = file
 		}
+		ofCallee = kind == "calls" // the next line has what the callee took
 	}
 	return all
 }
