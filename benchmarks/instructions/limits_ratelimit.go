@@ -15,8 +15,8 @@ import (
 //
 // Limits has the methods whose calls are counted.
 type LimitedLimits struct {
-	next    Limits
-	limiter *ratelimit.Limiter
+	next   Limits
+	limits *wrap.Limits
 }
 
 // If this does not compile, Limits has changed: run "go tool ratelimit" in this directory.
@@ -27,35 +27,26 @@ var _ Limits = (*LimitedLimits)(nil)
 //	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
 //	limited := NewLimitedLimits(next, limiter)
 func NewLimitedLimits(next Limits, limiter *ratelimit.Limiter) *LimitedLimits {
-	return &LimitedLimits{
-		next: wrap.Next("instructions.Limits", next),
-		limiter: wrap.Limiter(
-			"instructions.Limits",
-			limiter,
-			limitsBucketRules,
-			limitsFixedRules,
-			limitsSlidingRules,
-			limitsTwoRules,
-			limitsRefusedRules,
-		),
-	}
+	return &LimitedLimits{next: wrap.Next("instructions.Limits", next), limits: limitsType.On(limiter)}
 }
 
 // LimitsRules returns the rules declared on [Limits].
 func LimitsRules() []ratelimit.Rule {
-	return wrap.RulesOf(
-		limitsBucketRules,
-		limitsFixedRules,
-		limitsSlidingRules,
-		limitsTwoRules,
-		limitsRefusedRules,
-	)
+	return limitsType.Rules()
 }
 
 // RateLimits returns the rules that the wrapper enforces.
 func (l *LimitedLimits) RateLimits() []ratelimit.Rule {
 	return LimitsRules()
 }
+
+var limitsType = wrap.NewType("instructions.Limits",
+	limitsBucketRules,
+	limitsFixedRules,
+	limitsSlidingRules,
+	limitsTwoRules,
+	limitsRefusedRules,
+)
 
 var limitsBucketRules = wrap.NewRules("instructions.Limits.Bucket",
 	ratelimit.Rule{
@@ -70,7 +61,7 @@ var limitsBucketRules = wrap.NewRules("instructions.Limits.Bucket",
 //
 // Limits: 1000000 per day per {user}.
 func (l *LimitedLimits) Bucket(ctx context.Context, user string) error {
-	if err := wrap.Take(ctx, l.limiter, limitsBucketRules, user); err != nil {
+	if err := wrap.Take(ctx, l.limits, limitsBucketRules, user); err != nil {
 		return err
 	}
 	return l.next.Bucket(ctx, user)
@@ -89,7 +80,7 @@ var limitsFixedRules = wrap.NewRules("instructions.Limits.Fixed",
 //
 // Limits: 1000000000 per day per {user} (fixed window).
 func (l *LimitedLimits) Fixed(ctx context.Context, user string) error {
-	if err := wrap.Take(ctx, l.limiter, limitsFixedRules, user); err != nil {
+	if err := wrap.Take(ctx, l.limits, limitsFixedRules, user); err != nil {
 		return err
 	}
 	return l.next.Fixed(ctx, user)
@@ -103,7 +94,7 @@ var limitsSlidingRules = wrap.NewRules("instructions.Limits.Sliding",
 //
 // Limits: 1000 per 300ms per {user}.
 func (l *LimitedLimits) Sliding(ctx context.Context, user string) error {
-	if err := wrap.Take(ctx, l.limiter, limitsSlidingRules, user); err != nil {
+	if err := wrap.Take(ctx, l.limits, limitsSlidingRules, user); err != nil {
 		return err
 	}
 	return l.next.Sliding(ctx, user)
@@ -128,7 +119,7 @@ var limitsTwoRules = wrap.NewRules("instructions.Limits.Two",
 //
 // Limits: 1000000 per day per {user}; 1000000000 per day per {user} (fixed window).
 func (l *LimitedLimits) Two(ctx context.Context, user string) error {
-	if err := wrap.Take(ctx, l.limiter, limitsTwoRules, user, user); err != nil {
+	if err := wrap.Take(ctx, l.limits, limitsTwoRules, user, user); err != nil {
 		return err
 	}
 	return l.next.Two(ctx, user)
@@ -147,7 +138,7 @@ var limitsRefusedRules = wrap.NewRules("instructions.Limits.Refused",
 //
 // Limits: 1 per day per {user}.
 func (l *LimitedLimits) Refused(ctx context.Context, user string) error {
-	if err := wrap.Take(ctx, l.limiter, limitsRefusedRules, user); err != nil {
+	if err := wrap.Take(ctx, l.limits, limitsRefusedRules, user); err != nil {
 		return err
 	}
 	return l.next.Refused(ctx, user)

@@ -37,7 +37,7 @@ func TestChargesOfSeveralRuns(t *testing.T) {
 	v := newVirtual(t)
 	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.Amounts, engine.Distinct, engine.LeakyBucket} {
 		tag := map[engine.Kind]string{engine.SlidingWindow: "1m", engine.Amounts: "amounts:1m", engine.Distinct: "distinct:1m", engine.LeakyBucket: "leaky:1m"}[kind]
-		claim := engine.Claim{Rule: &engine.Rule{Name: "r", Tag: tag, Kind: kind, Per: 60 * second}, Subject: "s", Cost: 1, Limit: 2500, Burst: 1}
+		claim := engine.Claim{Ask: engine.Ask{Rule: &engine.Rule{Name: "r", Tag: tag, Kind: kind, Per: 60 * second}, Subject: "s", Cost: 1, Limit: 2500, Burst: 1}}
 		n := 2500
 		if kind == engine.LeakyBucket {
 			claim.Wait, n = 3600*second, 2501
@@ -69,7 +69,7 @@ func TestCharges(t *testing.T) {
 	for _, kind := range []engine.Kind{
 		engine.SlidingWindow, engine.FixedWindow, engine.TokenBucket, engine.LeakyBucket, engine.Amounts, engine.Distinct,
 	} {
-		claim := engine.Claim{Rule: &engine.Rule{Name: kind.String(), Tag: kind.Row().Tag + "1m", Kind: kind, Per: 60 * second}, Subject: "s", Cost: 1, Limit: 3, Burst: 3}
+		claim := engine.Claim{Ask: engine.Ask{Rule: &engine.Rule{Name: kind.String(), Tag: kind.Row().Tag + "1m", Kind: kind, Per: 60 * second}, Subject: "s", Cost: 1, Limit: 3, Burst: 3}}
 		tellsPast := kind == engine.SlidingWindow || kind == engine.Amounts || kind == engine.Distinct
 		switch kind {
 		case engine.Distinct:
