@@ -183,7 +183,7 @@ func renewed(l *ratelimit.Limiter, permits int64, e effort) error {
 	r := rule(ratelimit.Rule{Limit: 1000, Per: 3 * time.Second, Algorithm: ratelimit.Concurrency})
 	rules, subject := wrap.NewRules("sms.Sender.SendCode", r), newSubject()
 	limits := rules.On(l)
-	var taken []wrap.Taken
+	var taken []*wrap.Taken
 	for range permits {
 		t, err := wrap.Begin(ctx, limits, rules, wrap.Charge{Key: subject, Cost: 1})
 		if err != nil {

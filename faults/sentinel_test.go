@@ -42,7 +42,7 @@ func TestRunningCallsOverAFailover(t *testing.T) {
 	limiter := ratelimit.New(redisstore.New(client), quiet())
 	rule := ratelimit.Rule{Name: "over", Limit: 1000, Per: time.Hour, Algorithm: ratelimit.Concurrency}
 	rules := wrap.NewRules("p.T.M", rule)
-	var all []wrap.Taken
+	var all []*wrap.Taken
 	for range 20 {
 		taken, err := wrap.Begin(t.Context(), rules.On(limiter), rules, wrap.Charge{Key: "k", Cost: 1})
 		if err != nil {

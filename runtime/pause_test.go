@@ -21,7 +21,7 @@ func TestPauseAfterACall(t *testing.T) {
 	near.Name, plain.Name, plain.Pausable = "near", "plain", false
 	rules := wrap.NewRules("p.T.M", far, near, plain)
 	ctx := t.Context()
-	begin := func() (wrap.Taken, error) {
+	begin := func() (*wrap.Taken, error) {
 		return wrap.Begin(ctx, rules.On(limiter), rules, wrap.Charge{Key: "ann", Cost: 1}, wrap.Charge{Key: "bob", Cost: 1}, wrap.Charge{Key: "eve", Cost: 1})
 	}
 	one, err := begin()

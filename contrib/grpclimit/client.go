@@ -120,7 +120,7 @@ type clientStream struct {
 	grpc.ClientStream
 	ctx    context.Context // of the call; the stream's Context would end gRPC's own retries
 	limits *limits
-	taken  wrap.Taken
+	taken  *wrap.Taken
 }
 
 // seen returns an error of the stream as an error of the runtime. It pauses the key if the error asks for that.

@@ -48,7 +48,7 @@ func newLimits(opts []ClientOption) *limits {
 }
 
 // take takes the permits of a call. The charge is nil if there are no rules.
-func (l *limits) take(ctx context.Context, method string) (wrap.Taken, error) {
+func (l *limits) take(ctx context.Context, method string) (*wrap.Taken, error) {
 	if l.rules == nil {
 		return nil, nil
 	}
@@ -69,14 +69,14 @@ func withStatus(err error) error {
 }
 
 // giveBack gives back the permits of a call that was not sent.
-func (l *limits) giveBack(ctx context.Context, taken wrap.Taken) {
+func (l *limits) giveBack(ctx context.Context, taken *wrap.Taken) {
 	if taken != nil {
 		l.rules.GiveBack(ctx, taken)
 	}
 }
 
 // pause pauses the key of a call if its error asks for that.
-func (l *limits) pause(ctx context.Context, taken wrap.Taken, err error) {
+func (l *limits) pause(ctx context.Context, taken *wrap.Taken, err error) {
 	if code := status.Code(err); taken == nil || code != codes.ResourceExhausted && code != codes.Unavailable {
 		return
 	}

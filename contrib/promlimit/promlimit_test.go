@@ -177,7 +177,7 @@ func TestRunning(t *testing.T) {
 	metrics := New()
 	l := ratelimit.New(memstore.New(), ratelimit.WithObserver(metrics.Observe))
 	rules := wrap.NewRules("docs.Store.Get", ratelimit.Rule{Name: "run", Algorithm: ratelimit.Concurrency, Limit: 3}, ratelimit.PerHour(100))
-	begin := func() (wrap.Taken, error) {
+	begin := func() (*wrap.Taken, error) {
 		return wrap.Begin(t.Context(), rules.On(l), rules, wrap.Charge{Cost: 2}, wrap.Charge{Cost: 1})
 	}
 	taken, err := begin()

@@ -32,7 +32,7 @@ type line struct {
 // running is a call that holds permits until it ends.
 type running struct {
 	end   time.Time
-	taken wrap.Taken
+	taken *wrap.Taken
 }
 
 // alike has the properties that equal calls share.

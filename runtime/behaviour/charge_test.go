@@ -32,7 +32,7 @@ func (s *subject) streamed() []ratelimit.Rule {
 	return rules
 }
 
-func beginStream(t *testing.T, ctx context.Context, s *subject, key string) wrap.Taken {
+func beginStream(t *testing.T, ctx context.Context, s *subject, key string) *wrap.Taken {
 	t.Helper()
 	rules := wrap.NewRules("p.T.Stream", s.streamed()...).WithCost("input", "output")
 	taken, err := wrap.Begin(ctx, rules.On(s.limiter), rules,

@@ -40,7 +40,7 @@ func TestSettlementOfACallWithoutACost(t *testing.T) {
 			{Name: "here", Limit: 100, Per: 3000 * time.Hour, Scope: ratelimit.ScopeInstance},
 		} {
 			rules := wrap.NewRules("p.T."+rule.Name, rule, ratelimit.Rule{Name: "other", Limit: 100, Per: 3000 * time.Hour}).WithCost(rule.Name, "other")
-			begin := func(ctx context.Context, key string) wrap.Taken {
+			begin := func(ctx context.Context, key string) *wrap.Taken {
 				taken, err := wrap.Begin(ctx, rules.On(limiter), rules, wrap.Charge{Key: key}, wrap.Charge{Key: key, Cost: 7, Skip: true})
 				if err != nil || !taken.Applies(0) || taken.Applies(1) {
 					t.Fatalf("%s: error %v; the rules do not apply as they should", rule.Name, err)

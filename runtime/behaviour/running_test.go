@@ -21,7 +21,7 @@ func atATime(limit int64) ratelimit.Rule {
 }
 
 // begin begins a call as a generated wrapper does.
-func (s *subject) begin(t *testing.T, ctx context.Context, rules *wrap.Rules) (wrap.Taken, error) {
+func (s *subject) begin(t *testing.T, ctx context.Context, rules *wrap.Rules) (*wrap.Taken, error) {
 	t.Helper()
 	charges := make([]wrap.Charge, len(rules.Rules()))
 	for i := range charges {
@@ -483,7 +483,7 @@ func TestLostReleaseLeavesNoPermit(t *testing.T) {
 	rule := atATime(1000)
 	rule.Per = time.Hour
 	rules := wrap.NewRules("p.T.M", rule)
-	var all []wrap.Taken
+	var all []*wrap.Taken
 	for range 10 {
 		taken, err := s.begin(t, t.Context(), rules)
 		if err != nil {
@@ -511,7 +511,7 @@ func TestRunningCallsOverAnOutage(t *testing.T) {
 		s, rule := onServer(t, server), atATime(1000)
 		rule.Per = time.Hour
 		rules := wrap.NewRules("p.T.M", rule)
-		var all []wrap.Taken
+		var all []*wrap.Taken
 		for range 5 {
 			taken, err := s.begin(t, t.Context(), rules)
 			if err != nil {
@@ -549,7 +549,7 @@ func TestRunningCallsWhileTheStoreFails(t *testing.T) {
 		rules := wrap.NewRules("p.T.M", rule)
 		server.Stop()
 		for range 2 {
-			var held []wrap.Taken
+			var held []*wrap.Taken
 			for range 5 {
 				if taken, err := s.begin(t, t.Context(), rules); err == nil {
 					held = append(held, taken)

@@ -209,7 +209,7 @@ func TestOutageOfARunningCall(t *testing.T) {
 	store := limittest.NewOutage(limittest.NewClock())
 	limiter := ratelimit.New(store)
 	rules := wrap.NewRules("report.Maker.Make", ratelimit.Rule{Name: "make", Limit: 1, Algorithm: ratelimit.Concurrency})
-	begin := func() (wrap.Taken, error) {
+	begin := func() (*wrap.Taken, error) {
 		return wrap.Begin(t.Context(), rules.On(limiter), rules, wrap.Charge{Cost: 1})
 	}
 	for range 3 {

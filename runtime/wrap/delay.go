@@ -17,7 +17,7 @@ import (
 
 // Delay returns the duration of pause= of the rule with an index. It is 0, so nothing pauses, if the rule does not apply to the call, or if the
 // duration cannot be computed. The first time for an expression is logged.
-func (r *Rules) Delay(ctx context.Context, taken Taken, rule int, expr string, island func() time.Duration) time.Duration {
+func (r *Rules) Delay(ctx context.Context, taken *Taken, rule int, expr string, island func() time.Duration) time.Duration {
 	if !taken.Applies(rule) {
 		return 0
 	}

@@ -13,12 +13,12 @@ const longest = time.Hour
 // Hold gives the permits of a call that runs back when the method returns, or, if a result of the method keeps them, when that has ended.
 type Hold struct {
 	ctx   context.Context
-	taken Taken
+	taken *Taken
 	stop  func() bool // forgets what waits for the end of the context; nil if no result keeps the permits
 }
 
 // NewHold returns a Hold for the charge of a call. Defer its Return.
-func NewHold(ctx context.Context, taken Taken) *Hold { return &Hold{ctx: ctx, taken: taken} }
+func NewHold(ctx context.Context, taken *Taken) *Hold { return &Hold{ctx: ctx, taken: taken} }
 
 // Return gives the permits back, unless a result keeps them.
 func (h *Hold) Return() {

@@ -47,7 +47,7 @@ func Pausable(rules []ratelimit.Rule) []ratelimit.Rule {
 }
 
 // Take takes a permit of each rule for a request. If the key fails or is empty, the error is a *ratelimit.KeyError.
-func (k *Keyed[R]) Take(ctx context.Context, request R) (Taken, error) {
+func (k *Keyed[R]) Take(ctx context.Context, request R) (*Taken, error) {
 	subject := Everybody
 	if k.key != nil {
 		var err error
@@ -62,11 +62,11 @@ func (k *Keyed[R]) Take(ctx context.Context, request R) (Taken, error) {
 }
 
 // GiveBack gives back the permits of a request that was not sent.
-func (k *Keyed[R]) GiveBack(ctx context.Context, taken Taken) {
+func (k *Keyed[R]) GiveBack(ctx context.Context, taken *Taken) {
 	taken.Settle(ctx, make([]int64, len(k.rules.Rules()))...)
 }
 
 // Pause pauses the key of a request.
-func (k *Keyed[R]) Pause(ctx context.Context, taken Taken, d time.Duration) {
+func (k *Keyed[R]) Pause(ctx context.Context, taken *Taken, d time.Duration) {
 	taken.Pause(ctx, slices.Repeat([]time.Duration{d}, len(k.rules.Rules()))...)
 }

@@ -16,7 +16,7 @@ type Charge = decide.Use
 
 // Cost returns the cost of settle= of the rule with an index. It is Keep if the rule does not apply to the call, or if the cost cannot be
 // computed. Then observers see the error.
-func (r *Rules) Cost(ctx context.Context, taken Taken, rule int, expr string, island func() int64) int64 {
+func (r *Rules) Cost(ctx context.Context, taken *Taken, rule int, expr string, island func() int64) int64 {
 	if !taken.Applies(rule) {
 		return Keep
 	}
@@ -32,7 +32,7 @@ func (r *Rules) Cost(ctx context.Context, taken Taken, rule int, expr string, is
 const Keep = decide.Keep
 
 // Taken is the charge of an admitted call.
-type Taken = *decide.Charges
+type Taken = decide.Charges
 
 // Take charges one permit to each rule, and waits if it has to. The subjects are in the order of the rules. Take returns nil if the call is
 // admitted. Otherwise it returns an error of package ratelimit, or an error that wraps the context's.
@@ -52,7 +52,7 @@ func TakeCharges(ctx context.Context, limits *Limits, rules *Rules, charges ...C
 }
 
 // Begin is [TakeCharges] for a call that may give its permits back.
-func Begin(ctx context.Context, limits *Limits, rules *Rules, charges ...Charge) (Taken, error) {
+func Begin(ctx context.Context, limits *Limits, rules *Rules, charges ...Charge) (*Taken, error) {
 	return limits.openWith(rules, charges, true).Take(ctx)
 }
 

@@ -66,7 +66,5 @@ func sameObject(t *testing.T, got, want types.Object) {
 	}
 }
 
-// text returns a type in which the types of bridge count as those of wrap.
-func text(t types.Type) string {
-	return strings.ReplaceAll(types.TypeString(t, nil), names.Runtime+"/internal/bridge.", names.Wrap+".")
-}
+// text returns the text of a type.
+func text(t types.Type) string { return types.TypeString(t, nil) }
