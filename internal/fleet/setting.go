@@ -9,7 +9,6 @@ import (
 	"io"
 	"iter"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
@@ -34,8 +33,6 @@ type Setting struct {
 	AllKeys bool   `json:"-"` // the setting is for all keys of the rule; Key is ""
 	Values
 	Cleared bool `json:"cleared,omitempty"` // nothing is set any more
-
-	Applied atomic.Pointer[Applied] `json:"-"` // what rules become by an override
 
 	version int64
 	lost    bool // the store has lost it
@@ -72,16 +69,6 @@ func (v *Values) Arguments() iter.Seq2[string, any] {
 			(v.Burst == 0 || yield("burst", v.Burst)) &&
 			(v.Mode == "" || yield("mode", v.Mode))
 	}
-}
-
-// Applied is what the rule From becomes by an override, and by the override All for all keys unless it is nil. Err says why it stays as it is.
-// Next is for another rule.
-type Applied struct {
-	From, To any
-	Err      error
-	All      *Setting
-	Next     *Applied
-	Length   int // of the list
 }
 
 // Name returns the name of the setting in the store. Neither a rule's name nor a subject has a brace.
