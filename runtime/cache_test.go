@@ -26,6 +26,29 @@ func TestRulesOfRequestsAreBounded(t *testing.T) {
 	}
 }
 
+// Ever new rules that differ in their message alone have one hash. The limiter keeps few of them, and they take the place of no others.
+func TestEverNewRulesLeaveOthers(t *testing.T) {
+	l := New(memory.New(nil, memory.MaxKeys, memory.MaxBytes))
+	var others [100]*decide.Method
+	for i := range others {
+		others[i], _ = l.prepare(&Rule{Name: fmt.Sprint("r", i), Limit: 1, Per: time.Hour})
+	}
+	for i := range 2 * decide.MaxRequests {
+		rule := Rule{Name: "new", Limit: 1, Per: time.Hour, Message: fmt.Sprint(i)}
+		if p, err := l.prepare(&rule); err != nil || *ruleOf(p.Rule()) != rule {
+			t.Fatalf("got %+v for %+v, error %v", p, rule, err)
+		}
+	}
+	for i, want := range others {
+		if got, err := l.prepare(&Rule{Name: fmt.Sprint("r", i), Limit: 1, Per: time.Hour}); got != want {
+			t.Fatalf("rule %d was forgotten; error %v", i, err)
+		}
+	}
+	if n := l.machine().Requests(); n > 110 {
+		t.Errorf("%d rules are kept", n)
+	}
+}
+
 // Rules that are used in turns are prepared once, also 30,000 of them. A tenth more than the limiter keeps are mostly found as well.
 func TestRulesInTurnsAreFound(t *testing.T) {
 	for _, n := range []int{1000, 30_000, decide.MaxRequests + decide.MaxRequests/10} {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/backend"
@@ -45,6 +46,7 @@ type options struct {
 	decide.Options
 	trigger   func(context.Context, Trigger)
 	observers []func(context.Context, *Event)
+	missing   sync.Map // the rules for which it was logged that an identity is missing, by name
 }
 
 // newOptions returns the options of a limiter that was given none. They have what only this package can make.

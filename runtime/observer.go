@@ -147,15 +147,13 @@ func (o *options) tell(ctx context.Context, kind decide.EventKind, method string
 
 // tellChange calls the observers with settings that this program changed.
 func (o *options) tellChange(ctx context.Context, what string, settings []*fleet.Setting) {
-	if len(o.observers) > 0 {
-		o.observe(ctx, &Event{Kind: EventChanged, Change: what, Settings: settingsOf(settings)})
-	}
+	o.observe(ctx, &Event{Kind: EventChanged, Change: what, Settings: settingsOf(settings)})
 }
 
 // events are used again, so that a decision that is observed allocates nothing.
 var events = sync.Pool{New: func() any { return new(Event) }}
 
-// observeCall calls the observers with a decision. took includes the wait.
+// observeCall tells the observers of a decision. took is how long it took, with the wait.
 func (o *options) observeCall(ctx context.Context, c *decide.Call, took time.Duration) {
 	e := events.Get().(*Event)
 	defer events.Put(e)

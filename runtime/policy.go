@@ -16,10 +16,10 @@ import (
 type FailurePolicy uint32
 
 const (
-	DefaultPolicy FailurePolicy = iota // of a rule: the limiter's; of a limiter: FailClosed
-	FailClosed                         // the call fails with a *StoreError; the directives' word is deny
-	FailOpen                           // the call passes; the directives' word is allow
-	FailLocal                          // this limiter counts in this process, apart from the store; the directives' word is local
+	DefaultPolicy = FailurePolicy(decide.DefaultPolicy) // of a rule: the limiter's; of a limiter: FailClosed
+	FailClosed    = FailurePolicy(decide.FailClosed)    // the call fails with a *StoreError; the directives' word is deny
+	FailOpen      = FailurePolicy(decide.FailOpen)      // the call passes; the directives' word is allow
+	FailLocal     = FailurePolicy(decide.FailLocal)     // this limiter counts in this process, apart from the store; the directives' word is local
 )
 
 // FailLocalShare returns FailLocal for a fleet of n processes. While the store fails, each process admits max(1, limit / n) permits, so the

@@ -88,7 +88,7 @@ func (r Rule) prepareAs(label, window, tag string) (*decide.Rule, error) {
 		Declared: (*declared)(&r), Label: label, Window: window, Key: r.Key, Distinct: r.Distinct, Message: r.Message,
 		Algorithm: r.algorithm(), Limit: r.Limit, MostLimit: r.mostLimit(), Burst: r.Burst, NoStore: r.Warmup > 0 || r.Algorithm == LeakyBucket && r.Prepay,
 		Per: r.Per, Wait: r.Wait, Queue: r.Queue, Computed: r.Computed, Unnamed: r.unnamed, PlainKeys: r.Hash == HashNever,
-		Refunds: r.Refund == RefundError, Prepay: r.Prepay,
+		Refunds: r.Refund == RefundError,
 		Numbers: engine.Rule{
 			Name: r.Name, Tag: tag, Kind: r.kind(), Per: r.length().Microseconds(), Warmup: r.Warmup.Microseconds(),
 			Slices: r.sliceCount(), Block: r.Block.Microseconds(), BlockMax: r.BlockMax.Microseconds(), Pausable: r.Pausable, Lease: r.Lease.Microseconds(),

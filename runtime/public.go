@@ -44,21 +44,21 @@ func isAnswer(err error) bool {
 // failed tells the observers that the charges of a call could not be computed.
 func (o *options) failed(ctx context.Context, l *decide.Limiter, method string, err error) error {
 	err = discreet(l, err)
-	warnMissing(ctx, l, err)
+	o.warnMissing(ctx, err)
 	o.observe(ctx, &Event{Kind: EventFailed, Method: method, Rules: []Outcome{{Rule: ruleIn(err)}}, Err: err})
 	return err
 }
 
 // warnMissing logs, once for a rule, that the context of a call carries no identity, and what to do.
-func warnMissing(ctx context.Context, l *decide.Limiter, err error) {
+func (o *options) warnMissing(ctx context.Context, err error) {
 	e, ok := errors.AsType[*KeyError](err)
 	if !ok || !e.Missing {
 		return
 	}
-	if l.Noted(ruleIn(err)) {
+	if _, again := o.missing.LoadOrStore(ruleIn(err), true); again {
 		return
 	}
-	l.Logger().WarnContext(ctx, "a rule refuses calls because "+e.Reason+"; for an address, wrap the handler by httplimit.ClientIP().Handler, or "+
+	o.Logger.WarnContext(ctx, "a rule refuses calls because "+e.Reason+"; for an address, wrap the handler by httplimit.ClientIP().Handler, or "+
 		"use the interceptors of grpclimit; for a user, call ratelimit.WithUserID where you authenticate",
 		"rule", ruleIn(err), "method", e.Method)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -204,8 +205,8 @@ func (c *Call) ask(p *planned, use *Use) error {
 	case err != nil:
 		return err
 	}
-	if c.method == nil || p.shares {
-		if same := c.sameCount(a); same >= 0 {
+	if c.method == nil || p.mayShare {
+		if same := c.earlier(a); same >= 0 {
 			c.shares = append(c.shares, share{same, use.Cost})
 			return c.addCost(&c.Asked[same], a)
 		}
@@ -240,14 +241,13 @@ func (c *Call) claim(a *Asked, p *planned, use *Use) error {
 	rule, claim := p.rule, a.Claim
 	a.Rule, a.Index, a.Cost = rule, c.next, use.Cost
 	*claim = engine.Claim{Ask: rule.Ask}
-	claim.Subject, claim.Cost, claim.Renewed = subject, use.Cost, c.givesBack
+	claim.Subject, claim.Renewed = subject, c.givesBack
+	a.askCost()
 	c.visits |= p.stations
 	if p.stations&unenforced == 0 {
 		if a.wait = c.wait; c.method != nil {
 			a.wait = rule.Wait
 		}
-	} else if rule.Ask.Mode == engine.Trigger {
-		claim.Cost = min(use.Cost, 2*engine.MaxLimit) // it counts beyond its limit, up to a cost that always reaches it
 	}
 	if p.stations&computed != 0 {
 		claim.Limit = rule.LimitFor(use.Limit)
@@ -314,16 +314,21 @@ func (c *Call) addAtNoCost(a *Asked, err error) {
 	c.shares = append(c.shares, at)
 }
 
-// sameCount returns the index of the claim on the count and scope of a, or -1.
-func (c *Call) sameCount(a *Asked) int {
-	r := &a.Rule.Numbers
-	for i := range c.Asked {
-		same := c.Asked[i].Claim
-		if o := same.Rule; same.Subject == a.Claim.Subject && o.Name == r.Name && o.Tag == r.Tag && o.Instance == r.Instance {
-			return i
-		}
+// askCost sets the cost of the claim. A trigger counts beyond its limit, up to a cost that always reaches it.
+func (a *Asked) askCost() {
+	if a.Claim.Cost = a.Cost; a.Claim.Mode == engine.Trigger {
+		a.Claim.Cost = min(a.Cost, 2*engine.MaxLimit)
 	}
-	return -1
+}
+
+// countSame reports whether two claims are on one count.
+func countSame(a, b *engine.Claim) bool {
+	return a.Subject == b.Subject && a.Rule.Name == b.Rule.Name && a.Rule.Tag == b.Rule.Tag && a.Rule.Instance == b.Rule.Instance
+}
+
+// earlier returns the index of the claim on the count of a, or -1.
+func (c *Call) earlier(a *Asked) int {
+	return slices.IndexFunc(c.Asked, func(other Asked) bool { return countSame(other.Claim, a.Claim) })
 }
 
 // addCost adds the cost of a to same, an earlier claim on the same count. If the rules count members, the cost stays: a call has one
@@ -339,10 +344,7 @@ func (c *Call) addCost(same, a *Asked) error {
 		return wrong("requests", "found UpTo on two requests with one count; expected one request for each count")
 	case a.Claim.Member == "":
 		same.Cost += min(a.Cost, math.MaxInt64-same.Cost)
-		same.Claim.Cost = same.Cost
-		if same.Claim.Mode == engine.Trigger {
-			same.Claim.Cost = min(same.Cost, 2*engine.MaxLimit)
-		}
+		same.askCost()
 	}
 	return nil
 }

@@ -87,11 +87,8 @@ func (c *Call) Charges() *Charges {
 
 // place returns the index of the charge on the count of one that began at a cost of 0, which it adds if there is none.
 func (c *Charges) place(begun *charge) int {
-	id := begun.rule.id()
-	for i := range c.list {
-		if ch := &c.list[i]; ch.rule.id() == id && ch.claim.Subject == begun.claim.Subject {
-			return i
-		}
+	if i := slices.IndexFunc(c.list, func(ch charge) bool { return countSame(&ch.claim, &begun.claim) }); i >= 0 {
+		return i
 	}
 	c.list = append(c.list, *begun)
 	return len(c.list) - 1

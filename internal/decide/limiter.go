@@ -35,7 +35,6 @@ type Limiter struct {
 	panicked atomic.Bool // a panic in the background was logged
 	unusable sync.Map    // of errors, by *fleet.Setting: the overrides that a rule cannot have
 
-	missing sync.Map // the rules of wrappers for which it was logged that an identity is missing, by name
 	methods methods
 	types   sync.Map // of *Limits, by *Type
 	own     ownSettings
@@ -136,9 +135,6 @@ func (l *Limiter) Prefix() string { return l.prefix }
 // Hashes reports whether the limiter hashes subjects.
 func (l *Limiter) Hashes() bool { return l.hasher != nil }
 
-// Logger returns where the limiter logs.
-func (l *Limiter) Logger() *slog.Logger { return l.logger }
-
 // Decider returns who decides the calls of the limiter.
 func (l *Limiter) Decider() backend.Decider { return l.decider }
 
@@ -217,13 +213,9 @@ func (l *Limiter) Tell(ctx context.Context, kind EventKind, method string, err e
 
 // TellChange tells the observers that this program changed settings.
 func (l *Limiter) TellChange(ctx context.Context, what string, settings []*fleet.Setting) {
-	l.public.TellChange(ctx, what, settings)
-}
-
-// Noted reports whether it was noted before that an identity is missing for a rule, and notes it.
-func (l *Limiter) Noted(rule string) bool {
-	_, again := l.missing.LoadOrStore(rule, true)
-	return again
+	if l.public.Observe != nil {
+		l.public.TellChange(ctx, what, settings)
+	}
 }
 
 // Failed tells the observers that the charges of a call could not be computed. It returns the error, without the text of its cause if the

@@ -89,9 +89,7 @@ func (l *Limiter) WakeAll(rule *Rule, subject string) {
 
 // ClaimOn returns the claim of a call on the same count as c, or nil. A call has one claim on a count.
 func ClaimOn(call *engine.Call, c *engine.Claim) *engine.Claim {
-	i := slices.IndexFunc(call.Claims, func(o engine.Claim) bool {
-		return o.Subject == c.Subject && o.Rule.Name == c.Rule.Name && o.Rule.Tag == c.Rule.Tag && o.Rule.Instance == c.Rule.Instance
-	})
+	i := slices.IndexFunc(call.Claims, func(other engine.Claim) bool { return countSame(&other, c) })
 	if i < 0 {
 		return nil
 	}

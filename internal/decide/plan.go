@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,7 +34,7 @@ type planned struct {
 	declared *Rule
 	err      error // why the store cannot decide the rule
 	stations station
-	shares   bool // an earlier rule of the method has the same name, tag and scope, so both may have one count
+	mayShare bool // an earlier rule of the method has the same name, so both may have one count
 
 	stored, local *fleet.OfRule  // the settings of keys, if there are any
 	byKey         sync.Map       // of *planned, by subject: the rule for keys with an override of their own
@@ -44,14 +45,12 @@ type planned struct {
 type station uint8
 
 const (
-	ofKey       station = 1 << iota // there are settings for keys
-	hashed                          // subjects are not the escaped keys of callers
-	computed                        // calls bring their limits
-	members                         // calls bring members
-	releases                        // calls give their permits back when they end
-	unenforced                      // the rule refuses nothing
-	inProcess                       // the rule counts in this process, not in the limiter's store
-	neverAdmits                     // the limit is 0
+	ofKey      station = 1 << iota // there are settings for keys
+	hashed                         // subjects are not the escaped keys of callers
+	computed                       // calls bring their limits
+	members                        // calls bring members
+	releases                       // calls give their permits back when they end
+	unenforced                     // the rule refuses nothing
 )
 
 // current returns the plan for a call.
@@ -79,7 +78,7 @@ func (m *Method) replan() *plan {
 		r.rule = l.overridden(rule, nil, all)
 		r.stations = l.stationsOf(r)
 		for _, earlier := range m.rules.All[:i] {
-			r.shares = r.shares || earlier.Numbers.Name == rule.Numbers.Name
+			r.mayShare = r.mayShare || earlier.Numbers.Name == rule.Numbers.Name
 		}
 	}
 	m.plan.Store(p)
@@ -99,8 +98,6 @@ func (l *Limiter) stationsOf(p *planned) (s station) {
 		{r.Distinct != "", members},
 		{r.Row.Releases, releases},
 		{r.Ask.Mode != engine.Enforce, unenforced},
-		{r.Numbers.Instance, inProcess},
-		{r.Limit == 0, neverAdmits},
 	} {
 		if visit.is {
 			s |= visit.at
@@ -112,10 +109,9 @@ func (l *Limiter) stationsOf(p *planned) (s station) {
 // forKey returns what the rule is for a subject, as the settings of its key make it, and how long the subject is still blocked and paused.
 func (p *planned) forKey(l *Limiter, subject string) (of *planned, blockLeft, pauseLeft time.Duration) {
 	k := p.stored.OfKey(subject)
-	if of = p; k.Override != nil || p.local.Len() > 0 {
-		if own := l.ofKey(p, subject); own != nil {
-			of = p.overriddenBy(l, own)
-		}
+	of = p
+	if own := l.inPlaceOf(p.local.OfKey(subject).Override, k.Override); own != nil {
+		of = p.overriddenBy(l, own)
 	}
 	if of.rule.enforces() {
 		blockLeft, pauseLeft = l.timeLeft(k.Block), l.timeLeft(k.Pause)
@@ -128,34 +124,27 @@ func (p *planned) overriddenBy(l *Limiter, own *fleet.Setting) *planned {
 	if known, ok := p.byKey.Load(own.Key); ok && known.(*planned).own == own {
 		return known.(*planned)
 	}
-	of := &planned{declared: p.declared, err: p.err, shares: p.shares, stored: p.stored, local: p.local, own: own}
+	of := &planned{declared: p.declared, err: p.err, mayShare: p.mayShare, stored: p.stored, local: p.local, own: own}
 	of.rule = l.overridden(p.declared, own, l.ofAllKeys(p))
 	of.stations = l.stationsOf(of)
 	p.byKey.Store(own.Key, of)
 	return of
 }
 
-// ofKey returns the override of a rule for one key, or nil. The limiter's own takes the place of the store's.
-func (l *Limiter) ofKey(p *planned, subject string) *fleet.Setting {
-	if own := l.unexpired(p.local.OfKey(subject).Override); own != nil {
-		return own
-	}
-	return l.unexpired(p.stored.OfKey(subject).Override)
+// inPlaceOf returns the limiter's own override, or that of the store if the limiter has none that holds. It returns nil if neither holds.
+func (l *Limiter) inPlaceOf(local, stored *fleet.Setting) *fleet.Setting {
+	return cmp.Or(l.unexpired(local), l.unexpired(stored))
 }
 
-// ofAllKeys returns the override of a rule for all keys, or nil. The limiter's own takes the place of the store's.
-func (l *Limiter) ofAllKeys(p *planned) *fleet.Setting {
-	if own := l.unexpired(p.local.All); own != nil {
-		return own
-	}
-	return l.unexpired(p.stored.All)
-}
+// ofAllKeys returns the override of a rule for all keys, or nil.
+func (l *Limiter) ofAllKeys(p *planned) *fleet.Setting { return l.inPlaceOf(p.local.All, p.stored.All) }
 
 // InForce returns what a rule is for a subject, as the overrides in force make it. It is for what happens seldom: calls have plans.
 func (l *Limiter) InForce(rule *Rule, subject string) *Rule {
 	name := rule.Numbers.Name
 	p := &planned{declared: rule, stored: l.fleet.InForce().Of(name), local: l.own.inForce.Load().Of(name)}
-	return l.overridden(rule, l.ofKey(p, subject), l.ofAllKeys(p))
+	own := l.inPlaceOf(p.local.OfKey(subject).Override, p.stored.OfKey(subject).Override)
+	return l.overridden(rule, own, l.ofAllKeys(p))
 }
 
 // methods are the rules of requests: a bounded number of them. When there are too many, a new one replaces an arbitrary one. So if a program uses a
@@ -163,7 +152,7 @@ func (l *Limiter) InForce(rule *Rule, subject string) *Rule {
 type methods struct {
 	byHash sync.Map // of *Method, by a hash of the rule as a uint64
 	mu     sync.Mutex
-	n      int // entries in byHash
+	n      int // how many are kept
 }
 
 // MaxRequests bounds the rules of requests that a limiter keeps: about 20 MB.
@@ -195,20 +184,28 @@ func (l *Limiter) Keep(hash uint64, rule *Rule) *Method {
 		m.alike = m.next.alike + 1
 	}
 	if m.alike == maxAlike { // the program makes ever new rules
+		k.n -= m.alike
 		m.next, m.alike = nil, 0
 	}
 	if k.n++; k.n > MaxRequests {
-		k.byHash.Range(func(other, _ any) bool {
-			k.byHash.Delete(other)
-			k.n--
-			return k.n > MaxRequests
-		})
+		k.evict(hash)
 	}
 	k.byHash.Store(hash, m)
 	return m
 }
 
-// Requests returns how many hashes the limiter keeps rules of requests for.
+// evict forgets rules of other hashes until there are not too many. The methods must be locked.
+func (k *methods) evict(hash uint64) {
+	k.byHash.Range(func(other, first any) bool {
+		if other != hash {
+			k.byHash.Delete(other)
+			k.n -= first.(*Method).alike + 1
+		}
+		return k.n > MaxRequests
+	})
+}
+
+// Requests returns how many rules of requests the limiter keeps.
 func (l *Limiter) Requests() int {
 	l.methods.mu.Lock()
 	defer l.methods.mu.Unlock()

@@ -37,7 +37,6 @@ type Rule struct {
 	Priced    bool // it has cost=
 	PlainKeys bool // its subjects and members are not hashed
 	Refunds   bool // its permits go back if the wrapped call fails
-	Prepay    bool
 
 	Base *Rule  // the rule without overrides; nil if it has none
 	Of   *Rules // the rules of its method, or the one of a request

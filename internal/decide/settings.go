@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"sync"
@@ -121,12 +122,8 @@ func (l *Limiter) overridden(rule *Rule, own, all *fleet.Setting) *Rule {
 	if err == nil {
 		return changed
 	}
-	by := own
-	if by == nil {
-		by = all
-	}
 	l.Unusable() // forgets those that are not in force any more
-	l.unusable.LoadOrStore(by, err)
+	l.unusable.LoadOrStore(cmp.Or(own, all), err)
 	return rule
 }
 

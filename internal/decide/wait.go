@@ -171,6 +171,7 @@ func afterCall(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), grace)
 }
 
+// ContextError returns the error of a call whose context has ended. It wraps that of the context.
 func ContextError(ctx context.Context, method string) error {
 	if method != "" {
 		method += ": "
@@ -207,10 +208,8 @@ func (a *Asked) restore(waited time.Duration) {
 	if claim.Wait == engine.NeverFits {
 		return
 	}
-	claim.Cost, claim.Wait = a.Cost, 0
-	if claim.Mode == engine.Trigger {
-		claim.Cost = min(a.Cost, 2*engine.MaxLimit)
-	}
+	a.askCost()
+	claim.Wait = 0
 	if a.wait > waited {
 		claim.Wait = a.Rule.delay(a.wait-waited, a.Limit)
 	}

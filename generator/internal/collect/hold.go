@@ -10,7 +10,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
-// setHold sets which result of m holds the permits of its rules that count calls that run.
+// setHold sets which result of m keeps the permits until it has ended. That is for rules of concurrency.
 func (c *methods) setHold(m *model.Method) {
 	rules := slices.DeleteFunc(slices.Clone(m.Rules), func(r *model.Rule) bool { return !r.Declared.Releases() || r.Bad })
 	agree := c.same(rules, "hold", " that count calls that run", func(r *model.Rule) any { return r.Hold.Value })
