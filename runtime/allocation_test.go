@@ -35,7 +35,7 @@ func TestOverrideAllocatesNothing(t *testing.T) {
 		}
 		call := func() {
 			c := m.Open(false)
-			c.Add(decide.Use{Key: "k", Cost: 1})
+			c.Add(&decide.Use{Key: "k", Cost: 1})
 			if _, err := c.Take(t.Context()); err != nil {
 				t.Fatal(err)
 			}

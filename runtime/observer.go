@@ -159,7 +159,7 @@ func (o *options) observeCall(ctx context.Context, c *decide.Call, took time.Dur
 	defer events.Put(e)
 	v := c.Verdict()
 	*e = Event{
-		Rules: e.Rules[:0], Kind: EventRefused, Method: c.Method(), Source: Source(v.Source), Err: cmp.Or(c.Err(), c.Failure),
+		Rules: e.Rules[:0], Kind: EventRefused, Method: c.Method(), Source: Source(v.Source), Err: cmp.Or(c.Err(), c.Failure()),
 		Waited: c.Waited(), Took: took - c.Waited(),
 	}
 	switch {

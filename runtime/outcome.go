@@ -85,7 +85,7 @@ func quotasOf(c *decide.Call) []Quota {
 	for i := range c.Asked {
 		a := &c.Asked[i]
 		claim := a.Claim
-		if claim.By == engine.ByNobody || c.RefusedHere() && !claim.Refused { // nobody has looked
+		if !c.IsCounted(a) || c.RefusedHere() && !claim.Refused { // nobody has looked
 			continue
 		}
 		q := Quota{

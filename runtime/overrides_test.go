@@ -489,7 +489,7 @@ func BenchmarkSettings(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				c := methodOn(l, rules).Open(false)
-				c.Add(decide.Use{Key: subject, Cost: 1})
+				c.Add(&decide.Use{Key: subject, Cost: 1})
 				c.Free()
 			}
 		})

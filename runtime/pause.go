@@ -36,18 +36,18 @@ func (l *Limiter) changePauses(ctx context.Context, requests []Request, e fleet.
 	if err != nil {
 		return err
 	}
-	marks := &engine.Call{Prefix: l.machine().Prefix(), Change: engine.Repauses}
+	marks := l.machine().Change(engine.Repauses)
 	for i := range requests {
 		rule, claim, err := l.claimOf(&requests[i])
 		switch {
 		case !requests[i].Rule.Pausable:
 		case err != nil:
 			return err
-		case rule.Numbers.Pausable && decide.ClaimOn(marks, &claim) == nil:
+		case rule.Numbers.Pausable:
 			if claim.Delta = e.For.Microseconds(); all[i].Cleared {
 				claim.Delta = -1
 			}
-			marks.Claims = append(marks.Claims, claim)
+			marks.Put(rule, claim)
 		}
 		if all[i].Cleared || !requests[i].Rule.Pausable {
 			e.Settings = append(e.Settings, all[i])
@@ -62,14 +62,14 @@ func (l *Limiter) changePauses(ctx context.Context, requests []Request, e fleet.
 		ctx = WithActor(ctx, "", "")
 	}
 	if len(marks.Claims) > 0 {
-		err = l.changeStates(ctx, e.What, marks, func() error { return l.machine().Decider().Adjust(ctx, marks) })
+		err = l.changeStates(ctx, e.What, marks, func() error { return marks.Adjust(ctx) })
 	}
 	l.wakeAll(requests)
 	return err
 }
 
-// changeStates calls do, which changes the states of a call that nobody made, in the name of the actor of ctx.
-func (l *Limiter) changeStates(ctx context.Context, what string, call *engine.Call, do func() error) error {
+// changeStates calls do, which changes counts, in the name of the actor of ctx.
+func (l *Limiter) changeStates(ctx context.Context, what string, call *decide.Counts, do func() error) error {
 	by, err := actorOf(ctx)
 	if err != nil {
 		return err

@@ -88,11 +88,10 @@ func (r Rule) prepareAs(label, window, tag string) (*decide.Rule, error) {
 		Declared: (*declared)(&r), Label: label, Window: window, Key: r.Key, Distinct: r.Distinct, Message: r.Message,
 		Algorithm: r.algorithm(), Limit: r.Limit, MostLimit: r.mostLimit(), Burst: r.Burst, NoStore: r.Warmup > 0 || r.Algorithm == LeakyBucket && r.Prepay,
 		Per: r.Per, Wait: r.Wait, Queue: r.Queue, Computed: r.Computed, Unnamed: r.unnamed, PlainKeys: r.Hash == HashNever,
-		Refunds: r.Refund == RefundError,
+		Refunds: r.Refund == RefundError, Instance: r.Scope == ScopeInstance, OnError: decide.Policy(r.OnError),
 		Numbers: engine.Rule{
 			Name: r.Name, Tag: tag, Kind: r.kind(), Per: r.length().Microseconds(), Warmup: r.Warmup.Microseconds(),
 			Slices: r.sliceCount(), Block: r.Block.Microseconds(), BlockMax: r.BlockMax.Microseconds(), Pausable: r.Pausable, Lease: r.Lease.Microseconds(),
-			Instance: r.Scope == ScopeInstance, OnError: uint32(r.OnError),
 		},
 	}
 	if r.Algorithm == LeakyBucket {
@@ -140,7 +139,7 @@ func clash(rule, changed *decide.Rule, v Override) error {
 	}
 	for _, other := range rule.Of.All {
 		first = first && other != rule
-		if other == rule || other.Numbers.Name != rule.Numbers.Name || other.Key != rule.Key || other.Numbers.Instance != rule.Numbers.Instance {
+		if other == rule || other.Numbers.Name != rule.Numbers.Name || other.Key != rule.Key || other.Instance != rule.Instance {
 			continue
 		}
 		overridden := v.apply(*ruleOf(other))

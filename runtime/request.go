@@ -123,20 +123,20 @@ func (r *Request) checkUpTo(first *Request, waits bool) error {
 // a second longer than the count matters. It does not count a block that has outlived its count. Costs do not matter. Do not refund or settle a
 // charge from before a Reset: a Calendar window and a SlidingCounter cannot tell it from later charges. The errors are those of Allow.
 func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
-	call := &engine.Call{Prefix: l.machine().Prefix()}
+	change := l.machine().Change(engine.Charges)
 	for i := range requests {
-		_, claim, err := l.claimOf(&requests[i])
+		rule, claim, err := l.claimOf(&requests[i])
 		if err != nil {
 			return 0, err
 		}
-		call.Claims = append(call.Claims, claim)
+		change.Put(rule, claim)
 	}
 	if len(requests) == 0 {
 		return 0, noRequests()
 	}
 	found := 0
-	err := l.changeStates(ctx, "reset", call, func() (err error) {
-		found, err = l.machine().Decider().Reset(ctx, call)
+	err := l.changeStates(ctx, "reset", change, func() (err error) {
+		found, err = change.Reset(ctx)
 		return err
 	})
 	return found, err
@@ -156,7 +156,7 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 		return noRequests()
 	}
 	n = min(max(n, -maxLimit), maxLimit)
-	call := &engine.Call{Prefix: l.machine().Prefix(), Change: engine.Gives}
+	change := l.machine().Change(engine.Gives)
 	var changed []decide.Changed
 	for i := range requests {
 		rule, claim, err := l.claimOf(&requests[i])
@@ -171,20 +171,19 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 			return ruleOf(rule).wrong("give", "each call brings the limit of this bucket, so its rate is unknown; override the limit first")
 		}
 		claim.Delta = -n
-		if same := decide.ClaimOn(call, &claim); same != nil {
+		if same := change.Put(rule, claim); same != nil {
 			same.Delta += claim.Delta
 			continue
 		}
-		call.Claims = append(call.Claims, claim)
 		changed = append(changed, decide.Changed{Rule: rule, Subject: claim.Subject, Limit: rule.Limit})
 	}
-	for i := range call.Claims {
-		c, o := &call.Claims[i], &changed[i]
+	for i := range change.Claims {
+		c, o := &change.Claims[i], &changed[i]
 		most := c.MostSettled()
 		c.Delta = min(max(c.Delta, -most), most)
 		o.Before, o.After = max(0, -c.Delta), max(0, c.Delta)
 	}
-	err := l.changeStates(ctx, "give", call, func() error { return l.machine().Decider().Adjust(ctx, call) })
+	err := l.changeStates(ctx, "give", change, func() error { return change.Adjust(ctx) })
 	l.machine().Tell(ctx, decide.Given, "", err, changed...)
 	return err
 }

@@ -27,7 +27,7 @@ func take(t *testing.T, l *Limiter, rules *Prepared, uses ...decide.Use) {
 	t.Helper()
 	c := methodOn(l, rules).Open(false)
 	for _, use := range uses {
-		c.Add(use)
+		c.Add(&use)
 	}
 	if _, err := c.Take(context.Background()); err != nil {
 		t.Fatal(err)

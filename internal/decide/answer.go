@@ -25,6 +25,12 @@ func (c *Call) Verdict() engine.Verdict { return c.verdict }
 // Err returns why the call was not decided, or nil.
 func (c *Call) Err() error { return c.err }
 
+// Failure returns why the store failed to decide the call, if failure policies decided it, and otherwise nil.
+func (c *Call) Failure() error { return c.failure }
+
+// IsCounted reports whether somebody has counted the rule, or refused by it. Otherwise a failure policy let it pass.
+func (c *Call) IsCounted(a *Asked) bool { return c.by != byNobody || a.Rule.Instance }
+
 // Waited returns how long the call waited for its permits.
 func (c *Call) Waited() time.Duration { return c.waited }
 

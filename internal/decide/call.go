@@ -18,11 +18,11 @@ import (
 // that a decision in this process allocates nothing.
 type Call struct {
 	perUse
-	engine.Call             // what it asks the stores: a claim for each of Asked, except rules in shadow mode with a limit of 0
-	Asked       []Asked     // one for each count of the rules that apply
-	shares      []share     // one for each rule of the method, or each request
-	noCost      []charge    // one for each rule of the method that applies at a cost of 0
-	waiter      line.Waiter // the call among those that wait; decideWithWaits sets it
+	Counts             // what it asks: a claim for each of Asked, except rules in shadow mode with a limit of 0
+	Asked  []Asked     // one for each count of the rules that apply
+	joined []joined    // one for each rule that has the count of an earlier one
+	noCost []charge    // one for each rule that applies at a cost of 0
+	waiter line.Waiter // the call among those that wait; decideWithWaits sets it
 }
 
 // Asked is a claim of a call, with what only this process has to know of it.
@@ -37,24 +37,21 @@ type Asked struct {
 	wait      time.Duration // how long the rule may delay the call
 }
 
-// share is what one rule of a method, or one request, has in a claim. Rules with the same count have one claim: their costs are added.
-type share struct {
-	of   int // the index in Asked; skipped if the rule does not apply; at a cost of 0, place says where its charge is
-	cost int64
+// joined is a rule whose count an earlier rule of the call has. The two have one claim, and their costs are added.
+type joined struct {
+	index int   // of the rule in its method, or of the request
+	to    int   // the index in Asked, or in the list of Charges
+	cost  int64 // of the rule itself
 }
-
-const skipped = -1
 
 // perUse has the fields of a call that are reset for every use of a pooled call.
 type perUse struct {
-	limiter *Limiter
-	method  *Method // nil for requests
-	plan    *plan   // of the method
-	next    int     // the index of the next rule or request
-	err     error   // why the call cannot be decided
-	wishes  Wishes  // of the caller
-	visits  station // all stations of its rules
-	local   int     // how many of its claims have instance scope
+	method *Method // nil for requests
+	plan   *plan   // of the method
+	next   int     // the index of the next rule or request
+	err    error   // why the call cannot be decided
+	wishes Wishes  // of the caller
+	visits station // all stations of its rules
 
 	wait        time.Duration // how long a call of requests may wait; 0 for Allow and Peek
 	waits       bool          // a rule may delay the call
@@ -110,12 +107,14 @@ var calls = sync.Pool{New: func() any { return new(Call) }}
 // open returns a call with room for n rules.
 func (l *Limiter) open(n int) *Call {
 	c := calls.Get().(*Call)
-	c.perUse = perUse{limiter: l}
 	if cap(c.Asked) < n {
-		c.Asked, c.Claims, c.shares = make([]Asked, n), make([]engine.Claim, n), make([]share, n)
+		c.Asked, c.Claims, c.rules = make([]Asked, n), make([]engine.Claim, n), make([]*Rule, n)
 	}
-	c.Call = engine.Call{Prefix: l.prefix, Claims: c.Claims[:0]}
-	c.Asked, c.shares, c.noCost = c.Asked[:0], c.shares[:0], c.noCost[:0]
+	claims, rules := c.Claims[:0], c.rules[:0]
+	c.perUse = perUse{}
+	c.Counts = Counts{limiter: l, rules: rules}
+	c.Prefix, c.Claims = l.prefix, claims
+	c.Asked, c.joined, c.noCost = c.Asked[:0], c.joined[:0], c.noCost[:0]
 	return c
 }
 
@@ -128,9 +127,9 @@ func (m *Method) Open(givesBack bool) *Call {
 }
 
 // Add sets what the next rule charges.
-func (c *Call) Add(use Use) {
+func (c *Call) Add(use *Use) {
 	if c.err == nil && c.next < len(c.plan.rules) {
-		c.err = c.ask(&c.plan.rules[c.next], &use)
+		c.err = c.ask(&c.plan.rules[c.next], use)
 	}
 	c.next++ // Take reports an excess
 }
@@ -192,7 +191,6 @@ func (c *Call) Free() {
 // ask adds a rule to what the call asks. A rule with the same count as an earlier one adds its cost to that one.
 func (c *Call) ask(p *planned, use *Use) error {
 	if use.Skip {
-		c.shares = append(c.shares, share{of: skipped})
 		return nil
 	}
 	n := len(c.Asked)
@@ -207,11 +205,11 @@ func (c *Call) ask(p *planned, use *Use) error {
 	}
 	if c.method == nil || p.mayShare {
 		if same := c.earlier(a); same >= 0 {
-			c.shares = append(c.shares, share{same, use.Cost})
+			c.joined = append(c.joined, joined{c.next, same, use.Cost})
 			return c.addCost(&c.Asked[same], a)
 		}
 	}
-	c.Asked, c.shares = c.Asked[:n+1], append(c.shares, share{n, use.Cost})
+	c.Asked = c.Asked[:n+1]
 	c.keep(a)
 	return nil
 }
@@ -239,27 +237,20 @@ func (c *Call) claim(a *Asked, p *planned, use *Use) error {
 		p, a.BlockLeft, a.pauseLeft = p.forKey(l, subject)
 	}
 	rule, claim := p.rule, a.Claim
-	a.Rule, a.Index, a.Cost = rule, c.next, use.Cost
-	*claim = engine.Claim{Ask: rule.Ask}
+	a.Rule, a.Index, a.Cost, a.Limit = rule, c.next, use.Cost, rule.LimitFor(use.Limit)
+	claim.Ask, claim.Delta = rule.Ask, 0
+	claim.Clear()
 	claim.Subject, claim.Renewed = subject, c.givesBack
-	a.askCost()
 	c.visits |= p.stations
 	if p.stations&unenforced == 0 {
 		if a.wait = c.wait; c.method != nil {
 			a.wait = rule.Wait
 		}
 	}
-	if p.stations&computed != 0 {
-		claim.Limit = rule.LimitFor(use.Limit)
-		claim.Burst = rule.Capacity(claim.Limit)
-	}
-	a.Limit = claim.Limit
 	if err := c.check(a, use); err != nil {
 		return err
 	}
-	if a.wait > 0 {
-		claim.Wait = rule.delay(a.wait, claim.Limit)
-	}
+	a.ask(0)
 	if p.stations&members != 0 {
 		claim.Member = key.Member(l.hidden(rule.PlainKeys, use.Member))
 	}
@@ -275,7 +266,7 @@ func (c *Call) check(a *Asked, use *Use) error {
 	case use.Cost > 1 && rule.Distinct != "":
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 1, as a member counts once", use.Cost))
 	case rule.Computed:
-		if wrong := rule.Declared.WrongLimit(a.Claim.Limit); wrong != "" {
+		if wrong := rule.Declared.WrongLimit(a.Limit); wrong != "" {
 			return c.keyError(rule, "", "the limit of this call: "+wrong)
 		}
 	}
@@ -302,33 +293,37 @@ func (c *Call) keyError(rule *Rule, expr, reason string) error {
 // addAtNoCost adds a rule at a cost of 0: it refuses nothing, and no store is asked. Its charge has no permits until it is settled. If the rule cannot
 // count the charge, which err says, it does not apply.
 func (c *Call) addAtNoCost(a *Asked, err error) {
-	at := share{of: skipped}
-	if err == nil {
-		at.of -= 1 + len(c.noCost)
-		claim := engine.Claim{Ask: a.Rule.Ask}
-		claim.Subject, claim.Limit = a.Claim.Subject, max(1, a.Claim.Limit)
-		claim.Burst = a.Rule.Capacity(claim.Limit)
-		claim.KeepTexts()
-		c.noCost = append(c.noCost, charge{rule: a.Rule, claim: claim, noCost: true})
+	if err != nil {
+		return
 	}
-	c.shares = append(c.shares, at)
+	claim := engine.Claim{Ask: a.Rule.Ask}
+	claim.Subject, claim.Limit = a.Claim.Subject, max(1, a.Limit)
+	claim.Burst = a.Rule.Capacity(claim.Limit)
+	claim.KeepTexts()
+	c.noCost = append(c.noCost, charge{rule: a.Rule, index: a.Index, claim: claim, noCost: true})
 }
 
-// askCost sets the cost of the claim. A trigger counts beyond its limit, up to a cost that always reaches it.
-func (a *Asked) askCost() {
-	if a.Claim.Cost = a.Cost; a.Claim.Mode == engine.Trigger {
-		a.Claim.Cost = min(a.Cost, 2*engine.MaxLimit)
+// ask sets what the claim asks if the call has waited that long. A trigger counts beyond its limit, up to a cost that always reaches it. In shadow
+// mode a cost that never fits stays as checkCosts has set it.
+func (a *Asked) ask(waited time.Duration) {
+	claim := a.Claim
+	claim.Limit, claim.Burst = a.Limit, a.Rule.Capacity(a.Limit)
+	if claim.Wait == engine.NeverFits {
+		return
+	}
+	if claim.Cost = a.Cost; claim.Mode == engine.Trigger {
+		claim.Cost = min(a.Cost, 2*engine.MaxLimit)
+	}
+	if claim.Wait = 0; a.wait > waited {
+		claim.Wait = a.Rule.delay(a.wait-waited, a.Limit)
 	}
 }
 
-// countSame reports whether two claims are on one count.
-func countSame(a, b *engine.Claim) bool {
-	return a.Subject == b.Subject && a.Rule.Name == b.Rule.Name && a.Rule.Tag == b.Rule.Tag && a.Rule.Instance == b.Rule.Instance
-}
-
-// earlier returns the index of the claim on the count of a, or -1.
+// earlier returns the index of an earlier claim on the count of a, or -1.
 func (c *Call) earlier(a *Asked) int {
-	return slices.IndexFunc(c.Asked, func(other Asked) bool { return countSame(other.Claim, a.Claim) })
+	return slices.IndexFunc(c.Asked, func(other Asked) bool {
+		return other.Claim.Subject == a.Claim.Subject && other.Rule.countsWith(a.Rule)
+	})
 }
 
 // addCost adds the cost of a to same, an earlier claim on the same count. If the rules count members, the cost stays: a call has one
@@ -336,7 +331,7 @@ func (c *Call) earlier(a *Asked) int {
 func (c *Call) addCost(same, a *Asked) error {
 	wrong := a.Rule.Declared.Wrong
 	switch {
-	case same.Claim.Limit != a.Claim.Limit || !same.Rule.Declared.CountsLike(a.Rule.Declared):
+	case same.Limit != a.Limit || !same.Rule.Declared.CountsLike(a.Rule.Declared):
 		return wrong("name", "found two different rules of one name, window and key in one call; give them different names")
 	case same.Claim.Member != a.Claim.Member:
 		return c.keyError(a.Rule, a.Rule.Distinct, "found two members for one count; expected one member for each call")
@@ -344,7 +339,8 @@ func (c *Call) addCost(same, a *Asked) error {
 		return wrong("requests", "found UpTo on two requests with one count; expected one request for each count")
 	case a.Claim.Member == "":
 		same.Cost += min(a.Cost, math.MaxInt64-same.Cost)
-		same.askCost()
+		same.ask(0)
+		c.visits |= costly
 	}
 	return nil
 }
@@ -358,9 +354,10 @@ func (c *Call) keep(a *Asked) {
 		*a.Claim, claim = *claim, a.Claim
 	} else {
 		c.Claims = c.Claims[:len(c.Claims)+1]
-		if claim.Rule.Instance {
-			c.local++
-		}
+		c.add(a.Rule)
+	}
+	if a.Cost > 1 {
+		c.visits |= costly
 	}
 	c.waits, c.paused = c.waits || a.wait > 0, c.paused || a.pauseLeft > 0
 	if a.BlockLeft > 0 || claim.Limit == 0 {
@@ -433,8 +430,10 @@ func (c *Call) perform(ctx context.Context) error {
 
 // decide decides the call. A call without claims is admitted: no rule applies, or only some in shadow mode with a limit of 0.
 func (c *Call) decide(ctx context.Context) error {
-	if err := c.checkCosts(); err != nil {
-		return err
+	if c.visits&costly != 0 {
+		if err := c.checkCosts(); err != nil {
+			return err
+		}
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -471,8 +470,8 @@ func (c *Call) askStores(ctx context.Context) error {
 		c.pauseHere()
 	} else {
 		report := c.Report
-		c.Refused, c.Report, c.Failure = contested != nil, report || contested != nil, nil
-		v, err := c.askDecider(ctx)
+		c.Refused, c.Report = contested != nil, report || contested != nil
+		v, err := c.Counts.decide(ctx)
 		c.Refused, c.Report = false, report
 		if c.verdict = v; err != nil {
 			return c.limiter.StoreError(ctx, c.Method(), err)
@@ -486,12 +485,4 @@ func (c *Call) askStores(ctx context.Context) error {
 		c.setSource()
 	}
 	return nil
-}
-
-// askDecider asks who decides the rules of the call.
-func (c *Call) askDecider(ctx context.Context) (engine.Verdict, error) {
-	if c.local == 0 {
-		return c.limiter.byPolicy.Decide(ctx, &c.Call)
-	}
-	return c.limiter.decider.Decide(ctx, &c.Call)
 }

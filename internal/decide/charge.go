@@ -19,15 +19,19 @@ const Keep int64 = -1 << 62
 type Charges struct {
 	limiter *Limiter
 	method  *Method // nil for requests
+	rules   int     // of the method, or requests
+	by      counter // who has the counts of fleet scope
 
 	mu     sync.Mutex
 	list   []charge
-	shares []share // one for each rule of the method, or each request; of is the index in list
+	joined []joined
 }
 
-// charge is the charge of one rule. A rule that refuses in shadow mode has charged nothing, and no settlement charges it.
+// charge is the charge of one count. A rule that refuses in shadow mode has charged nothing, and no settlement charges it.
 type charge struct {
 	rule  *Rule
+	index int   // of the rule in its method, or of the request
+	own   int64 // what the rule costs, without those that have joined its count
 	claim engine.Claim
 	added *engine.Claim // what a settlement took beside claim; nil if it took nothing
 	stage stage
@@ -61,37 +65,52 @@ func (ch *charge) unchanged() Changed {
 func (c *Call) Charges() *Charges {
 	own := &struct {
 		Charges
-		list   [1]charge // most calls have one rule; this saves them two allocations
-		shares [1]share
-	}{Charges: Charges{limiter: c.limiter, method: c.method}}
+		list [1]charge // most calls have one rule; this saves them an allocation
+	}{Charges: Charges{limiter: c.limiter, method: c.method, rules: c.next, by: c.by, joined: slices.Clone(c.joined)}}
 	all := &own.Charges
 	all.list = append(own.list[:0], make([]charge, len(c.Asked))...)
-	all.shares = append(own.shares[:0], c.shares...)
 	for i := range c.Asked {
-		a := &c.Asked[i]
-		all.list[i].rule, all.list[i].claim = a.Rule, *a.Claim
-		claim := &all.list[i].claim
+		a, ch := &c.Asked[i], &all.list[i]
+		ch.rule, ch.index, ch.own, ch.claim = a.Rule, a.Index, a.Cost, *a.Claim
+		claim := &ch.claim
 		if i > 0 && claim.Subject == c.Asked[i-1].Claim.Subject { // as in most calls; one copy serves
 			claim.Subject, claim.Member = all.list[i-1].claim.Subject, strings.Clone(claim.Member)
 		} else {
 			claim.KeepTexts()
 		}
 	}
-	for i := range all.shares {
-		if at := &all.shares[i]; at.of < skipped {
-			at.of = all.place(&c.noCost[skipped-1-at.of])
-		}
+	for _, j := range all.joined {
+		all.list[j.to].own -= j.cost
+	}
+	for _, ch := range c.noCost {
+		all.add(ch)
 	}
 	return all
 }
 
-// place returns the index of the charge on the count of one that began at a cost of 0, which it adds if there is none.
-func (c *Charges) place(begun *charge) int {
-	if i := slices.IndexFunc(c.list, func(ch charge) bool { return countSame(&ch.claim, &begun.claim) }); i >= 0 {
-		return i
+// add adds a charge that began at a cost of 0. It joins an earlier charge on the same count.
+func (c *Charges) add(begun charge) {
+	same := func(ch charge) bool { return ch.claim.Subject == begun.claim.Subject && ch.rule.countsWith(begun.rule) }
+	if i := slices.IndexFunc(c.list, same); i >= 0 {
+		c.joined = append(c.joined, joined{index: begun.index, to: i})
+	} else {
+		c.list = append(c.list, begun)
 	}
-	c.list = append(c.list, *begun)
-	return len(c.list) - 1
+}
+
+// of returns the index of the charge of a rule, and what this rule itself costs. The index is below 0 if the rule does not apply.
+func (c *Charges) of(rule int) (at int, cost int64) {
+	for i := range c.list {
+		if ch := &c.list[i]; ch.index == rule {
+			return i, ch.own
+		}
+	}
+	for _, j := range c.joined {
+		if j.index == rule {
+			return j.to, j.cost
+		}
+	}
+	return -1, 0
 }
 
 // Refund gives all charges back. c is nil if nothing was charged.
@@ -130,7 +149,7 @@ func (ch *charge) releases() bool { return ch.rule.Row.Releases }
 // for them.
 func (ch *charge) end(l *Limiter) {
 	ch.stage, ch.claim.Charged, ch.claim.Delta = refunded, 0, 0
-	waiting.WakeFirst(l.released(&ch.claim))
+	waiting.WakeFirst(l.released(ch.rule, ch.claim.Subject))
 }
 
 // SettleAll changes the charges to the given costs, one for each rule or request. c is nil if nothing was charged.
@@ -138,23 +157,23 @@ func (c *Charges) SettleAll(ctx context.Context, costs []int64) error {
 	if c == nil {
 		return nil
 	}
-	if len(costs) != len(c.shares) {
-		return c.limiter.public.RuleError("", "settle", fmt.Sprintf("found %d costs; expected %d, one for each request", len(costs), len(c.shares)))
+	if len(costs) != c.rules {
+		return c.limiter.public.RuleError("", "settle", fmt.Sprintf("found %d costs; expected %d, one for each request", len(costs), c.rules))
 	}
 	totals, settles := make([]int64, len(c.list)), make([]bool, len(c.list))
 	for i, cost := range costs {
-		share := c.shares[i]
+		at, own := c.of(i)
 		switch {
-		case share.of == skipped:
+		case at < 0:
 			continue
 		case cost == Keep:
-			cost = share.cost
+			cost = own
 		case cost < 0:
-			return c.limiter.wrongCost(c.list[share.of].rule.Numbers.Name, cost)
+			return c.limiter.wrongCost(c.list[at].rule.Numbers.Name, cost)
 		default:
-			settles[share.of] = true
+			settles[at] = true
 		}
-		totals[share.of] += min(cost, engine.MaxLimit)
+		totals[at] += min(cost, engine.MaxLimit)
 	}
 	changed, short, err := c.adjust(ctx, settled, func(ch *charge, i int) (int64, bool) {
 		return totals[i], ch.rule.Numbers.Kind.Accepts("settle") && settles[i]
@@ -173,7 +192,7 @@ func (c *Charges) adjust(ctx context.Context, next stage, total func(ch *charge,
 	defer c.mu.Unlock()
 	var selected []*charge
 	var totals []int64
-	var first, last []*engine.Claim // what settlements added goes back last, if the charge itself is not enough
+	var first, last []part // what settlements added goes back last, if the charge itself is not enough
 	for i := range c.list {
 		ch := &c.list[i]
 		cost, wanted := total(ch, i)
@@ -188,14 +207,14 @@ func (c *Charges) adjust(ctx context.Context, next stage, total func(ch *charge,
 		delta := min(cost-ch.cost(), ch.claim.MostSettled())
 		if delta > 0 {
 			ch.added = c.addition(ch, delta)
-			first = append(first, ch.added)
+			first = append(first, part{ch.rule, ch.added})
 			continue
 		}
 		ch.claim.Delta = max(delta, -ch.claim.Charged)
-		first = append(first, &ch.claim)
+		first = append(first, part{ch.rule, &ch.claim})
 		if ch.added != nil {
 			ch.added.Delta = delta - ch.claim.Delta
-			last = append(last, ch.added)
+			last = append(last, part{ch.rule, ch.added})
 		}
 	}
 	if err = c.apply(ctx, first); err == nil {
@@ -221,28 +240,36 @@ func (ch *charge) isDone() bool {
 	return ch.claim.Delta == 0 && (ch.added == nil || ch.added.Delta == 0)
 }
 
-// apply changes charges of one call by their Deltas, in which it leaves what was not done.
-func (c *Charges) apply(ctx context.Context, claims []*engine.Claim) error {
-	claims = slices.DeleteFunc(claims, func(claim *engine.Claim) bool { return claim.Delta == 0 })
-	if len(claims) == 0 {
+// part is a part of the charge of a rule: what the call took, or what a settlement added.
+type part struct {
+	rule  *Rule
+	claim *engine.Claim
+}
+
+// apply changes parts of charges by their Deltas, in which it leaves what was not done.
+func (c *Charges) apply(ctx context.Context, parts []part) error {
+	parts = slices.DeleteFunc(parts, func(p part) bool { return p.claim.Delta == 0 })
+	if len(parts) == 0 {
 		return nil
 	}
-	call := engine.Call{Prefix: c.limiter.prefix}
-	for _, claim := range claims {
-		call.Claims = append(call.Claims, *claim)
+	change := c.limiter.Change(engine.Charges)
+	change.by = c.by
+	for _, p := range parts {
+		change.Put(p.rule, *p.claim)
 	}
 	if ctx.Err() != nil { // it ended before this call, so it sets no deadline for it
 		var cancel context.CancelFunc
 		ctx, cancel = afterCall(ctx)
 		defer cancel()
 	}
-	err := c.limiter.decider.Adjust(ctx, &call)
-	for i, claim := range claims {
+	err := change.Adjust(ctx)
+	for i, p := range parts {
+		claim, done := p.claim, &change.Claims[i]
 		if claim.Delta > 0 {
-			claim.At, claim.Dated = call.Claims[i].At, call.Claims[i].Dated
+			claim.At, claim.Dated = done.At, done.Dated
 		}
-		claim.Charged += claim.Delta - call.Claims[i].Delta // another attempt must not repeat this part
-		claim.Delta = call.Claims[i].Delta
+		claim.Charged += claim.Delta - done.Delta // another attempt must not repeat this part
+		claim.Delta = done.Delta
 	}
 	return err
 }
@@ -286,12 +313,16 @@ func (c *Charges) Settle(ctx context.Context, costs ...int64) {
 }
 
 // Applies reports whether the rule with an index applies to the call.
-func (c *Charges) Applies(rule int) bool { return c.shares[rule].of != skipped }
+func (c *Charges) Applies(rule int) bool {
+	at, _ := c.of(rule)
+	return at >= 0
+}
 
 // SettleFailed reports that the cost of a rule could not be computed. Its charge stays as it is, and observers see the error.
 func (c *Charges) SettleFailed(ctx context.Context, rule int, err error) {
 	c.mu.Lock()
-	changed := c.list[c.shares[rule].of].unchanged()
+	at, _ := c.of(rule)
+	changed := c.list[at].unchanged()
 	c.mu.Unlock()
 	c.limiter.Tell(ctx, Settled, c.name(), c.limiter.public.Discreet(c.limiter, err), changed)
 }

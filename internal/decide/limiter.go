@@ -10,10 +10,8 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/backend"
-	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/memory"
-	"github.com/ratelimit-go/ratelimit/internal/parts"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
@@ -28,8 +26,8 @@ type Limiter struct {
 	logger    *slog.Logger
 	public    Public
 
-	decider  backend.Decider                  // decides all calls: see byScope
-	byPolicy *byPolicy                        // decides calls without rules of instance scope
+	instance func() backend.Decider           // counts the rules of instance scope
+	fallback func() backend.Decider           // counts in place of a store that fails, under FailLocal
 	notify   func(notice string, cause error) // logs what operators should know of the store, and keeps no limiter; see backend.Store
 	outage   outage
 	panicked atomic.Bool // a panic in the background was logged
@@ -95,7 +93,7 @@ func New(store backend.Store, o Options) *Limiter {
 		store: store, fleet: store.Fleet(o.Prefix), prefix: o.Prefix, hasher: o.Hasher, shownKeys: o.ShownKeys, policy: o.Policy, logger: o.Logger,
 		public: o.Public, notify: noticesTo(o.Logger),
 	}
-	l.decider = l.byScope()
+	l.instance, l.fallback = l.inProcess(false), l.inProcess(true)
 	l.fleet.LogTo(l.logger)
 	l.rules.start()
 	if store.Lately("limiter "+l.prefix) > manyLimiters && !WarnedOfMany.Swap(true) {
@@ -116,7 +114,7 @@ var WarnedOfMany atomic.Bool
 func (l *Limiter) View() *Limiter {
 	v := &Limiter{
 		store: l.store, fleet: l.fleet, prefix: l.prefix, hasher: l.hasher, shownKeys: true, policy: l.policy,
-		logger: slog.New(slog.NewTextHandler(io.Discard, nil)), public: l.public, decider: l.decider, byPolicy: l.byPolicy, notify: l.notify,
+		logger: slog.New(slog.NewTextHandler(io.Discard, nil)), public: l.public, instance: l.instance, fallback: l.fallback, notify: l.notify,
 	}
 	v.public.Fire, v.public.Observe = nil, nil
 	v.rules.start()
@@ -135,23 +133,6 @@ func (l *Limiter) Prefix() string { return l.prefix }
 // Hashes reports whether the limiter hashes subjects.
 func (l *Limiter) Hashes() bool { return l.hasher != nil }
 
-// Decider returns who decides the calls of the limiter.
-func (l *Limiter) Decider() backend.Decider { return l.decider }
-
-// byScope returns who decides the calls of the limiter. This process decides rules of instance scope; the limiter's store decides the others. For
-// example, a call has a rule of instance scope and one of fleet scope. This process charges the first rule. If the store then refuses the second
-// one, the permits of the first go back. While the store fails, byPolicy decides the second one instead.
-func (l *Limiter) byScope() backend.Decider {
-	instance, fallback := l.inProcess(false), l.inProcess(true)
-	l.byPolicy = &byPolicy{limiter: l, fallback: fallback}
-	return parts.Split(func(c *engine.Claim) (string, backend.Decider) {
-		if c.Rule.Instance {
-			return "instance", instance() // first in order: a refusal of this process spares the store a charge that goes back
-		}
-		return "store", l.byPolicy
-	})
-}
-
 // inProcess returns an empty store in this process, which is made when it is first used. whenFull says that it is asked when the limiter's
 // store may be full.
 func (l *Limiter) inProcess(whenFull bool) func() backend.Decider {
@@ -165,7 +146,7 @@ func (l *Limiter) inProcess(whenFull bool) func() backend.Decider {
 
 // Supports returns an error if the store cannot decide a rule that may delay its calls by wait microseconds.
 func (l *Limiter) Supports(rule *Rule, wait int64) error {
-	if rule.Numbers.Instance {
+	if rule.Instance {
 		return nil
 	}
 	if argument, reason := l.store.Unsupported(&rule.Numbers, wait); reason != "" {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/line"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
@@ -15,19 +14,22 @@ import (
 // are in the line of one of their rules.
 var waiting = line.New()
 
-// count identifies what a claim counts. Only calls of this limiter wait in its line.
-func (l *Limiter) count(claim *engine.Claim) line.Count {
-	return line.Count{Owner: l, Name: claim.Rule.Name, Tag: claim.Rule.Tag, Subject: claim.Subject}
+// count identifies the count of a subject. Only calls of this limiter wait in its line.
+func (l *Limiter) count(rule *Rule, subject string) line.Count {
+	return line.Count{Owner: l, Name: rule.Numbers.Name, Tag: rule.Numbers.Tag, Subject: subject}
 }
 
-// released identifies the releases of what a claim counts. Calls of all limiters of the prefix wait in its line, unless the rule has instance scope.
-func (l *Limiter) released(claim *engine.Claim) line.Count {
-	count := l.count(claim)
-	if count.Releases = true; !claim.Rule.Instance {
+// released identifies the releases of a count. Calls of all limiters of the prefix wait in its line, unless the rule has instance scope.
+func (l *Limiter) released(rule *Rule, subject string) line.Count {
+	count := l.count(rule, subject)
+	if count.Releases = true; !rule.Instance {
 		count.Owner = l.fleet
 	}
 	return count
 }
+
+// countOf identifies the count that one of its rules asks.
+func (c *Call) countOf(a *Asked) line.Count { return c.limiter.count(a.Rule, a.Claim.Subject) }
 
 // pollPause is how often the first call that a pause holds asks whether the pause is over: another process may have ended it. A call whose place
 // has come looks for calls with earlier places as often.
@@ -58,14 +60,14 @@ func (c *Call) lineOfPause() line.Count {
 	if !isPaused(r) {
 		r = cmp.Or(c.firstEnforced(isPaused), r)
 	}
-	return c.limiter.count(r.Claim)
+	return c.countOf(r)
 }
 
 // put gives the call a state, in a line.
 func (c *Call) put(state line.State, count line.Count) {
 	if c.waiter.Rules == nil {
 		for i := range c.Asked {
-			c.waiter.Rules = append(c.waiter.Rules, c.limiter.count(c.Asked[i].Claim))
+			c.waiter.Rules = append(c.waiter.Rules, c.countOf(&c.Asked[i]))
 		}
 	}
 	waiting.Put(&c.waiter, state, count, c.verdict.At)
@@ -73,9 +75,9 @@ func (c *Call) put(state line.State, count line.Count) {
 
 // standBehind lets a call that has come wait behind others of one of its rules, if a pause holds those.
 func (c *Call) standBehind() {
-	if r := c.firstEnforced(func(r *Asked) bool { return waiting.FirstHeld(c.limiter.count(r.Claim)) != nil }); r != nil {
+	if r := c.firstEnforced(func(r *Asked) bool { return waiting.FirstHeld(c.countOf(r)) != nil }); r != nil {
 		c.waitsSince = c.limiter.store.Time()
-		c.put(line.Paused, c.limiter.count(r.Claim))
+		c.put(line.Paused, c.countOf(r))
 	}
 }
 
@@ -134,7 +136,7 @@ func (c *Call) contestedRule() *Asked {
 		if !r.Rule.Row.Releases {
 			return false
 		}
-		first := waiting.FirstHeld(c.limiter.released(r.Claim))
+		first := waiting.FirstHeld(c.limiter.released(r.Rule, r.Claim.Subject))
 		return first != nil && first != &c.waiter
 	})
 }

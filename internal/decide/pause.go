@@ -2,7 +2,6 @@ package decide
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/engine"
@@ -15,29 +14,25 @@ const MaxBlock = 30 * 24 * time.Hour
 // Pause pauses the subjects of the rules, those that are Pausable: one duration for each rule, or 0. A pause that ends later stays. The wrapped call
 // returns its own result, so an error is only logged.
 func (c *Charges) Pause(ctx context.Context, pauses ...time.Duration) {
-	call := &engine.Call{Prefix: c.limiter.prefix, Change: engine.Pauses}
-	for i, share := range c.shares {
-		if i >= len(pauses) || pauses[i] <= 0 || share.of == skipped {
+	change := c.limiter.Change(engine.Pauses)
+	for i, d := range pauses {
+		at, _ := c.of(i)
+		if at < 0 || d <= 0 || !c.list[at].rule.Numbers.Pausable {
 			continue
 		}
-		ch := &c.list[share.of]
-		if !ch.rule.Numbers.Pausable {
-			continue
-		}
+		ch := &c.list[at]
 		claim := engine.Claim{Ask: ch.rule.Ask}
-		claim.Subject, claim.Limit, claim.Delta = ch.claim.Subject, max(1, ch.rule.Limit), min(pauses[i], MaxBlock).Microseconds()
-		if same := ClaimOn(call, &claim); same != nil {
+		claim.Subject, claim.Limit, claim.Delta = ch.claim.Subject, max(1, ch.rule.Limit), min(d, MaxBlock).Microseconds()
+		if same := change.Put(ch.rule, claim); same != nil {
 			same.Delta = max(same.Delta, claim.Delta)
-			continue
 		}
-		call.Claims = append(call.Claims, claim)
 	}
-	if len(call.Claims) == 0 {
+	if len(change.Claims) == 0 {
 		return
 	}
 	back, cancel := afterCall(ctx)
 	defer cancel()
-	if err := c.limiter.decider.Adjust(back, call); err != nil {
+	if err := change.Adjust(back); err != nil {
 		c.limiter.logger.WarnContext(ctx, "a pause that a far side asked for could not be stored", "err", printable.Line(err.Error()))
 	}
 }
@@ -45,7 +40,7 @@ func (c *Charges) Pause(ctx context.Context, pauses ...time.Duration) {
 // isPaused reports whether a subject of the call is paused by now. Only the store knows the pauses of rules that are Pausable. If it fails to
 // say, failure policies decide. A call whose place came before ctx ended goes on.
 func (c *Call) isPaused(ctx context.Context) (bool, error) {
-	peek := engine.Call{Prefix: c.Prefix, Peek: true}
+	peek := Counts{Call: engine.Call{Prefix: c.Prefix, Peek: true}, limiter: c.limiter}
 	for i := range c.Asked {
 		a := &c.Asked[i]
 		if !a.Rule.enforces() {
@@ -55,13 +50,13 @@ func (c *Call) isPaused(ctx context.Context) (bool, error) {
 			return true, nil
 		}
 		if a.Rule.Numbers.Pausable {
-			peek.Claims = append(peek.Claims, *a.Claim)
+			peek.Put(a.Rule, *a.Claim)
 		}
 	}
 	if len(peek.Claims) == 0 {
 		return false, nil
 	}
-	if _, err := c.limiter.decider.Decide(ctx, &peek); err != nil && ended(ctx) == nil {
+	if _, err := peek.decide(ctx); err != nil && ended(ctx) == nil {
 		return false, c.limiter.StoreError(ctx, c.Method(), err)
 	}
 	return peek.PausedUntil() > 0, nil
@@ -84,14 +79,5 @@ func (c *Call) pauseHere() {
 
 // WakeAll wakes the calls of this limiter that wait for a subject of a rule, so that they ask again.
 func (l *Limiter) WakeAll(rule *Rule, subject string) {
-	waiting.Wake(l.count(&engine.Claim{Ask: engine.Ask{Rule: &rule.Numbers, Subject: subject}}))
-}
-
-// ClaimOn returns the claim of a call on the same count as c, or nil. A call has one claim on a count.
-func ClaimOn(call *engine.Call, c *engine.Claim) *engine.Claim {
-	i := slices.IndexFunc(call.Claims, func(other engine.Claim) bool { return countSame(&other, c) })
-	if i < 0 {
-		return nil
-	}
-	return &call.Claims[i]
+	waiting.Wake(l.count(rule, subject))
 }

@@ -51,6 +51,7 @@ const (
 	members                        // calls bring members
 	releases                       // calls give their permits back when they end
 	unenforced                     // the rule refuses nothing
+	costly                         // the call asks for more than one permit
 )
 
 // current returns the plan for a call.

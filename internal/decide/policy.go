@@ -8,7 +8,6 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
-	"github.com/ratelimit-go/ratelimit/internal/parts"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
@@ -34,66 +33,60 @@ func (p Policy) Base() Policy { return p & (1<<shareShift - 1) }
 // Share returns how many processes share a limit.
 func (p Policy) Share() int64 { return max(1, int64(p>>shareShift)) }
 
-// byPolicy decides by the store of a limiter. While the store fails, it decides by the failure policies of the rules instead.
-type byPolicy struct {
-	limiter  *Limiter
-	fallback func() backend.Decider // counts under FailLocal
-}
+// ofFleet decides those claims of a call that have fleet scope: by the limiter's store, or by the failure policies of their rules while the store
+// fails.
+type ofFleet Counts
 
-// Adjust implements backend.Decider: it adjusts each charge where it was made.
-func (p *byPolicy) Adjust(ctx context.Context, call *engine.Call) error {
-	return p.whereCharged().Adjust(ctx, call)
+// Adjust implements backend.Decider: it adjusts charges where they were made.
+func (f *ofFleet) Adjust(ctx context.Context, call *engine.Call) error {
+	if f.by == byFallback {
+		return f.limiter.fallback().Adjust(ctx, call)
+	}
+	return f.limiter.store.Adjust(ctx, call)
 }
 
 // Reset implements backend.Decider: it resets the store.
-func (p *byPolicy) Reset(ctx context.Context, call *engine.Call) (int, error) {
-	return p.whereCharged().Reset(ctx, call)
-}
-
-// whereCharged splits a call by who decided its claims.
-func (p *byPolicy) whereCharged() parts.Split {
-	return func(c *engine.Claim) (string, backend.Decider) {
-		if c.By == engine.ByFallback {
-			return "fallback", p.fallback()
-		}
-		return "store", p.limiter.store
-	}
+func (f *ofFleet) Reset(ctx context.Context, call *engine.Call) (int, error) {
+	return f.limiter.store.Reset(ctx, call)
 }
 
 // Decide implements backend.Decider.
-func (p *byPolicy) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	v, err := p.limiter.store.Decide(ctx, call)
+func (f *ofFleet) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+	l := f.limiter
+	v, err := l.store.Decide(ctx, call)
 	switch {
 	case err == nil:
-		if last := p.limiter.outage.last.Load(); last != 0 && v.Source == engine.SourceStore { // others say nothing about the store
-			p.limiter.noteBack(ctx, last)
+		if last := l.outage.last.Load(); last != 0 && v.Source == engine.SourceStore { // others say nothing about the store
+			l.noteBack(ctx, last)
 		}
 		return v, nil
-	case ctx.Err() != nil || p.answers(err):
+	case ctx.Err() != nil || l.answers(err):
 		return v, err
 	}
-	p.limiter.noteFailure(ctx, err)
-	v, err = p.decideInstead(ctx, call, err)
-	p.limiter.outage.add(call, err)
+	l.noteFailure(ctx, err)
+	v, err = f.decideInstead(ctx, call, err)
+	if !call.Peek {
+		l.outage.add(f.by, err)
+	}
 	return v, err
 }
 
 // answers reports whether an error is the answer of a store that works. No failure policy applies to it.
-func (p *byPolicy) answers(err error) bool {
+func (l *Limiter) answers(err error) bool {
 	_, unreadable := errors.AsType[*backend.StateError](err)
-	return unreadable || p.limiter.public.IsAnswer(err)
+	return unreadable || l.public.IsAnswer(err)
 }
 
 // decideInstead decides a call that the store failed to decide, by the strictest of the rules' policies.
-func (p *byPolicy) decideInstead(ctx context.Context, call *engine.Call, failure error) (v engine.Verdict, err error) {
-	policy, by := FailOpen, engine.ByNobody
-	v.Source, call.Failure = engine.SourcePolicy, failure
+func (f *ofFleet) decideInstead(ctx context.Context, call *engine.Call, failure error) (v engine.Verdict, err error) {
+	v.Source, f.failure = engine.SourcePolicy, failure
+	by := byNobody
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		switch own := p.of(c.Rule); own.Base() {
+		switch own := f.limiter.policyOf((*Counts)(f).ruleOf(c)); own.Base() {
 		case FailOpen:
 		case FailLocal:
-			policy, by = FailLocal, engine.ByFallback
+			by = byFallback
 			if !divide(call, c, own.Share()) {
 				return v, failure
 			}
@@ -101,23 +94,20 @@ func (p *byPolicy) decideInstead(ctx context.Context, call *engine.Call, failure
 			return v, failure
 		}
 	}
-	if policy == FailLocal {
-		v, err = p.fallback().Decide(ctx, call)
+	if f.by = by; by == byFallback {
+		v, err = f.limiter.fallback().Decide(ctx, call)
 	} else {
 		v = pass(call)
-	}
-	for i := range call.Claims {
-		call.Claims[i].By = by
 	}
 	v.Source = engine.SourcePolicy
 	return v, err
 }
 
-// of returns the policy of a rule. FailLocal without a number of processes has the number of the limiter's policy.
-func (p *byPolicy) of(rule *engine.Rule) Policy {
-	own := Policy(rule.OnError)
-	if own == DefaultPolicy || own == FailLocal && p.limiter.policy.Base() == FailLocal {
-		return p.limiter.policy
+// policyOf returns the policy of a rule. FailLocal without a number of processes has the number of the limiter's policy.
+func (l *Limiter) policyOf(rule *Rule) Policy {
+	own := rule.OnError
+	if own == DefaultPolicy || own == FailLocal && l.policy.Base() == FailLocal {
+		return l.policy
 	}
 	return own
 }
@@ -160,13 +150,12 @@ type outage struct {
 	failed, passed, counted atomic.Int64 // calls: not decided, let pass by nobody's count, and counted in this process
 }
 
-// add counts a call that a failure policy has decided.
-func (o *outage) add(call *engine.Call, err error) {
+// add counts a call that failure policies have decided.
+func (o *outage) add(by counter, err error) {
 	switch {
-	case call.Peek:
 	case err != nil:
 		o.failed.Add(1)
-	case call.Claims[0].By == engine.ByFallback:
+	case by == byFallback:
 		o.counted.Add(1)
 	default:
 		o.passed.Add(1)

@@ -37,6 +37,8 @@ type Rule struct {
 	Priced    bool // it has cost=
 	PlainKeys bool // its subjects and members are not hashed
 	Refunds   bool // its permits go back if the wrapped call fails
+	Instance  bool // it is counted in this process only, not in the limiter's store
+	OnError   Policy
 
 	Base *Rule  // the rule without overrides; nil if it has none
 	Of   *Rules // the rules of its method, or the one of a request
@@ -129,4 +131,7 @@ type ruleID struct {
 	instance  bool
 }
 
-func (r *Rule) id() ruleID { return ruleID{r.Numbers.Name, r.Numbers.Tag, r.Numbers.Instance} }
+func (r *Rule) id() ruleID { return ruleID{r.Numbers.Name, r.Numbers.Tag, r.Instance} }
+
+// countsWith reports whether two rules have one count for each subject.
+func (r *Rule) countsWith(other *Rule) bool { return r == other || r.id() == other.id() }

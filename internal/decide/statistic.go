@@ -12,7 +12,7 @@ func (c *Call) addTo(s *fleet.Statistics) {
 	for i := range c.Asked {
 		a := &c.Asked[i]
 		numbers := &a.Rule.Numbers
-		if numbers.Instance {
+		if a.Rule.Instance {
 			continue
 		}
 		n := fleet.Counts{Calls: 1}

@@ -60,7 +60,7 @@ func (l *Limiter) register(rule *Rule) {
 		return
 	}
 	u.byID[rule.id()] = rule
-	if rule.Numbers.Instance {
+	if rule.Instance {
 		l.fleet.Watch()
 		return
 	}
@@ -137,7 +137,7 @@ func (u *usedRules) names() string {
 // numbers returns the rules that the store decides.
 func (u *usedRules) numbers() (all []*engine.Rule) {
 	for _, rule := range u.all() {
-		if !rule.Numbers.Instance {
+		if !rule.Instance {
 			all = append(all, &rule.Numbers)
 		}
 	}

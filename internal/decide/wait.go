@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/line"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
@@ -33,7 +32,7 @@ func (c *Call) decideWithWaits(ctx context.Context) (err error) {
 		if goes || err != nil {
 			return err
 		}
-		c.refillClaims()
+		c.renew()
 		if err = c.askStores(ctx); err != nil || c.verdict.At <= c.verdict.Now {
 			return err
 		}
@@ -47,7 +46,7 @@ func (c *Call) lineUp() {
 		c.waitsSince = now
 	}
 	left := time.Duration(v.At-v.Now) * time.Microsecond
-	state, count := line.Asks, c.limiter.count(c.ownRule().Claim)
+	state, count := line.Asks, c.countOf(c.ownRule())
 	switch paused := c.PausedUntil(); {
 	case v.Admitted:
 		state = line.Placed
@@ -56,7 +55,7 @@ func (c *Call) lineUp() {
 		state, count = line.Paused, c.lineOfPause()
 		left = min(time.Duration(paused-v.Now)*time.Microsecond, pollPause)
 	case c.awaited != nil:
-		state, count = line.Running, c.limiter.released(c.awaited.Claim)
+		state, count = line.Running, c.limiter.released(c.awaited.Rule, c.awaited.Claim.Subject)
 		if count != c.waiter.Count { // permits may have been released before the call enters
 			left = 0
 		}
@@ -71,15 +70,15 @@ func (c *Call) lineUp() {
 // shortestSleep is the least time that a call sleeps before it asks again.
 const shortestSleep = 100 * time.Microsecond
 
-// refillClaims prepares the claims for the next decision, if the call has waited.
-func (c *Call) refillClaims() {
+// renew has the claims ask again, if the call has waited.
+func (c *Call) renew() {
 	if c.waitsSince.IsZero() {
 		return
 	}
 	c.waited, c.paused = c.limiter.store.Time().Sub(c.waitsSince), false
 	for i := range c.Asked {
 		r := &c.Asked[i]
-		r.restore(c.waited)
+		r.ask(c.waited)
 		if r.Rule.enforces() {
 			r.pauseLeft = c.limiter.pauseLeft(r.Rule, r.Claim.Subject)
 			c.paused = c.paused || r.pauseLeft > 0
@@ -100,7 +99,7 @@ func (c *Call) keepDeadline(ctx context.Context) bool {
 	for i := range c.Asked {
 		if r := &c.Asked[i]; r.wait > left {
 			r.wait = left
-			r.restore(0)
+			r.ask(0)
 		}
 	}
 	return left > 0
@@ -138,7 +137,7 @@ func (c *Call) giveBack(ctx context.Context) error {
 	back, cancel := afterCall(ctx)
 	defer cancel()
 	c.Undo()
-	failed := c.limiter.decider.Adjust(back, &c.Call)
+	failed := c.Adjust(back)
 	c.Rollback = false
 	c.ClearDeltas()
 	if back.Err() != nil {
@@ -198,19 +197,4 @@ func (l *Limiter) StoreError(ctx context.Context, method string, err error) erro
 		return ContextError(ctx, method)
 	}
 	return l.public.StoreError(method, err)
-}
-
-// restore sets in the claim what the call asks, which a failure policy may have changed. waited is how long the call has waited. The claim gets
-// the rest of the rule's wait.
-func (a *Asked) restore(waited time.Duration) {
-	claim := a.Claim
-	claim.Limit, claim.Burst = a.Limit, a.Rule.Capacity(a.Limit)
-	if claim.Wait == engine.NeverFits {
-		return
-	}
-	a.askCost()
-	claim.Wait = 0
-	if a.wait > waited {
-		claim.Wait = a.Rule.delay(a.wait-waited, a.Limit)
-	}
 }

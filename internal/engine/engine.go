@@ -23,8 +23,6 @@ type Rule struct {
 	BlockMax int64     // each block within a day of the last one's end is twice as long, up to this; 0 means that all have the same length
 	Pausable bool      // its subjects have markers of pauses
 	Lease    int64     // how long a process may keep permits that it took ahead; 0 means no lease
-	Instance bool      // counted in this process only, not in the limiter's store
-	OnError  uint32    // the failure policy, in the numbers of package ratelimit; 0 means that of the limiter
 
 	hash uintptr // of Name and Tag; 0 before the first use. An atomic of 64 bits would need an alignment that platforms of 32 bits do not give
 }
@@ -85,7 +83,6 @@ type Answer struct {
 	Extra   int64 // of Warmup: how much longer than usual the charge lasts
 	Stored  int64 // of Warmup: the stored idle time that the charge used up
 	Dated   bool  // At is not the time of the call: the permits belong to a lease, or were recorded at the time of later ones
-	By      By    // who decided the claim, so that Adjust finds its charge
 
 	Refused  bool  // the rule refuses the call, or would refuse it if it were not a Shadow
 	Blocked  bool  // an earlier refusal blocks the subject
@@ -107,15 +104,6 @@ func (c *Claim) Clear() { c.Answer = Answer{} }
 // use the memory of their strings again.
 func (c *Claim) KeepTexts() { c.Subject, c.Member = strings.Clone(c.Subject), strings.Clone(c.Member) }
 
-// By is who decided a claim.
-type By uint8
-
-const (
-	ByStore    By = iota // the store that counts the rule
-	ByFallback           // this process, because the store failed
-	ByNobody             // nobody counts: the store failed, and the failure policy let the call pass
-)
-
 // Price returns the Extra and Stored that are given back together with n permits of a Warmup's charge. If n is the whole charge or more, they
 // are those of the charge. Otherwise they are 0.
 func (c *Claim) Price(n int64) (extra, stored int64) {
@@ -134,7 +122,6 @@ type Call struct {
 	Report  bool // fill in Room and Full
 	UpTo    bool // take as many permits as every rule admits now, and at most the cost; all claims have the same cost
 	Refused bool // another part of the call refused it: nothing is charged, but rules that refuse here begin their blocks
-	Asked   bool // another caller has just asked the same: a store may wait for the answer to that caller before it asks again
 
 	// Lease makes the call take permits ahead, for that many microseconds. The call takes at least its cost, and at most Ahead or its cost. All
 	// claims must have the same cost, and rules in enforce mode without waits and blocks.
@@ -150,8 +137,6 @@ type Call struct {
 	// IDs tells Adjust to renew or give back the permits of several calls of a Concurrency, instead of those of the claim's ID. The claim's Delta is
 	// the change for each. The call has one claim.
 	IDs []uint64
-
-	Failure error // Decide sets why the store failed, if a failure policy decided
 }
 
 // Change is what Adjust does.

@@ -7,7 +7,6 @@
 package parts
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -17,10 +16,10 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
-// Split returns the name of the part that a claim belongs to, and the decider of that part. A Split is itself a backend.Decider: it decides a
-// call part by part, in the order of their names. It passes a call with a single part on unchanged. Whoever knows that a call has a single part
-// asks the decider of that part instead: a Split compares names in each call.
-type Split func(*engine.Claim) (name string, decider backend.Decider)
+// Split returns the name of the part that the claim with an index belongs to, and the decider of that part. A Split is itself a backend.Decider of
+// the call that it divides: it decides the call part by part, in the order of their names. It passes a call with a single part on unchanged. Whoever
+// knows that a call has a single part asks the decider of that part instead: a Split compares names in each call.
+type Split func(claim int) (name string, decider backend.Decider)
 
 // part holds the claims of a call that are decided in one step.
 type part struct {
@@ -33,9 +32,9 @@ type part struct {
 
 // Sole returns the decider of a call with a single part, and otherwise nil.
 func (s Split) Sole(call *engine.Call) backend.Decider {
-	first, decider := s(&call.Claims[0])
+	first, decider := s(0)
 	for i := 1; i < len(call.Claims); i++ {
-		if name, _ := s(&call.Claims[i]); name != first {
+		if name, _ := s(i); name != first {
 			return nil
 		}
 	}
@@ -49,7 +48,7 @@ func (s Split) parts(call *engine.Call, changed bool) (parts []*part) {
 		if changed && c.Delta == 0 {
 			continue
 		}
-		name, decider := s(c)
+		name, decider := s(i)
 		index, found := slices.BinarySearchFunc(parts, name, func(p *part, name string) int { return strings.Compare(p.name, name) })
 		if !found {
 			parts = slices.Insert(parts, index, &part{name: name, decider: decider, call: *call})
@@ -72,17 +71,17 @@ func (s Split) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, e
 		p.prepare(!admitted, permits)
 		v, err := p.decider.Decide(ctx, &p.call)
 		if err != nil {
-			return v, errors.Join(err, s.trim(ctx, parts, 0))
+			return v, errors.Join(err, trim(ctx, parts, 0))
 		}
 		p.verdict, permits = v, v.Taken
 		admitted = admitted && v.Admitted && (v.At == v.Now || call.Peek)
 	}
 	if !admitted {
-		_ = s.trim(ctx, parts, 0) // the call is refused even if this fails
+		_ = trim(ctx, parts, 0) // the call is refused even if this fails
 		permits = 0
 	} else if call.UpTo && !call.Peek {
-		if err := s.trim(ctx, parts, permits); err != nil {
-			return engine.Verdict{}, errors.Join(err, s.trim(ctx, parts, 0))
+		if err := trim(ctx, parts, permits); err != nil {
+			return engine.Verdict{}, errors.Join(err, trim(ctx, parts, 0))
 		}
 	}
 	return merge(call, parts, admitted, permits), nil
@@ -105,18 +104,21 @@ func (p *part) prepare(refused bool, permits int64) {
 }
 
 // trim leaves the parts a charge of at most n permits, and gives back the rest. If n is 0, it rolls the call back.
-func (s Split) trim(ctx context.Context, parts []*part, n int64) (failed error) {
+func trim(ctx context.Context, parts []*part, n int64) (failed error) {
 	for _, p := range parts {
 		p.call.Rollback = n == 0
 		for i := range p.call.Claims {
 			c := &p.call.Claims[i]
 			c.Delta = min(0, n-c.Charged)
 		}
-		failed = errors.Join(failed, s.Adjust(ctx, &p.call))
+		failed = errors.Join(failed, Split(p.all).Adjust(ctx, &p.call))
 		p.noteTrim(n)
 	}
 	return failed
 }
+
+// all is the Split of the part's own call.
+func (p *part) all(int) (string, backend.Decider) { return p.name, p.decider }
 
 // noteTrim takes what was given back out of the answers.
 func (p *part) noteTrim(n int64) {
@@ -140,7 +142,6 @@ func merge(call *engine.Call, parts []*part, admitted bool, permits int64) engin
 	v.At, v.Admitted, v.Taken = v.Now, admitted, permits
 	for _, p := range parts {
 		p.copyTo(call, &v)
-		call.Failure = cmp.Or(p.call.Failure, call.Failure)
 	}
 	if !admitted && !call.AskAgain(v) {
 		v.At = 0

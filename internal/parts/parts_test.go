@@ -38,7 +38,11 @@ func TestPartsDecideLikeAWhole(t *testing.T) {
 		clock := func() time.Time { return now }
 		whole := memory.New(clock, 1000, 1<<20)
 		stores := map[string]*failing{}
-		split := parts.Split(func(c *engine.Claim) (string, backend.Decider) { return c.Subject, stores[c.Subject] })
+		var call engine.Call
+		split := parts.Split(func(i int) (string, backend.Decider) {
+			subject := call.Claims[i].Subject
+			return subject, stores[subject]
+		})
 		rules := []*engine.Rule{
 			{Name: "sliding", Kind: engine.SlidingWindow, Per: 1_000_000},
 			{Name: "bucket", Tag: "bucket", Kind: engine.TokenBucket, Per: 1_000_000},
@@ -49,7 +53,7 @@ func TestPartsDecideLikeAWhole(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "ms")) * time.Millisecond)
-			call := engine.Call{Prefix: "p", Report: true, UpTo: rapid.IntRange(0, 4).Draw(t, "up to") == 0}
+			call = engine.Call{Prefix: "p", Report: true, UpTo: rapid.IntRange(0, 4).Draw(t, "up to") == 0}
 			cost := rapid.Int64Range(1, 3).Draw(t, "cost")
 			for i, subject := range rapid.Permutation([]string{"a", "b", "c"}).Draw(t, "order") {
 				if i < 2 {

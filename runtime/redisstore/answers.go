@@ -72,16 +72,16 @@ func (a *answers) Decide(ctx context.Context, call *engine.Call) (engine.Verdict
 
 // withoutLease decides a call by a remembered refusal, or else by the servers. f is the fact about the call, or nil.
 func (a *answers) withoutLease(ctx context.Context, call *engine.Call, f *fact) (engine.Verdict, error) {
-	call.Asked = false
+	asked := false
 	if f != nil {
-		v, known, asked := a.recall(call, f)
-		if known {
+		var v engine.Verdict
+		var known bool
+		if v, known, asked = a.recall(call, f); known {
 			return v, nil
 		}
-		call.Asked = asked
 	}
 	sentAt := a.moment()
-	v, err := a.store.ask(ctx, call)
+	v, err := a.store.ask(ctx, call, asked)
 	if err == nil && !v.Admitted && v.Source == engine.SourceStore {
 		a.remember(call, v, sentAt) // nodes know only the parts of a call over several servers
 	}
@@ -96,14 +96,14 @@ func (a *answers) Adjust(ctx context.Context, call *engine.Call) error {
 			return nil
 		}
 	}
-	return a.store.bySubject(time.Time{}).Adjust(ctx, call)
+	return a.store.bySubject(call, oneServer{store: a.store}).Adjust(ctx, call)
 }
 
 // Reset implements backend.Decider.
 func (a *answers) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	defer a.endLeases(call)
 	defer a.forget(call)
-	return a.store.bySubject(time.Time{}).Reset(ctx, call)
+	return a.store.bySubject(call, oneServer{store: a.store}).Reset(ctx, call)
 }
 
 // forget forgets refusals by the states of a call, which were changed.

@@ -36,17 +36,18 @@ func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
 
 const crossSlot = "CROSSSLOT " // the beginning of a cluster's error if the subjects of a run are in different slots
 
-// ask decides a call on the servers: on one, or part by part. All parts together have one timeout.
-func (s *store) ask(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
+// ask decides a call on the servers: on one, or part by part. All parts together have one timeout. asked says that another caller has just asked the
+// same.
+func (s *store) ask(ctx context.Context, call *engine.Call, asked bool) (engine.Verdict, error) {
 	split := s.Split.Load() // once, because another call may find the cluster meanwhile
 	if split && !hasOneSubject(call) {
-		return s.bySubject(time.Now().Add(s.Timeout)).Decide(ctx, call)
+		return s.bySubject(call, oneServer{s, time.Now().Add(s.Timeout), asked}).Decide(ctx, call)
 	}
-	v, err := oneServer{store: s}.Decide(ctx, call)
+	v, err := oneServer{store: s, asked: asked}.Decide(ctx, call)
 	if err != nil && !split && strings.HasPrefix(err.Error(), crossSlot) {
 		s.Split.Store(true)  // the server is a cluster, although the client does not show it; nothing was charged
 		if call.Lease == 0 { // takeAhead decides a call with a lease anew: its rules are on several servers now
-			return s.ask(ctx, call)
+			return s.ask(ctx, call, asked)
 		}
 	}
 	return v, err
@@ -64,12 +65,12 @@ func hasOneSubject(call *engine.Call) bool {
 	return true
 }
 
-// bySubject splits calls by subject, if different subjects may be on different servers. until is that of each part.
-func (s *store) bySubject(until time.Time) parts.Split {
-	split, server := s.Split.Load(), backend.Decider(oneServer{s, until})
-	return func(c *engine.Claim) (string, backend.Decider) {
+// bySubject splits a call by subject, if different subjects may be on different servers. server decides each part.
+func (s *store) bySubject(call *engine.Call, server backend.Decider) parts.Split {
+	split := s.Split.Load()
+	return func(i int) (string, backend.Decider) {
 		if split {
-			return c.Subject, server
+			return call.Claims[i].Subject, server
 		}
 		return "", server
 	}
@@ -79,11 +80,12 @@ func (s *store) bySubject(until time.Time) parts.Split {
 type oneServer struct {
 	store *store
 	until time.Time // when the time of the whole decision ends; if zero, that time begins with the first request
+	asked bool      // see request
 }
 
 // Decide implements backend.Decider. A panic counts as a lost reply: the call may have been admitted.
 func (o oneServer) Decide(ctx context.Context, call *engine.Call) (v engine.Verdict, err error) {
-	r := request{call: call, until: o.until}
+	r := request{call: call, until: o.until, asked: o.asked}
 	sentAt := clock()
 	err = breaker.ErrPanicked
 	defer func() { o.store.renewals.noteDecision(call, v, err, sentAt) }()
@@ -123,7 +125,6 @@ func (s *store) do(ctx context.Context, r *request) error {
 // Adjust implements backend.Decider. It returns at the latest when ctx or the time of the decision ends. The adjustment still goes to the server,
 // because a charge must not outlive its call. All claims of the call change.
 func (o oneServer) Adjust(ctx context.Context, call *engine.Call) error {
-	call.Asked = false
 	o.store.renewals.startGiveBack(call)
 	err := o.store.do(ctx, &request{call: call, adjust: true, until: o.until})
 	switch {

@@ -100,7 +100,7 @@ func (a *answers) endLeases(reset *engine.Call) {
 // giveBack gives back permits that were not used. If that fails, they count as used until their window ends.
 func (a *answers) giveBack(call *engine.Call) {
 	if call != nil && len(call.Claims) > 0 {
-		_ = a.store.bySubject(time.Time{}).Adjust(context.Background(), call)
+		_ = a.store.bySubject(call, oneServer{store: a.store}).Adjust(context.Background(), call)
 	}
 }
 

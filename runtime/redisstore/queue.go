@@ -34,6 +34,7 @@ type queue struct {
 type request struct {
 	call   *engine.Call
 	adjust bool
+	asked  bool      // another caller has just asked the same: the request may wait for the answer to that caller before it is sent
 	solo   bool      // it is not joined with equal requests
 	until  time.Time // when the time of the whole decision ends; if zero, that time begins when the request enters the queue
 
@@ -88,7 +89,7 @@ func (n *node) batchFor(ctx context.Context, r *request, outlasts bool) (b *batc
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	most := maxSending
-	if r.call.Asked { // another caller has just asked the same, and its reply may answer this one
+	if r.asked { // another caller has just asked the same, and its reply may answer this one
 		most = 1
 	}
 	free := n.sending < most && len(n.waiting) == 0
@@ -97,7 +98,7 @@ func (n *node) batchFor(ctx context.Context, r *request, outlasts bool) (b *batc
 		return &batch{ctx: ctx, until: r.until, requests: []*request{r}}, true
 	}
 	b = n.enqueue(ctx, r)
-	if free || !r.call.Asked { // otherwise the request waits for the batch that is being sent: see end
+	if free || !r.asked { // otherwise the request waits for the batch that is being sent: see end
 		n.start()
 	}
 	return b, false

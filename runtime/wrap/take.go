@@ -38,8 +38,10 @@ type Taken = decide.Charges
 // admitted. Otherwise it returns an error of package ratelimit, or an error that wraps the context's.
 func Take(ctx context.Context, limits *Limits, rules *Rules, subjects ...string) error {
 	call := limits.open(rules, false)
+	charge := Charge{Cost: 1}
 	for _, subject := range subjects {
-		call.Add(Charge{Key: subject, Cost: 1})
+		charge.Key = subject
+		call.Add(&charge)
 	}
 	_, err := call.Take(ctx)
 	return err
@@ -58,8 +60,8 @@ func Begin(ctx context.Context, limits *Limits, rules *Rules, charges ...Charge)
 
 func (l *Limits) openWith(rules *Rules, charges []Charge, givesBack bool) *decide.Call {
 	call := l.open(rules, givesBack)
-	for _, charge := range charges {
-		call.Add(charge)
+	for i := range charges {
+		call.Add(&charges[i])
 	}
 	return call
 }
