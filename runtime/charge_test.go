@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/limittest"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
@@ -405,4 +407,51 @@ func TestOverrideOfTwoRulesOfAMethod(t *testing.T) {
 			t.Errorf("per=%v: got error %v, %d settings that a rule cannot have; want one", per, err, l.Status().Unusable)
 		}
 	}
+}
+
+// Whichever rules of a call have one count, each rule has its own cost in it: in the charge, in a settlement of some of the rules, and in a refund.
+func TestCostsOfRulesOfOneCount(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		l, _ := watched()
+		all := make([]ratelimit.Rule, 5)
+		for i := range all {
+			all[i] = ratelimit.Rule{Name: "r", Key: fmt.Sprintf("{%c}", 'a'+i), Limit: 1000, Per: time.Minute}
+		}
+		rules := wrap.NewRules("p.T.M", all...)
+		charges, settled := make([]wrap.Charge, len(all)), make([]int64, len(all))
+		used, after := map[string]int64{}, map[string]int64{}
+		for i := range charges {
+			c := wrap.Charge{
+				Key: rapid.SampledFrom([]string{"x", "y"}).Draw(rt, "key"), Cost: rapid.Int64Range(0, 3).Draw(rt, "cost"),
+				Skip: rapid.IntRange(0, 3).Draw(rt, "skips") == 0,
+			}
+			charges[i], settled[i] = c, rapid.SampledFrom([]int64{wrap.Keep, 0, 2, 7}).Draw(rt, "settled")
+			if c.Skip {
+				continue
+			}
+			used[c.Key] += c.Cost
+			if after[c.Key] += c.Cost; settled[i] != wrap.Keep {
+				after[c.Key] += settled[i] - c.Cost
+			}
+		}
+		check := func(when string, want map[string]int64) {
+			rt.Helper()
+			for _, key := range []string{"x", "y"} {
+				if got := 1000 - remaining(t, l, ratelimit.Request{Rule: rules.Rules()[0], Key: key}); got != want[key] {
+					rt.Fatalf("%s, %s has used %d, want %d", when, key, got, want[key])
+				}
+			}
+		}
+		taken, err := wrap.Begin(t.Context(), rules.On(l), rules, charges...)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		check("after the call", used)
+		taken.Settle(t.Context(), settled...)
+		check("after the settlement", after)
+		if err := taken.Refund(t.Context()); err != nil {
+			rt.Fatal(err)
+		}
+		check("after the refund", nil)
+	})
 }
