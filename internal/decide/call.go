@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/line"
@@ -151,7 +152,7 @@ func (c *Call) Take(ctx context.Context) (*Charges, error) {
 		return nil, nil
 	}
 	all := c.Charges()
-	c.wishes.Charge.fill(all)
+	c.wishes.Charge.set(all)
 	return all, nil
 }
 
@@ -354,7 +355,7 @@ func (c *Call) keep(a *Asked) {
 		*a.Claim, claim = *claim, a.Claim
 	} else {
 		c.Claims = c.Claims[:len(c.Claims)+1]
-		c.add(a.Rule)
+		c.rules = append(c.rules, a.Rule)
 	}
 	if a.Cost > 1 {
 		c.visits |= costly
@@ -459,6 +460,14 @@ func (c *Call) decide(ctx context.Context) error {
 	return c.askStores(ctx)
 }
 
+// decider returns who decides the call. Most calls have no rule of instance scope.
+func (c *Call) decider() backend.Decider {
+	if c.visits&ofProcess == 0 {
+		return (*ofFleet)(&c.Counts)
+	}
+	return c.split()
+}
+
 // askStores asks the stores once, unless a setting pauses a subject of the call. If earlier calls of this process wait for permits of a rule, the
 // call only asks what each rule would answer. It is charged nothing, but a rule that refuses may begin a block.
 func (c *Call) askStores(ctx context.Context) error {
@@ -471,7 +480,8 @@ func (c *Call) askStores(ctx context.Context) error {
 	} else {
 		report := c.Report
 		c.Refused, c.Report = contested != nil, report || contested != nil
-		v, err := c.Counts.decide(ctx)
+		c.by, c.failure = byStore, nil
+		v, err := c.decider().Decide(ctx, &c.Call)
 		c.Refused, c.Report = false, report
 		if c.verdict = v; err != nil {
 			return c.limiter.StoreError(ctx, c.Method(), err)

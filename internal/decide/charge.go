@@ -332,8 +332,8 @@ type Charge struct {
 	charges atomic.Pointer[Charges] // nil until a call is admitted
 }
 
-// fill sets the charge of an admitted call, unless an earlier call has set it. The Charge may be nil.
-func (c *Charge) fill(all *Charges) {
+// set sets the charge of an admitted call, unless an earlier call has set it. The Charge may be nil.
+func (c *Charge) set(all *Charges) {
 	if c != nil {
 		c.charges.CompareAndSwap(nil, all)
 	}

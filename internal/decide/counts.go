@@ -15,8 +15,7 @@ type Counts struct {
 	engine.Call
 	limiter *Limiter
 	rules   []*Rule // of the claims
-	local   int     // how many of these have instance scope
-	by      counter // who has the other counts
+	by      counter // who has the counts of fleet scope
 	failure error   // why the store failed, if a failure policy decided
 }
 
@@ -48,26 +47,8 @@ func (c *Counts) Put(rule *Rule, claim engine.Claim) (same *engine.Claim) {
 			return other
 		}
 	}
-	c.Claims = append(c.Claims, claim)
-	c.add(rule)
+	c.Claims, c.rules = append(c.Claims, claim), append(c.rules, rule)
 	return nil
-}
-
-// add notes the rule of the newest claim.
-func (c *Counts) add(rule *Rule) {
-	c.rules = append(c.rules, rule)
-	if rule.Instance {
-		c.local++
-	}
-}
-
-// decide decides the claims where their counts are.
-func (c *Counts) decide(ctx context.Context) (engine.Verdict, error) {
-	c.by, c.failure = byStore, nil
-	if c.local == 0 { // as in most calls
-		return (*ofFleet)(c).Decide(ctx, &c.Call)
-	}
-	return c.split().Decide(ctx, &c.Call)
 }
 
 // Adjust changes what was counted, as the Deltas of the claims say.

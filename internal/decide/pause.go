@@ -56,7 +56,7 @@ func (c *Call) isPaused(ctx context.Context) (bool, error) {
 	if len(peek.Claims) == 0 {
 		return false, nil
 	}
-	if _, err := peek.decide(ctx); err != nil && ended(ctx) == nil {
+	if _, err := peek.split().Decide(ctx, &peek.Call); err != nil && ended(ctx) == nil {
 		return false, c.limiter.StoreError(ctx, c.Method(), err)
 	}
 	return peek.PausedUntil() > 0, nil

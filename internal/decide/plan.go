@@ -51,6 +51,7 @@ const (
 	members                        // calls bring members
 	releases                       // calls give their permits back when they end
 	unenforced                     // the rule refuses nothing
+	ofProcess                      // the rule has instance scope: another decider takes it
 	costly                         // the call asks for more than one permit
 )
 
@@ -99,6 +100,7 @@ func (l *Limiter) stationsOf(p *planned) (s station) {
 		{r.Distinct != "", members},
 		{r.Row.Releases, releases},
 		{r.Ask.Mode != engine.Enforce, unenforced},
+		{r.Instance, ofProcess},
 	} {
 		if visit.is {
 			s |= visit.at

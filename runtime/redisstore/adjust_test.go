@@ -45,7 +45,7 @@ func TestAdjustFails(t *testing.T) {
 	}
 	charged.Claims[0].Delta = -1
 	server.Stop()
-	_ = s.Client.(interface{ Close() error }).Close()
+	_ = s.servers.Client.(interface{ Close() error }).Close()
 	if err := s.Adjust(context.Background(), &charged); err == nil || charged.Claims[0].Delta != -1 {
 		t.Errorf("got %v, delta %d", err, charged.Claims[0].Delta)
 	}

@@ -31,7 +31,7 @@ func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 // Reset implements backend.Decider.
 func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	own := call.Clone() // the caller may reuse its call
-	return servers.Await(ctx, s.Servers, func() (int, error) { return s.answers.Reset(ctx, own) })
+	return servers.Await(ctx, s.servers, func() (int, error) { return s.answers.Reset(ctx, own) })
 }
 
 const crossSlot = "CROSSSLOT " // the beginning of a cluster's error if the subjects of a run are in different slots
@@ -39,14 +39,14 @@ const crossSlot = "CROSSSLOT " // the beginning of a cluster's error if the subj
 // ask decides a call on the servers: on one, or part by part. All parts together have one timeout. asked says that another caller has just asked the
 // same.
 func (s *store) ask(ctx context.Context, call *engine.Call, asked bool) (engine.Verdict, error) {
-	split := s.Split.Load() // once, because another call may find the cluster meanwhile
+	split := s.servers.Split.Load() // once, because another call may find the cluster meanwhile
 	if split && !hasOneSubject(call) {
-		return s.bySubject(call, oneServer{s, time.Now().Add(s.Timeout), asked}).Decide(ctx, call)
+		return s.bySubject(call, oneServer{s, time.Now().Add(s.servers.Timeout), asked}).Decide(ctx, call)
 	}
 	v, err := oneServer{store: s, asked: asked}.Decide(ctx, call)
 	if err != nil && !split && strings.HasPrefix(err.Error(), crossSlot) {
-		s.Split.Store(true)  // the server is a cluster, although the client does not show it; nothing was charged
-		if call.Lease == 0 { // takeAhead decides a call with a lease anew: its rules are on several servers now
+		s.servers.Split.Store(true) // the server is a cluster, although the client does not show it; nothing was charged
+		if call.Lease == 0 {        // takeAhead decides a call with a lease anew: its rules are on several servers now
 			return s.ask(ctx, call, asked)
 		}
 	}
@@ -54,7 +54,9 @@ func (s *store) ask(ctx context.Context, call *engine.Call, asked bool) (engine.
 }
 
 // isOnOneServer reports whether all claims of a call are on one server.
-func (s *store) isOnOneServer(call *engine.Call) bool { return !s.Split.Load() || hasOneSubject(call) }
+func (s *store) isOnOneServer(call *engine.Call) bool {
+	return !s.servers.Split.Load() || hasOneSubject(call)
+}
 
 func hasOneSubject(call *engine.Call) bool {
 	for i := range call.Claims {
@@ -67,7 +69,7 @@ func hasOneSubject(call *engine.Call) bool {
 
 // bySubject splits a call by subject, if different subjects may be on different servers. server decides each part.
 func (s *store) bySubject(call *engine.Call, server backend.Decider) parts.Split {
-	split := s.Split.Load()
+	split := s.servers.Split.Load()
 	return func(i int) (string, backend.Decider) {
 		if split {
 			return call.Claims[i].Subject, server
@@ -145,7 +147,7 @@ func (o oneServer) Adjust(ctx context.Context, call *engine.Call) error {
 // Reset implements backend.Decider.
 func (o oneServer) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
 	var states []*redis.IntCmd
-	_, err = o.store.Client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	_, err = o.store.servers.Client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for i := range call.Claims {
 			c := &call.Claims[i]
 			state := key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag)
@@ -157,5 +159,5 @@ func (o oneServer) Reset(ctx context.Context, call *engine.Call) (found int, err
 	for _, deleted := range states {
 		found += int(deleted.Val())
 	}
-	return found, probe.Reason(o.store.Client, err)
+	return found, probe.Reason(o.store.servers.Client, err)
 }

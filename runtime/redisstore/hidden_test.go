@@ -112,7 +112,7 @@ func TestLostMaster(t *testing.T) {
 	stores := map[string]*store{"shown": New(client, asking...).(*store), "hidden": New(hidden{client}, asking...).(*store)}
 	for name, s := range stores {
 		call := of(minute, 1000, "a", "b", "c")
-		if _, err := s.Decide(t.Context(), &call); err != nil || !s.Split.Load() {
+		if _, err := s.Decide(t.Context(), &call); err != nil || !s.servers.Split.Load() {
 			t.Fatalf("%s: the store does not see a cluster; error %v", name, err)
 		}
 	}

@@ -219,7 +219,7 @@ func (l *lease) ask(ctx context.Context, call *engine.Call, ahead int64, unused 
 	l.charge, l.start, l.sentAt, l.permits = charge, v.Now, sentAt, v.Taken
 	l.until = sentAt + time.Duration(v.At-l.start)*time.Microsecond
 	if l.timer == nil {
-		l.timer = time.AfterFunc(l.until-clock(), func() { _ = l.of.store.Guard(l.end) })
+		l.timer = time.AfterFunc(l.until-clock(), func() { _ = l.of.store.servers.Guard(l.end) })
 	} else {
 		l.timer.Reset(l.until - clock())
 	}

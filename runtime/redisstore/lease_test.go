@@ -453,7 +453,7 @@ func TestWhatIsNotLeased(t *testing.T) {
 		"shadow":           func(call *engine.Call) { call.Claims[1].Mode = engine.Shadow },
 		"another cost":     func(call *engine.Call) { call.Claims[1].Cost = 2 },
 		"another lease":    func(call *engine.Call) { call.Claims[0].Rule = other },
-		"another subject":  func(call *engine.Call) { call.Claims[0].Subject = "b"; s.Split.Store(true) },
+		"another subject":  func(call *engine.Call) { call.Claims[0].Subject = "b"; s.servers.Split.Store(true) },
 		"a rule without":   func(call *engine.Call) { r := *rules[0]; r.Lease = 0; call.Claims[0].Rule = &r },
 		"a rule of blocks": func(call *engine.Call) { r := *rules[0]; r.Block = 1; call.Claims[0].Rule = &r },
 	} {
@@ -466,7 +466,7 @@ func TestWhatIsNotLeased(t *testing.T) {
 		if leaseOf(s, &call) != nil {
 			t.Errorf("%s: permits are taken ahead", name)
 		}
-		s.Split.Store(false)
+		s.servers.Split.Store(false)
 	}
 }
 

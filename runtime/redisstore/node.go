@@ -36,12 +36,12 @@ type node struct {
 
 // node returns the server of a subject.
 func (s *store) node(ctx context.Context, subject string) (*node, error) {
-	client, err := s.Of(ctx, subject)
+	client, err := s.servers.Of(ctx, subject)
 	if err != nil {
 		return nil, err
 	}
 	var slots any
-	if client == s.Client && s.Split.Load() {
+	if client == s.servers.Client && s.servers.Split.Load() {
 		slots = slotRange(subject)
 	}
 	id := cmp.Or[any](slots, client)
@@ -58,7 +58,7 @@ func (s *store) addNode(id any, client redis.UniversalClient) *node {
 	if n, ok := s.nodes.Load(id); ok {
 		return n.(*node)
 	}
-	n := &node{store: s, client: client, breaker: s.Breaker(id, client)}
+	n := &node{store: s, client: client, breaker: s.servers.Breaker(id, client)}
 	n.functions.Store(s.functions)
 	if whole, ok := s.nodes.Load(client); ok { // n is a range of slots of this node
 		n.inTime = whole.(*node).inTime
@@ -66,7 +66,7 @@ func (s *store) addNode(id any, client redis.UniversalClient) *node {
 		n.inTime = s.newCopy(c)
 	}
 	if id == any(client) {
-		go s.Guard(func() {
+		go s.servers.Guard(func() {
 			if n.breaker.Knock(context.Background()) == nil {
 				s.lookAtMemory(context.Background(), n.quick())
 			}
@@ -99,26 +99,26 @@ const minReload = 250 * time.Millisecond
 func (n *node) noteLoss(key string) {
 	s := n.store
 	last, now := s.reloaded.Load(), time.Now().UnixNano()
-	if !s.Split.Load() || now-last <= int64(minReload) || !s.reloaded.CompareAndSwap(last, now) {
+	if !s.servers.Split.Load() || now-last <= int64(minReload) || !s.reloaded.CompareAndSwap(last, now) {
 		return
 	}
-	switch client := s.Client.(type) {
+	switch client := s.servers.Client.(type) {
 	case *redis.ClusterClient:
 		client.ReloadState(context.Background())
 	case *redis.Ring:
 	default:
-		go s.Guard(func() { s.misdirect(key) })
+		go s.servers.Guard(func() { s.misdirect(key) })
 	}
 }
 
 // misdirect makes a client that hides its cluster ask for the layout. It sends a command for the key to the server of another key. That server
 // replies that the key is elsewhere, and then the client asks.
 func (s *store) misdirect(key string) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), s.servers.Timeout)
 	defer cancel()
 	command := redis.NewCmd(ctx, "getrange", key, rand.IntN(1<<20), 0)
 	command.SetFirstKeyPos(2)
-	_ = s.Client.Process(ctx, command)
+	_ = s.servers.Client.Process(ctx, command)
 }
 
 // slotsOfARange is the number of slots in a range. Consecutive slots are nearly always on one master.

@@ -16,7 +16,7 @@ import (
 // tries SET, too, which shows whether the server accepts data.
 func (s *store) Ping(ctx context.Context, prefix string, rules []*engine.Rule) error {
 	needed := commandsOf(rules)
-	return s.PingEach(ctx, max(s.Timeout, time.Second), prefix, func(ctx context.Context, server redis.UniversalClient, key string) error {
+	return s.servers.PingEach(ctx, max(s.servers.Timeout, time.Second), prefix, func(ctx context.Context, server redis.UniversalClient, key string) error {
 		wanted := slices.DeleteFunc(tries(key), func(try []any) bool { return try[0] != "SET" && !slices.Contains(needed, try[0].(string)) })
 		err := probe.Try(ctx, server, wanted, needed)
 		if m, ok := errors.AsType[*probe.Missing](err); ok {
@@ -38,7 +38,7 @@ func (s *store) Ping(ctx context.Context, prefix string, rules []*engine.Rule) e
 func (s *store) isSpared(ctx context.Context, server redis.UniversalClient, name string) bool {
 	switch name {
 	case "HSCAN":
-		s.Tell("the server lacks HSCAN; many overrides, blocks and pauses cannot be read", errNoHSCAN)
+		s.servers.Tell("the server lacks HSCAN; many overrides, blocks and pauses cannot be read", errNoHSCAN)
 		return true
 	case "EVALSHA":
 		return s.functions && !probe.IsUnknown(server.FCall(ctx, "ratelimit_unknown", nil).Err())
@@ -70,6 +70,6 @@ func (s *store) lookAtMemory(ctx context.Context, server redis.UniversalClient) 
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if err := probe.Evicts(ctx, server); err != nil {
-		s.Tell("the server removes counts when its memory is full; callers then have their whole limits again", err)
+		s.servers.Tell("the server removes counts when its memory is full; callers then have their whole limits again", err)
 	}
 }

@@ -68,7 +68,7 @@ func TestPingOfAClosedClient(t *testing.T) {
 		"server": func(t testing.TB) *store { s, _ := open(t); return s }, "cluster": openCluster,
 	} {
 		s := open(t)
-		if err := s.Client.(interface{ Close() error }).Close(); err != nil {
+		if err := s.servers.Client.(interface{ Close() error }).Close(); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Ping(t.Context(), "p", rulesOfAllKinds()); !errors.Is(err, backend.ErrClosed) || !errors.Is(err, redis.ErrClosed) {

@@ -62,7 +62,7 @@ type batch struct {
 func (n *node) do(ctx context.Context, r *request) error {
 	startsTime := r.until.IsZero() // the time of the decision begins now
 	if startsTime {
-		r.until = time.Now().Add(n.store.Timeout)
+		r.until = time.Now().Add(n.store.servers.Timeout)
 	}
 	deadline, ok := ctx.Deadline()
 	b, alone := n.batchFor(ctx, r, !ok || deadline.After(r.until))
@@ -71,7 +71,7 @@ func (n *node) do(ctx context.Context, r *request) error {
 		return n.finish(ctx, b, r)
 	}
 	if !startsTime { // the time of the batch may end later
-		late, cancel := context.WithDeadlineCause(ctx, r.until, n.store.Late(n.store.Timeout))
+		late, cancel := context.WithDeadlineCause(ctx, r.until, n.store.servers.Late(n.store.servers.Timeout))
 		defer cancel()
 		ctx = late
 	}
@@ -116,7 +116,7 @@ func (n *node) enqueue(ctx context.Context, r *request) *batch {
 		b = n.waiting[last]
 	}
 	if b == nil || !b.fits(requests) {
-		b = &batch{ctx: ctx, until: time.Now().Add(n.store.Timeout), done: make(chan struct{})}
+		b = &batch{ctx: ctx, until: time.Now().Add(n.store.servers.Timeout), done: make(chan struct{})}
 		n.waiting = append(n.waiting, b)
 	}
 	b.add(requests)
@@ -151,7 +151,7 @@ func (n *node) sendBatch(b *batch) {
 	sentAt := n.store.answers.moment()
 	if b.done == nil {
 		n.sendRuns(b.ctx, b.until, runs)
-	} else if err := n.store.Guard(func() { n.sendRuns(b.ctx, b.until, runs) }); err != nil {
+	} else if err := n.store.servers.Guard(func() { n.sendRuns(b.ctx, b.until, runs) }); err != nil {
 		for _, run := range runs {
 			run.err = err
 		}

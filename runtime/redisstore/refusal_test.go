@@ -285,7 +285,7 @@ func BenchmarkRecall(b *testing.B) {
 // When a refusal has ended, one caller asks the server again, and the others wait for the answer.
 func TestOneAsksAgain(t *testing.T) {
 	s, server := openRemembering(t)
-	s.Timeout = time.Minute
+	s.servers.Timeout = time.Minute
 	call := of(minute, 1, "a")
 	decideOnce(t, s, call)
 	requireRemembered(t, s, call, false)

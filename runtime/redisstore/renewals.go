@@ -168,7 +168,7 @@ func (s *store) renew(ctx context.Context, prefix string, all bool) {
 		atOnce <- struct{}{}
 		sending.Go(func() {
 			defer func() { <-atOnce }()
-			_ = s.Guard(func() { s.renewPermits(ctx, call) })
+			_ = s.servers.Guard(func() { s.renewPermits(ctx, call) })
 		})
 	}
 	sending.Wait()

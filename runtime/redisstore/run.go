@@ -30,7 +30,7 @@ func (n *node) runsOf(b *batch) []*run {
 		return r.gone || b.done != nil && r.recalled(&n.store.answers)
 	})
 	var runs []*run
-	now, split := n.now(), n.store.Split.Load()
+	now, split := n.now(), n.store.servers.Split.Load()
 	bySubject := make(map[string]*run)
 	for _, j := range join(requests) {
 		subject := ""
@@ -119,7 +119,7 @@ func (r *run) answer(s *store, sentAt moment) {
 			s.answers.remember(first.call, first.verdict, sentAt)
 		}
 		if first.err == nil && first.verdict.Damaged {
-			s.TellDamage()
+			s.servers.TellDamage()
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (n *node) sendRuns(ctx context.Context, deadline time.Time, runs []*run) {
 			r.err = n.unsent(ctx, unsent)
 		}
 		if r.err != nil {
-			r.err = probe.Reason(n.store.Client, r.err)
+			r.err = probe.Reason(n.store.servers.Client, r.err)
 		}
 	}
 	if lost != nil {
@@ -72,7 +72,7 @@ func (n *node) unsent(ctx context.Context, err error) error {
 			why = *refused
 		}
 	}
-	return n.store.Unsent(ctx, err, why)
+	return n.store.servers.Unsent(ctx, err, why)
 }
 
 // sendAll sends the runs. It sends a run again only if the server says that it has not begun to execute it.
@@ -105,9 +105,9 @@ func (n *node) exchange(ctx context.Context, to route, runs []*run) {
 	}
 	if _, single := to.client.(*redis.Client); single { // its time-outs end with ctx; other clients may take longer
 		to.send(ctx, commands)
-	} else if _, err := servers.Await(ctx, n.store.Servers, func() (struct{}, error) { to.send(ctx, commands); return struct{}{}, nil }); err != nil {
+	} else if _, err := servers.Await(ctx, n.store.servers, func() (struct{}, error) { to.send(ctx, commands); return struct{}{}, nil }); err != nil {
 		if ctx.Err() != nil {
-			err = n.store.Late(n.store.Timeout)
+			err = n.store.servers.Late(n.store.servers.Timeout)
 		}
 		for _, r := range runs {
 			r.err = err
@@ -145,7 +145,7 @@ func (to route) unsettled(err error) bool {
 // another looks for another route for a run that a server has not begun to execute. It reports whether there is one.
 func (n *node) another(ctx context.Context, from route, next *route, err error) bool {
 	text := err.Error()
-	cluster, _ := n.store.Client.(*redis.ClusterClient)
+	cluster, _ := n.store.servers.Client.(*redis.ClusterClient)
 	switch has := func(prefix string) bool { return strings.HasPrefix(text, prefix) }; {
 	case from.verb == "fcall" && has("ERR Function not found"):
 		n.loadFunction()
@@ -170,7 +170,7 @@ func (n *node) loadFunction() {
 	if !n.loading.CompareAndSwap(false, true) {
 		return
 	}
-	go n.store.Guard(func() {
+	go n.store.servers.Guard(func() {
 		defer n.loading.Store(false)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -189,7 +189,7 @@ func neverLoads(reply string) bool {
 
 func (n *node) dropFunctions(err error) {
 	n.functions.Store(false)
-	n.store.Tell("functions are not available; decisions go on with EVALSHA, which costs the server about twice as much", err)
+	n.store.servers.Tell("functions are not available; decisions go on with EVALSHA, which costs the server about twice as much", err)
 }
 
 // untaken reports whether no server has run a command that failed, and none will: it was not sent, or a server refused to begin with it. An
@@ -220,7 +220,7 @@ type inTime struct {
 
 // newCopy returns a copy of a server's client with the store's timeout, and makes the client pass commands on to it.
 func (s *store) newCopy(client *redis.Client) inTime {
-	h := inTime{s.Quick(client), new(atomic.Pointer[error])}
+	h := inTime{s.servers.Quick(client), new(atomic.Pointer[error])}
 	client.AddHook(h)
 	return h
 }

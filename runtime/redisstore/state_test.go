@@ -17,10 +17,13 @@ func TestUnreadableStateIsRefused(t *testing.T) {
 			request := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 3, Per: time.Hour, Algorithm: algorithm}, Key: "k"}
 			other := ratelimit.Request{Rule: ratelimit.Rule{Name: "other", Limit: 3, Per: time.Hour}, Key: "k"}
 			for name, spoil := range map[string]func(key string){
-				"another type": func(key string) { s.Client.Del(t.Context(), key); s.Client.HSet(t.Context(), key, "field", "value") },
+				"another type": func(key string) {
+					s.servers.Client.Del(t.Context(), key)
+					s.servers.Client.HSet(t.Context(), key, "field", "value")
+				},
 				"a later layout": func(key string) {
-					s.Client.Del(t.Context(), key)
-					s.Client.Set(t.Context(), key, "\x09of a later layout", 0)
+					s.servers.Client.Del(t.Context(), key)
+					s.servers.Client.Set(t.Context(), key, "\x09of a later layout", 0)
 				},
 			} {
 				server.Do("FLUSHALL")
@@ -29,12 +32,12 @@ func TestUnreadableStateIsRefused(t *testing.T) {
 				}
 				key := server.Do("KEYS *")
 				spoil(key)
-				before := s.Client.Dump(t.Context(), key).Val()
+				before := s.servers.Client.Dump(t.Context(), key).Val()
 				d, err := limiter.Allow(t.Context(), other, request)
 				if !errors.As(err, new(*ratelimit.StoreError)) || d.Allowed {
 					t.Errorf("%v, %v, %s: %+v, %v", policy, algorithm, name, d, err)
 				}
-				if keys := server.Do("KEYS *"); keys != key || s.Client.Dump(t.Context(), key).Val() != before {
+				if keys := server.Do("KEYS *"); keys != key || s.servers.Client.Dump(t.Context(), key).Val() != before {
 					t.Errorf("%v, %v, %s: something was written: %s", policy, algorithm, name, keys)
 				}
 				if n, err := limiter.Reset(t.Context(), request); n != 1 || err != nil || server.Do("KEYS *") != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/backend"
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
@@ -28,7 +29,7 @@ func WithTimeout(d time.Duration) Option {
 	if d <= 0 {
 		panic("redisstore.WithTimeout: found " + d.String() + ", expected a positive duration")
 	}
-	return func(s *store) { s.Timeout = d }
+	return func(s *store) { s.servers.Timeout = d }
 }
 
 // WithoutFunctions makes the store run its script by EVALSHA. Without this option the store loads the script as a Redis function if the server
@@ -50,11 +51,12 @@ func WithRefusalMemory(d time.Duration) Option {
 // while it decides calls, for at most 100 rules and about the 128 subjects of each with the most calls. Reports expire after 12 seconds,
 // and the sums of all processes after ten minutes. "ratelimitctl top" shows them. Subjects are published in the form of keys, so
 // ratelimit.WithSubjectHash hides them here, too.
-func WithStats() Option { return func(s *store) { s.Counts = true } }
+func WithStats() Option { return func(s *store) { s.servers.Counts = true } }
 
-// store is a backend.Store. answers decides its calls, and Servers has the methods that decide none.
+// store is a backend.Store. answers decides its calls.
 type store struct {
-	*servers.Servers
+	backend.Defaults
+	servers   *servers.Servers
 	functions bool
 	nodes     sync.Map   // of *node by redis.UniversalClient, or by range of slots
 	adding    sync.Mutex // held while a node is added
@@ -74,8 +76,8 @@ type store struct {
 // decisions are sent by the clients of the servers. Add your hooks to those clients: of a cluster in OnNewNode, of a ring in
 // RingOptions.NewClient. A ring makes its clients before a program can call OnNewNode.
 func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
-	s := &store{Servers: servers.New("redisstore.New", client), functions: true}
-	s.Scripts, s.Renew = true, s.renew
+	s := &store{servers: servers.New("redisstore.New", client), functions: true}
+	s.servers.Scripts, s.servers.Renew = true, s.renew
 	s.answers.store, s.answers.memory = s, defaultRefusalMemory
 	s.renewals.permits = map[permit]*renewal{}
 	for _, option := range options {
@@ -88,14 +90,23 @@ func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 func (s *store) Charges(ctx context.Context, state string, period time.Duration, burst int64) (taken, free []backend.Charge, err error) {
 	parts, _ := key.Split(state)
 	return lua.Charges(state, period, burst, func(question lua.Run) (any, error) {
-		return servers.Await(ctx, s.Servers, func() (any, error) {
+		return servers.Await(ctx, s.servers, func() (any, error) {
 			n, err := s.node(ctx, parts.Subject)
 			if err != nil {
 				return nil, err
 			}
 			r := &run{Run: question}
-			n.sendRuns(ctx, time.Now().Add(s.Timeout), []*run{r})
+			n.sendRuns(ctx, time.Now().Add(s.servers.Timeout), []*run{r})
 			return r.reply, r.err
 		})
 	})
 }
+
+// Fleet implements backend.Store.
+func (s *store) Fleet(prefix string) *fleet.Fleet { return s.servers.Fleet(prefix) }
+
+// Notify implements backend.Store.
+func (s *store) Notify(notify func(notice string, cause error)) { s.servers.Notify(notify) }
+
+// Lately implements backend.Store.
+func (s *store) Lately(what string) int { return s.servers.Lately(what) }

@@ -15,7 +15,7 @@ import (
 // Adjust implements backend.Store. If ctx ends, it goes on in the background.
 func (s *store) Adjust(ctx context.Context, call *engine.Call) error {
 	own := call.Clone() // the caller may reuse its claims
-	claims, err := servers.Await(ctx, s.Servers, func() ([]engine.Claim, error) {
+	claims, err := servers.Await(ctx, s.servers, func() ([]engine.Claim, error) {
 		err := s.change(ctx, own)
 		return own.Claims, err
 	})
@@ -120,14 +120,14 @@ func (s *store) discard(ctx context.Context, tx *redis.Tx, counters []*counter) 
 	if _, err := s.ask(ctx, tx.TxPipelined, damaged, (*counter).forget); err != nil {
 		return err
 	}
-	s.TellDamage()
+	s.servers.TellDamage()
 	return errAgain
 }
 
 // Reset implements backend.Store.
 func (s *store) Reset(ctx context.Context, call *engine.Call) (int, error) {
 	own := call.Clone() // the caller may reuse its claims
-	return servers.Await(ctx, s.Servers, func() (int, error) { return s.reset(ctx, own) })
+	return servers.Await(ctx, s.servers, func() (int, error) { return s.reset(ctx, own) })
 }
 
 func (s *store) reset(ctx context.Context, call *engine.Call) (found int, err error) {

@@ -62,7 +62,7 @@ func TestReturnGoesOnWithoutItsContext(t *testing.T) {
 	d := s.admit(t, ask(hourly, "k"))
 	other := on(t, s.server, s.server.Addr)
 	left := transactions(math.MaxInt64)
-	s.store.Client.AddHook(restless{other.client, left})
+	s.store.servers.Client.AddHook(restless{other.client, left})
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	if err := d.Refund(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -80,7 +80,7 @@ func TestReturnGoesOn(t *testing.T) {
 	s := start(t)
 	d := s.admit(t, ask(hourly, "k"))
 	other := on(t, s.server, s.server.Addr)
-	s.store.Client.AddHook(restless{other.client, transactions(maxTries + 10)})
+	s.store.servers.Client.AddHook(restless{other.client, transactions(maxTries + 10)})
 	if err := d.Refund(context.Background()); err != nil || other.left(t, hourly, "k") != 3 {
 		t.Errorf("error %v, %d of 3 permits left", err, other.left(t, hourly, "k"))
 	}

@@ -78,7 +78,7 @@ func (slow) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPip
 func TestWindowsOfASlowServer(t *testing.T) {
 	server := redistest.Start(t, "--enable-debug-command", "yes")
 	s, direct := on(t, server, server.Addr), on(t, server, server.Addr)
-	s.store.Client.AddHook(slow{})
+	s.store.servers.Client.AddHook(slow{})
 	daily := hourly
 	daily.Name, daily.Per = "daily", 24*time.Hour
 	for _, call := range [][]ratelimit.Request{{ask(hourly, "k")}, {ask(hourly, "m"), ask(daily, "m")}, {ask(daily, "n"), ask(hourly, "n")}} {
@@ -122,7 +122,7 @@ func TestReturnAfterAnOutage(t *testing.T) {
 	s := start(t)
 	d := s.admit(t, ask(hourly, "k"))
 	g := &gone{down: true}
-	s.store.Client.AddHook(g)
+	s.store.servers.Client.AddHook(g)
 	if err := d.Refund(context.Background()); !errors.As(err, new(*ratelimit.StoreError)) {
 		t.Errorf("got error %v", err)
 	}

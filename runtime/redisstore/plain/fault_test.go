@@ -255,7 +255,7 @@ func TestRoundTrips(t *testing.T) {
 	s := start(t)
 	s.admit(t, ask(hourly, "other"))
 	c := new(counting)
-	s.store.Client.AddHook(c)
+	s.store.servers.Client.AddHook(c)
 	tests := map[string]struct {
 		do   func()
 		want int64
@@ -293,7 +293,7 @@ func (f faulty) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 // A panic in a hook fails the call. The program goes on, and so do later calls.
 func TestPanicOfAHook(t *testing.T) {
 	s, on := start(t), new(atomic.Bool)
-	s.store.Client.AddHook(faulty{on})
+	s.store.servers.Client.AddHook(faulty{on})
 	on.Store(true)
 	if _, err := s.Allow(t.Context(), ask(hourly, "k")); !errors.As(err, new(*ratelimit.StoreError)) {
 		t.Errorf("got error %v", err)

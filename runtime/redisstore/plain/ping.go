@@ -15,7 +15,7 @@ const pingTimeout = 5 * time.Second
 
 // Ping implements backend.Store. It tries the commands that decisions need on each server. All rules need the same commands.
 func (s *store) Ping(ctx context.Context, prefix string, _ []*engine.Rule) error {
-	return s.PingEach(ctx, pingTimeout, prefix, func(ctx context.Context, server redis.UniversalClient, key string) error {
+	return s.servers.PingEach(ctx, pingTimeout, prefix, func(ctx context.Context, server redis.UniversalClient, key string) error {
 		return probe.Try(ctx, server, tries(key), nil)
 	})
 }

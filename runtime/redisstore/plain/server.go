@@ -19,12 +19,12 @@ type run func(context.Context, func(redis.Pipeliner) error) ([]redis.Cmder, erro
 // nobody could give the charge back. A ring would spread the commands of a transaction over its shards, so guard uses the client of the shard.
 func (s *store) guard(ctx context.Context, subject string, try func(context.Context, redis.UniversalClient) error) error {
 	ctx = context.WithoutCancel(ctx)
-	server, err := s.Of(ctx, subject)
+	server, err := s.servers.Of(ctx, subject)
 	if err != nil {
 		return err
 	}
-	b := s.Breaker(server, server)
-	cluster, isCluster := s.Client.(*redis.ClusterClient)
+	b := s.servers.Breaker(server, server)
+	cluster, isCluster := s.servers.Client.(*redis.ClusterClient)
 	if isCluster {
 		server = cluster // its client follows slots that move
 	}
@@ -32,7 +32,7 @@ func (s *store) guard(ctx context.Context, subject string, try func(context.Cont
 	if isCluster && !breaker.Reached(err) {
 		cluster.ReloadState(ctx) // another master may have taken over
 	}
-	return probe.Reason(s.Client, err)
+	return probe.Reason(s.servers.Client, err)
 }
 
 // ask sends commands for all counters, and reads the replies into them. It returns the server's time just before the commands.

@@ -21,14 +21,17 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
 )
 
 type store struct {
-	*servers.Servers
-	offset atomic.Int64 // how far the server's clock was last seen ahead of ours, in microseconds
+	backend.Defaults
+	servers *servers.Servers
+	offset  atomic.Int64 // how far the server's clock was last seen ahead of ours, in microseconds
 }
 
 // Option changes how a store works.
@@ -41,7 +44,7 @@ func WithTimeout(d time.Duration) Option {
 	if d <= 0 {
 		panic("plain.WithTimeout: found " + d.String() + ", expected a positive duration")
 	}
-	return func(s *store) { s.Timeout = d }
+	return func(s *store) { s.servers.Timeout = d }
 }
 
 // New returns a store on the servers of client: a *redis.Client, a *redis.ClusterClient or a *redis.Ring. The caller has to close the client.
@@ -49,12 +52,21 @@ func WithTimeout(d time.Duration) Option {
 //
 // On a cluster or a ring, the rules of one call must have one subject: without scripts, different servers cannot decide together.
 func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
-	s := &store{Servers: servers.New("plain.New", client)}
+	s := &store{servers: servers.New("plain.New", client)}
 	for _, option := range options {
 		option(s)
 	}
 	return s
 }
+
+// Fleet implements backend.Store.
+func (s *store) Fleet(prefix string) *fleet.Fleet { return s.servers.Fleet(prefix) }
+
+// Notify implements backend.Store.
+func (s *store) Notify(notify func(notice string, cause error)) { s.servers.Notify(notify) }
+
+// Lately implements backend.Store.
+func (s *store) Lately(what string) int { return s.servers.Lately(what) }
 
 // Unsupported implements backend.Store.
 func (s *store) Unsupported(r *engine.Rule, wait int64) (argument, reason string) {
@@ -78,7 +90,7 @@ func (s *store) Unsupported(r *engine.Rule, wait int64) (argument, reason string
 // unfit returns an error if the claims of a call cannot be decided together.
 func (s *store) unfit(claims []engine.Claim) error {
 	for i := range claims {
-		if first := &claims[0]; s.Split.Load() && claims[i].Subject != first.Subject {
+		if first := &claims[0]; s.servers.Split.Load() && claims[i].Subject != first.Subject {
 			return &ratelimit.RuleError{Rule: first.Rule.Name, Argument: "key",
 				Reason: "the keys of one call may be on different servers; without scripts expected one key"}
 		}
@@ -92,14 +104,14 @@ func (s *store) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, 
 	own, charged := call.Clone(), make(chan bool, 1) // the caller may reuse its claims before the answer comes
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silent := time.AfterFunc(s.Timeout, func() { cancel(s.Late(s.Timeout)) })
+	silent := time.AfterFunc(s.servers.Timeout, func() { cancel(s.servers.Late(s.servers.Timeout)) })
 	defer silent.Stop()
-	v, err := servers.Await(ctx, s.Servers, func() (v engine.Verdict, err error) {
+	v, err := servers.Await(ctx, s.servers, func() (v engine.Verdict, err error) {
 		defer func() { charged <- v.Admitted }()
 		return s.decide(ctx, own, silent)
 	})
 	if err != nil {
-		go s.Guard(func() {
+		go s.servers.Guard(func() {
 			if <-charged {
 				_ = s.undo(ctx, own)
 			}
@@ -116,7 +128,7 @@ func (s *store) decide(ctx context.Context, call *engine.Call, silent *time.Time
 		return v, err
 	}
 	err = repeat(ctx, maxTries, func() error {
-		silent.Reset(s.Timeout)
+		silent.Reset(s.servers.Timeout)
 		err := s.guard(ctx, call.Claims[0].Subject, func(ctx context.Context, server redis.UniversalClient) (err error) {
 			v, err = s.try(ctx, server, call)
 			return err
@@ -134,7 +146,7 @@ func (s *store) decide(ctx context.Context, call *engine.Call, silent *time.Time
 	case errors.Is(err, errAgain) && ctx.Err() == nil:
 		return s.contended(call), nil
 	case strings.HasPrefix(err.Error(), "CROSSSLOT "):
-		s.Split.Store(true) // the server is a cluster, although the client does not show it; nothing was charged
+		s.servers.Split.Store(true) // the server is a cluster, although the client does not show it; nothing was charged
 		err = cmp.Or(s.unfit(call.Claims), err)
 	}
 	return engine.Verdict{}, err

@@ -15,7 +15,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 )
 
-// Fleet implements backend.Store. Limiters of one prefix get the same one, as long as one of them is in use.
+// Fleet returns what the processes of a prefix know in common. Limiters of one prefix get the same one, as long as one of them is in use.
 func (s *Servers) Fleet(prefix string) *fleet.Fleet {
 	s.fleetsLock.Lock()
 	defer s.fleetsLock.Unlock()

@@ -20,7 +20,7 @@ type done struct {
 	what   string
 }
 
-// Lately implements backend.Store.
+// Lately notes that something was done with the client, and returns how often that was within the present minute.
 func (s *Servers) Lately(what string) int {
 	lately.Lock()
 	defer lately.Unlock()

@@ -23,7 +23,6 @@ import (
 
 // Servers are the servers of a client.
 type Servers struct {
-	backend.Defaults
 	Client  redis.UniversalClient
 	Timeout time.Duration // of a decision
 	Split   atomic.Bool   // different subjects may be on different servers
@@ -139,7 +138,7 @@ func (Cmd) NoRetry() bool { return true }
 // Clone implements redis.Cmder.
 func (c Cmd) Clone() redis.Cmder { return Cmd{c.Cmd.Clone().(*redis.Cmd), c.By} }
 
-// Notify implements backend.Store.
+// Notify sets the function that gets notices. The first one stays.
 func (s *Servers) Notify(notify func(notice string, cause error)) {
 	if s.notify.Load() == nil && s.notify.CompareAndSwap(nil, &notify) {
 		s.tellOfRouting()
