@@ -75,9 +75,10 @@ func TestServerIsBack(t *testing.T) {
 // While a server is away, nothing that runs in the background makes the client's pool connect. The pool would fail for up to a second when the server
 // is back. So the first decision then succeeds.
 func TestBackgroundKnocks(t *testing.T) {
+	const patience = 5 * time.Second // a busy machine takes longer than the default
 	for name, open := range map[string]func(redis.UniversalClient) ratelimit.Store{
-		"redisstore": func(c redis.UniversalClient) ratelimit.Store { return New(c, WithStats(), WithRefusalMemory(0)) },
-		"plain":      func(c redis.UniversalClient) ratelimit.Store { return plain.New(c) },
+		"redisstore": func(c redis.UniversalClient) ratelimit.Store { return New(c, WithStats(), WithRefusalMemory(0), WithTimeout(patience)) },
+		"plain":      func(c redis.UniversalClient) ratelimit.Store { return plain.New(c, plain.WithTimeout(patience)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits for beats
