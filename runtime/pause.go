@@ -69,7 +69,7 @@ func (l *Limiter) changePauses(ctx context.Context, requests []Request, e fleet.
 }
 
 // changeStates calls do, which changes counts, in the name of the actor of ctx.
-func (l *Limiter) changeStates(ctx context.Context, what string, call *decide.Counts, do func() error) error {
+func (l *Limiter) changeStates(ctx context.Context, what string, call *decide.Step, do func() error) error {
 	by, err := actorOf(ctx)
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
-// What package ratelimit asks of a call that was decided.
+// What package ratelimit asks of a call that was decided. It makes outcomes, violations and quotas of that in runtime/outcome.go.
 
 // Method returns pkg.Type.Method, or "" for requests.
 func (c *Call) Method() string {

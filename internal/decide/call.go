@@ -19,7 +19,7 @@ import (
 // that a decision in this process allocates nothing.
 type Call struct {
 	perUse
-	Counts             // what it asks: a claim for each of Asked, except rules in shadow mode with a limit of 0
+	Step               // what it asks: a claim for each of Asked, except rules in shadow mode with a limit of 0
 	Asked  []Asked     // one for each count of the rules that apply
 	joined []joined    // one for each rule that has the count of an earlier one
 	noCost []charge    // one for each rule that applies at a cost of 0
@@ -113,7 +113,7 @@ func (l *Limiter) open(n int) *Call {
 	}
 	claims, rules := c.Claims[:0], c.rules[:0]
 	c.perUse = perUse{}
-	c.Counts = Counts{limiter: l, rules: rules}
+	c.Step = Step{limiter: l, rules: rules}
 	c.Prefix, c.Claims = l.prefix, claims
 	c.Asked, c.joined, c.noCost = c.Asked[:0], c.joined[:0], c.noCost[:0]
 	return c
@@ -463,7 +463,7 @@ func (c *Call) decide(ctx context.Context) error {
 // decider returns who decides the call. Most calls have no rule of instance scope.
 func (c *Call) decider() backend.Decider {
 	if c.visits&ofProcess == 0 {
-		return (*ofFleet)(&c.Counts)
+		return (*ofFleet)(&c.Step)
 	}
 	return c.split()
 }
@@ -488,7 +488,7 @@ func (c *Call) askStores(ctx context.Context) error {
 		}
 	}
 	if c.visits&releases != 0 {
-		c.await(contested)
+		c.noteAwaited(contested)
 	}
 	if !c.verdict.Admitted && (c.Peek || !c.AskAgain(c.verdict)) {
 		c.verdict.At = 0 // the refusal is final, so there is no time at which the call will be admitted

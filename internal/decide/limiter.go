@@ -110,7 +110,7 @@ const manyLimiters = 100
 var WarnedOfMany atomic.Bool
 
 // View returns a limiter for a console: it decides by the same store, prefix and secret, takes keys also in the form in which they are
-// shown, and declares no rules.
+// shown, and declares no rules. A new field of Limiter that changes decisions belongs here, too.
 func (l *Limiter) View() *Limiter {
 	v := &Limiter{
 		store: l.store, fleet: l.fleet, prefix: l.prefix, hasher: l.hasher, shownKeys: true, policy: l.policy,

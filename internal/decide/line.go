@@ -77,7 +77,7 @@ func (c *Call) put(state line.State, count line.Count) {
 func (c *Call) standBehind() {
 	if r := c.firstEnforced(func(r *Asked) bool { return waiting.FirstHeld(c.countOf(r)) != nil }); r != nil {
 		c.waitsSince = c.limiter.store.Time()
-		c.put(line.Paused, c.countOf(r))
+		c.put(line.HeldByPause, c.countOf(r))
 	}
 }
 
@@ -104,7 +104,7 @@ func (c *Call) awaitTurn(ctx context.Context) error {
 // patience returns how long the call may hold. If the call waits for permits of a rule, that is the wait of this rule, and otherwise the longest
 // wait of its rules.
 func (c *Call) patience() (longest time.Duration) {
-	if c.waiter.State == line.Running {
+	if c.waiter.State == line.HeldByRunning {
 		return c.awaited.wait
 	}
 	for i := range c.Asked {
@@ -141,10 +141,10 @@ func (c *Call) contestedRule() *Asked {
 	})
 }
 
-// await sets the rule whose permits others must release before the call can be admitted, if there is one. contested is the contestedRule. If
+// noteAwaited sets the rule whose permits others must release before the call can be admitted, if there is one. contested is the contestedRule. If
 // there is one, earlier calls come first. A call that may wait asks again when it is woken, or when it has waited for the Wait of the contested
 // rule. After that time the contested rule refuses the call.
-func (c *Call) await(contested *Asked) {
+func (c *Call) noteAwaited(contested *Asked) {
 	switch c.awaited = contested; {
 	case c.verdict.Admitted:
 		c.awaited = nil

@@ -40,7 +40,7 @@ func (c *Charges) Pause(ctx context.Context, pauses ...time.Duration) {
 // isPaused reports whether a subject of the call is paused by now. Only the store knows the pauses of rules that are Pausable. If it fails to
 // say, failure policies decide. A call whose place came before ctx ended goes on.
 func (c *Call) isPaused(ctx context.Context) (bool, error) {
-	peek := Counts{Call: engine.Call{Prefix: c.Prefix, Peek: true}, limiter: c.limiter}
+	peek := Step{Call: engine.Call{Prefix: c.Prefix, Peek: true}, limiter: c.limiter}
 	for i := range c.Asked {
 		a := &c.Asked[i]
 		if !a.Rule.enforces() {

@@ -34,7 +34,7 @@ type planned struct {
 	declared *Rule
 	err      error // why the store cannot decide the rule
 	stations station
-	mayShare bool // an earlier rule of the method has the same name, so both may have one count
+	mayShare bool // an earlier rule of the method may have the same count
 
 	stored, local *fleet.OfRule  // the settings of keys, if there are any
 	byKey         sync.Map       // of *planned, by subject: the rule for keys with an override of their own
@@ -79,8 +79,8 @@ func (m *Method) replan() *plan {
 		}
 		r.rule = l.overridden(rule, nil, all)
 		r.stations = l.stationsOf(r)
-		for _, earlier := range m.rules.All[:i] {
-			r.mayShare = r.mayShare || earlier.Numbers.Name == rule.Numbers.Name
+		for j := range i {
+			r.mayShare = r.mayShare || p.rules[j].rule.countsWith(r.rule)
 		}
 	}
 	m.plan.Store(p)
@@ -127,7 +127,7 @@ func (p *planned) overriddenBy(l *Limiter, own *fleet.Setting) *planned {
 	if known, ok := p.byKey.Load(own.Key); ok && known.(*planned).own == own {
 		return known.(*planned)
 	}
-	of := &planned{declared: p.declared, err: p.err, mayShare: p.mayShare, stored: p.stored, local: p.local, own: own}
+	of := &planned{declared: p.declared, err: p.err, mayShare: true, stored: p.stored, local: p.local, own: own}
 	of.rule = l.overridden(p.declared, own, l.ofAllKeys(p))
 	of.stations = l.stationsOf(of)
 	p.byKey.Store(own.Key, of)

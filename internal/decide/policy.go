@@ -35,7 +35,7 @@ func (p Policy) Share() int64 { return max(1, int64(p>>shareShift)) }
 
 // ofFleet decides those claims of a call that have fleet scope: by the limiter's store, or by the failure policies of their rules while the store
 // fails.
-type ofFleet Counts
+type ofFleet Step
 
 // Adjust implements backend.Decider: it adjusts charges where they were made.
 func (f *ofFleet) Adjust(ctx context.Context, call *engine.Call) error {
@@ -83,7 +83,7 @@ func (f *ofFleet) decideInstead(ctx context.Context, call *engine.Call, failure 
 	by := byNobody
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		switch own := f.limiter.policyOf((*Counts)(f).ruleOf(c)); own.Base() {
+		switch own := f.limiter.policyOf((*Step)(f).ruleOf(c)); own.Base() {
 		case FailOpen:
 		case FailLocal:
 			by = byFallback

@@ -22,7 +22,7 @@ func (c *Call) decideWithWaits(ctx context.Context) (err error) {
 		switch c.waiter.State {
 		case line.Placed:
 			goes, err = c.awaitPlace(ctx)
-		case line.Paused, line.Running:
+		case line.HeldByPause, line.HeldByRunning:
 			err = c.awaitTurn(ctx)
 		case line.Asks:
 			if !c.until.IsZero() { // zero if the call has just come
@@ -52,10 +52,10 @@ func (c *Call) lineUp() {
 		state = line.Placed
 		c.waited += left
 	case paused > 0:
-		state, count = line.Paused, c.lineOfPause()
+		state, count = line.HeldByPause, c.lineOfPause()
 		left = min(time.Duration(paused-v.Now)*time.Microsecond, pollPause)
 	case c.awaited != nil:
-		state, count = line.Running, c.limiter.released(c.awaited.Rule, c.awaited.Claim.Subject)
+		state, count = line.HeldByRunning, c.limiter.released(c.awaited.Rule, c.awaited.Claim.Subject)
 		if count != c.waiter.Count { // permits may have been released before the call enters
 			left = 0
 		}
@@ -120,7 +120,7 @@ func (c *Call) awaitPlace(ctx context.Context) (goes bool, err error) {
 			return false, err
 		case paused:
 			c.until = time.Time{}
-			c.put(line.Paused, c.lineOfPause())
+			c.put(line.HeldByPause, c.lineOfPause())
 			_ = c.giveBack(ctx) // the call goes on waiting, even if its old place stays charged
 			return false, c.awaitTurn(ctx)
 		case isDue:

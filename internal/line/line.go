@@ -11,25 +11,24 @@ import (
 	"sync/atomic"
 )
 
-// State is what a waiting call does. Calls that are Paused or Running are held: of those in one line only the first asks. Other calls go by their
-// own times.
+// State is what a waiting call does. Of the calls of one line that are held, only the first asks. Other calls go by their own times.
 type State uint8
 
 // The states of a waiting call.
 const (
-	Asks    State = iota // it asks, or sleeps until it asks again, because no place could be kept for it
-	Placed               // it has a place, and sleeps until then
-	Paused               // a pause holds it
-	Running              // calls that run hold it, because they have the permits that it needs
+	Asks          State = iota // it asks, or sleeps until it asks again, because no place could be kept for it
+	Placed                     // it has a place, and sleeps until then
+	HeldByPause                // a pause holds it
+	HeldByRunning              // running calls hold it, because they have the permits that it needs
 )
 
-func (s State) isHeld() bool { return s >= Paused }
+func (s State) isHeld() bool { return s >= HeldByPause }
 
 // Count identifies what a rule counts for a subject. Each Count has a line.
 type Count struct {
 	Owner              any // who has the count: one limiter, or those of a prefix
 	Name, Tag, Subject string
-	Releases           bool // its permits are released when calls end; Running calls wait for that in a line of their own
+	Releases           bool // its permits are released when calls end; the calls that wait for that have a line of their own
 }
 
 // Waiter is a call that may wait. Only functions of Lines change it.

@@ -20,9 +20,9 @@ func TestLineOutlivesTheTextOfItsKey(t *testing.T) {
 	reused := Count{Name: "rule", Subject: unsafe.String(&text[0], len(text))}
 	ann := Count{Name: "rule", Subject: "ann"}
 	var first, second, third Waiter
-	l.Put(&first, Paused, reused, 0)
-	l.Put(&second, Paused, ann, 0)
-	l.Put(&third, Paused, reused, 0)
+	l.Put(&first, HeldByPause, reused, 0)
+	l.Put(&second, HeldByPause, ann, 0)
+	l.Put(&third, HeldByPause, reused, 0)
 	l.Leave(&first)
 	l.Leave(&third)
 	copy(text, "bob")
@@ -63,7 +63,9 @@ func (m model) line(count Count) (calls []*Waiter) {
 	return calls
 }
 
-func (m model) isHeld(w *Waiter) bool { return m[w].state == Paused || m[w].state == Running }
+func (m model) isHeld(w *Waiter) bool {
+	return m[w].state == HeldByPause || m[w].state == HeldByRunning
+}
 
 // held returns the first call that is held in each line.
 func (m model) held() map[Count]*Waiter {
@@ -115,7 +117,7 @@ func TestLines(t *testing.T) {
 			switch what := rapid.SampledFrom([]string{"put", "put", "put", "due", "due", "leave", "wake", "wake first"}).Draw(t, "what"); what {
 			case "put":
 				state, count := State(rapid.IntRange(0, 3).Draw(t, "state")), rapid.SampledFrom(counts[:2]).Draw(t, "count")
-				if state == Running {
+				if state == HeldByRunning {
 					count = counts[2]
 				}
 				time := rapid.Int64Range(1, 4).Draw(t, "time")
@@ -177,7 +179,7 @@ func TestLines(t *testing.T) {
 // A call that is woken while it is awake does not fall asleep, once.
 func TestWokenWhileAwake(t *testing.T) {
 	l, w := New(), new(Waiter)
-	l.Put(w, Running, counts[2], 0)
+	l.Put(w, HeldByRunning, counts[2], 0)
 	l.WakeFirst(counts[2])
 	for _, want := range []bool{true, false} {
 		ended := false
@@ -219,7 +221,7 @@ func TestNobodySleepsOn(t *testing.T) {
 					var w Waiter
 					l.Arrive(&w)
 					defer l.Leave(&w)
-					for l.Put(&w, Running, counts[2], 0); !take(ctx, &w, n); {
+					for l.Put(&w, HeldByRunning, counts[2], 0); !take(ctx, &w, n); {
 						l.Sleep(ctx, &w, func(nap context.Context) { <-nap.Done() })
 					}
 				})
