@@ -3,6 +3,18 @@ package engine
 // day is a day, in microseconds. A block that begins within a day after the end of the last one is longer.
 const day = 24 * 3600 * 1_000_000
 
+// stopped notes whether the claim's subject is paused or blocked. It returns until when, or now if it is neither.
+func (x *Rare) stopped(c *Claim, now int64) (until int64) {
+	until = now
+	if c.Rule.Pausable && x.Paused > now {
+		c.Paused, until = x.Paused, x.Paused
+	}
+	if c.Rule.Block > 0 && x.Until > now {
+		c.Blocked, until = true, max(until, x.Until)
+	}
+	return until
+}
+
 // isBlocked reports whether the subject is blocked. It never is under a rule without a Block.
 func (cell *Cell) isBlocked(r *Rule, now int64) bool {
 	return r.Block > 0 && cell.Rare != nil && cell.Rare.Until > now

@@ -21,18 +21,16 @@ type change struct{ cut, oldFull int64 } // longAgo if there was no such change
 var noChange = change{longAgo, longAgo}
 
 func (b *bucket) change() change {
-	if b.Rare != nil {
-		if x, ok := b.Rare.own.(*change); ok {
-			return *x
-		}
+	if b.Rare == nil || b.Rare.change == nil {
+		return noChange
 	}
-	return noChange
+	return *b.Rare.change
 }
 
 // endChange forgets a change that is over at a time.
 func (b *bucket) endChange(at int64) {
 	if b.Rare != nil && b.change().oldFull <= at {
-		b.Rare.own = nil
+		b.Rare.change = nil
 	}
 }
 
@@ -101,13 +99,6 @@ func (b *bucket) at(c *Claim, now int64) *bucket {
 	return b.converted(c, now)
 }
 
-// adapt makes b the bucket as an ask at the claim's limit finds it.
-func (b *bucket) adapt(c *Claim, now int64) {
-	if a := b.at(c, now); a != b {
-		*b = *a
-	}
-}
-
 // converted returns a copy of the bucket for the claim's limit, which is another than the bucket's. See at.
 func (b *bucket) converted(c *Claim, now int64) *bucket {
 	limit := b.limit
@@ -134,18 +125,18 @@ func (b *bucket) converted(c *Claim, now int64) *bucket {
 	}
 	if cuts || c.Limit > limit {
 		x.oldFull = max(x.oldFull, b.whole())
-		a.Rare = b.Rare.with(&x)
+		a.Rare = b.Rare.with(x)
 	}
 	return a
 }
 
 // with returns a copy that has another change. A peek must not change x itself.
-func (x *Rare) with(own *change) *Rare {
-	if x == nil {
-		return &Rare{own: own, Until: longAgo}
+func (x *Rare) with(other change) *Rare {
+	copied := Rare{Until: longAgo}
+	if x != nil {
+		copied = *x
 	}
-	copied := *x
-	copied.own = own
+	copied.change = &other
 	return &copied
 }
 
@@ -188,60 +179,54 @@ func (c *Claim) gain(whole, parts, n int64) (int64, int64) {
 	return whole + carry, parts
 }
 
-// lacks returns the first time, not before from, at which the bucket is as full as needed says: see [Claim.needed].
-func (b *bucket) lacks(c *Claim, needed, now, from int64) int64 {
+// lacks returns the first time at which the bucket is as full as needed says: see [Claim.needed]. That may be before now.
+func (b *bucket) lacks(c *Claim, needed, now int64) int64 {
 	a := b.at(c, now)
-	x, y := a.full, int64(a.parts)
+	x, y := a.full, a.parts
 	if x < now {
 		x, y = now, 0
 	}
 	x, y = c.gain(x, y, needed)
-	return max(from, x+min(y, 1), a.change().cut)
+	return max(x+min(y, 1), a.change().cut)
 }
 
 func (b *bucket) Earliest(c *Claim, n, now, from int64) int64 {
-	return b.lacks(c, c.needed(n), now, from)
+	return max(from, b.lacks(c, c.needed(n), now))
 }
 
 func (b *bucket) Room(c *Claim, now int64) int64 {
 	b = b.at(c, now)
 	if c.Burst == 0 { // the bucket stores no permits: either it admits the next call, or it does not
-		if b.lacks(c, 0, now, now) > now {
+		if b.lacks(c, 0, now) > now {
 			return 0
 		}
 		return 1
 	}
-	return int64(sort.Search(int(c.Burst), func(i int) bool { return b.lacks(c, int64(i)+1-c.Burst, now, now) > now }))
+	return int64(sort.Search(int(c.Burst), func(i int) bool { return b.lacks(c, int64(i)+1-c.Burst, now) > now }))
 }
 
-func (b *bucket) Full(c *Claim, now int64) int64 { return b.lacks(c, 0, now, now) }
+func (b *bucket) Full(c *Claim, now int64) int64 { return b.lacks(c, 0, now) }
 
 // Reserves is true only for the time at which the bucket itself would admit the claim. If another rule of the call needs a later place, the
 // bucket must not keep it: that would delay everybody who shares the bucket.
 func (b *bucket) Reserves(c *Claim, now, at int64) bool { return b.Earliest(c, c.Cost, now, now) == at }
 
+// Commit charges a call that waits in the same way as one that does not: its place is the time at which the bucket has refilled enough.
 func (b *bucket) Commit(c *Claim, n, now, at int64) bool {
-	b.add(c, n, now, now)
-	b.last = max(b.last, at)
-	return true
-}
-
-// add charges n permits, at from or later. A call that waits is charged in the same way: its place is the time at which the bucket has
-// refilled enough.
-func (b *bucket) add(c *Claim, n, now, from int64) {
-	b.adapt(c, now)
+	*b = *b.at(c, now)
 	x, y := b.full, b.parts
-	if x < from {
-		x, y = from, 0
+	if x < now {
+		x, y = now, 0
 	}
-	x, y = c.gain(x, y, n)
-	b.full, b.last, b.parts, b.limit = x, max(b.last, from), y, c.Limit
-	b.endChange(from)
+	b.full, b.parts = c.gain(x, y, n)
+	b.last, b.limit = max(b.last, at), c.Limit
+	b.endChange(now)
+	return true
 }
 
 func (b *bucket) Charge(c *Claim, n, now int64) {
 	before := b.at(c, now).full
-	b.add(c, n, now, now)
+	b.Commit(c, n, now, now)
 	empty, _ := c.gain(now, 0, c.Burst)
 	most := max(before, empty+maxDebt)
 	c.Delta = c.Excess(n, b.full-most)

@@ -3,35 +3,38 @@ package engine
 // Decide decides a call on the cells of its claims, and sets the results in the claims. Nothing else may use the cells meanwhile.
 func (call *Call) Decide(cells []*Cell, now int64) Verdict {
 	v := Verdict{Now: now, At: now, Finding: Finding{Admitted: !call.Refused}}
-	for i := range call.Claims {
-		call.check(&call.Claims[i], cells[i], &v)
+	for i, cell := range cells {
+		call.check(&call.Claims[i], cell, &v)
 	}
 	if v.At > now {
-		v = call.later(cells, v)
+		call.later(cells, &v)
 	}
-	charges := v.Admitted && !call.Peek && call.Lease == 0
 	switch {
-	case v.Admitted && call.Lease > 0:
-		v = call.lease(cells, v)
-	case charges && call.UpTo:
-		v.Taken = call.upTo(cells, now)
-	case !v.Admitted && !call.AskAgain(v):
-		v.At = 0 // the refusal is final
-		call.refuse(cells, now)
+	case !v.Admitted:
+		if !call.AskAgain(v) {
+			v.At = 0 // the refusal is final
+			call.refuse(cells, now)
+		}
+	case call.Lease > 0:
+		call.lease(cells, &v)
+	case !call.Peek:
+		if call.UpTo {
+			v.Taken = call.upTo(cells, now)
+		}
+		for i, cell := range cells {
+			call.charge(&call.Claims[i], cell, &v)
+		}
 	}
-	for i := range call.Claims {
-		call.settle(&call.Claims[i], cells[i], &v, charges)
-	}
+	call.report(cells, now)
 	return v
 }
 
 // check computes when a rule admits its claim.
 func (call *Call) check(c *Claim, cell *Cell, v *Verdict) {
 	c.Clear()
-	c.Earliest = v.Now
 	state := cell.State(c.Rule)
 	if b, ok := state.(*bucket); ok && !call.Peek {
-		b.adapt(c, v.Now)
+		*b = *b.at(c, v.Now)
 	}
 	if c.Mode == Trigger {
 		return
@@ -40,27 +43,23 @@ func (call *Call) check(c *Claim, cell *Cell, v *Verdict) {
 	if call.UpTo {
 		n = 1
 	}
-	c.Earliest = state.Earliest(c, n, v.Now, v.Now)
+	at := state.Earliest(c, n, v.Now, v.Now)
 	if cell.Rare != nil {
-		cell.pause(c, v.Now)
+		at = max(at, cell.Rare.stopped(c, v.Now))
 	}
-	c.Refused = c.Earliest > v.Now+c.Wait
-	if cell.Rare != nil && cell.isBlocked(c.Rule, v.Now) {
-		c.Earliest, c.Refused, c.Blocked = max(c.Earliest, cell.Rare.Until), true, true
-	}
+	c.Earliest, c.Refused = at, c.Blocked || at > v.Now+c.Wait
 	if c.Mode == Enforce {
-		v.Admitted, v.At = v.Admitted && !c.Refused, max(v.At, c.Earliest)
+		v.Admitted, v.At = v.Admitted && !c.Refused, max(v.At, at)
 	}
 }
 
 // later decides a call that cannot be admitted now.
-func (call *Call) later(cells []*Cell, v Verdict) Verdict {
+func (call *Call) later(cells []*Cell, v *Verdict) {
 	if until := call.PausedUntil(); until > 0 {
 		v.At, v.Admitted = until, false // no place is kept in a pause
 	} else if !call.Refused {
-		call.place(cells, &v)
+		call.place(cells, v)
 	}
-	return v
 }
 
 // place looks for a place for a call that cannot be admitted now, if its rules let it wait.
@@ -91,28 +90,19 @@ func (call *Call) place(cells []*Cell, v *Verdict) {
 	}
 }
 
-// settle charges a claim if the call is to be charged, and reports what it is asked to.
-func (call *Call) settle(c *Claim, cell *Cell, v *Verdict, charges bool) {
-	if charges && !c.Refused {
-		call.charge(c, cell, v)
-	}
-	if call.Peek || call.Report || c.Refused || c.Fired > 0 {
-		call.report(c, cell, v)
-	}
-	if c.Earliest <= v.Now {
-		c.Earliest = 0
-	}
-}
-
 // charge charges a claim of a call that is admitted.
 func (call *Call) charge(c *Claim, cell *Cell, v *Verdict) {
-	state, n, at, room := cell.State(c.Rule), c.Cost, v.At, int64(0)
+	if c.Refused {
+		return
+	}
+	n, at := c.Cost, v.At
 	if call.UpTo {
 		n = v.Taken
 	}
 	if c.Mode != Enforce {
 		at = v.Now // such a rule counts now, even if the call waits
 	}
+	state, room := cell.State(c.Rule), int64(0)
 	if c.Mode == Trigger {
 		room = state.Room(c, v.Now)
 	}
@@ -155,14 +145,21 @@ func (call *Call) refuse(cells []*Cell, now int64) {
 	}
 }
 
-// report says how many permits the rule has left after the decision.
-func (call *Call) report(c *Claim, cell *Cell, v *Verdict) {
-	if call.Peek || call.Report || c.Fired > 0 || c.Cost > 1 && !call.UpTo || c.Rule.Kind.Row().Releases {
-		state := cell.State(c.Rule)
-		c.Room, c.Full = state.Room(c, v.Now), state.Full(c, v.Now)
-	}
-	if c.Refused && c.Rule.Block > 0 {
-		c.Room = 0
+// report says how many permits the rules have left after the decision. See Answer.
+func (call *Call) report(cells []*Cell, now int64) {
+	for i, cell := range cells {
+		c := &call.Claims[i]
+		always := call.Peek || call.Report || c.Fired > 0
+		if always || c.Refused && (c.Cost > 1 && !call.UpTo || c.Rule.Kind.Row().Releases) {
+			state := cell.State(c.Rule)
+			c.Room, c.Full = state.Room(c, now), state.Full(c, now)
+		}
+		if c.Refused && c.Rule.Block > 0 {
+			c.Room = 0
+		}
+		if c.Earliest <= now {
+			c.Earliest = 0
+		}
 	}
 }
 

@@ -7,7 +7,7 @@ package engine
 
 // lease takes permits ahead for a call that is admitted: up to Ahead, and up to half of what each rule has left, but at least the call's cost.
 // The verdict says how many, and when the lease ends.
-func (call *Call) lease(cells []*Cell, v Verdict) Verdict {
+func (call *Call) lease(cells []*Cell, v *Verdict) {
 	v.Taken, v.At = call.Ahead, v.Now+call.Lease
 	for i := range call.Claims {
 		c := &call.Claims[i]
@@ -30,5 +30,4 @@ func (call *Call) lease(cells []*Cell, v Verdict) Verdict {
 		c.Charged, c.At, c.Dated = v.Taken, at, true
 		s.Commit(c, v.Taken, now, at) // may record another time
 	}
-	return v
 }

@@ -1,12 +1,5 @@
 package engine
 
-// pause notes when the pause of the claim's subject ends, if there is one.
-func (cell *Cell) pause(c *Claim, now int64) {
-	if c.Rule.Pausable && cell.Rare != nil && cell.Rare.Paused > now {
-		c.Paused, c.Earliest = cell.Rare.Paused, max(c.Earliest, cell.Rare.Paused)
-	}
-}
-
 // PausedUntil returns when the last pause of the call ends, or 0.
 func (call *Call) PausedUntil() (until int64) {
 	for i := range call.Claims {

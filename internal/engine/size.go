@@ -2,29 +2,26 @@ package engine
 
 // Sizes, in bytes.
 const (
-	rareBytes     = 64
+	rareBytes     = 96
 	intervalBytes = 32
 	amountBytes   = 16
 	runningBytes  = 24
 	memberBytes   = 24
 	windowBytes   = 24
-	aheadBytes    = 24
 )
 
 // Size returns about how many bytes the cell refers to. If it has nothing rare yet, these are the bytes that it takes when a block or a pause begins,
 // when a bucket's limit changes, or when a call waits for the next window. None of that must fail because a store is full.
 func (cell *Cell) Size() int64 {
 	if cell.Rare == nil {
-		return rareBytes + aheadBytes + windowBytes
+		return rareBytes + windowBytes
 	}
 	return rareBytes + intervalBytes*int64(cap(cell.Rare.Free)) + cell.Rare.size()
 }
 
 // size returns the size of what a kind has of its own.
 func (x *Rare) size() int64 {
-	switch s := x.own.(type) {
-	case *ahead:
-		return aheadBytes + windowBytes*int64(max(1, cap(*s)))
+	switch s := x.state.(type) {
 	case *slidingWindow:
 		return 48 + s.times.size(0)
 	case *amounts:
@@ -36,7 +33,7 @@ func (x *Rare) size() int64 {
 	case *distinct:
 		return 48 + s.textsAndMap(0) + memberBytes*int64(cap(s.order))
 	}
-	return aheadBytes + windowBytes // a bucket's change and a warmup take no more
+	return windowBytes * int64(max(1, cap(x.ahead))) // a bucket's change takes no more
 }
 
 // Grows returns an upper bound for the bytes that the cell grows by when the claim's cost is charged.
@@ -44,9 +41,9 @@ func (cell *Cell) Grows(c *Claim, now int64) int64 {
 	if cell.Rare == nil {
 		return 0 // see Size
 	}
-	switch s := cell.Rare.own.(type) {
-	case *ahead:
-		return windowBytes * more(len(*s), cap(*s))
+	switch s := cell.Rare.state.(type) {
+	case nil:
+		return windowBytes * more(len(cell.Rare.ahead), cap(cell.Rare.ahead))
 	case *slidingWindow:
 		return s.times.size(int(min(c.Cost, c.Limit))) - s.times.size(0)
 	case *amounts:

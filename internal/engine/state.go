@@ -45,7 +45,9 @@ type Cell struct {
 
 // Rare is what few buckets and windows have, and the states of the other kinds.
 type Rare struct {
-	own    any       // a bucket's *change, a window's *ahead, or the State of another kind
+	state  State     // of a kind that is not in the numbers of a cell
+	change *change   // of a bucket
+	ahead  []window  // the windows of a fixed or calendar rule after the present one
 	Free   intervals // places that were given up and that other calls may use
 	Until  int64     // when the subject's last block ends
 	Length int64     // of that block
@@ -59,7 +61,7 @@ var empty = Cell{full: longAgo, last: longAgo}
 func NewCell(r *Rule) Cell {
 	cell := empty
 	if state := table[r.Kind].state; state != nil {
-		cell.rare().own = state(r)
+		cell.rare().state = state(r)
 	}
 	return cell
 }
@@ -71,10 +73,8 @@ func (cell *Cell) State(r *Rule) State {
 		return (*bucket)(cell)
 	case FixedWindow, Calendar:
 		return (*windows)(cell)
-	case SlidingWindow: // also covered below, but conversion to an interface takes longer
-		return cell.Rare.own.(*slidingWindow)
 	}
-	return cell.Rare.own.(State)
+	return cell.Rare.state
 }
 
 // rare returns what few cells have, for changing it.

@@ -37,7 +37,7 @@ func (w *warmup) Commit(c *Claim, n, now, _ int64) bool {
 	worth, _ := c.gain(0, 0, n)
 	cold := min(above, worth)
 	c.Extra, c.Stored = MulDiv(2*cold, 2*above-cold, c.Rule.Warmup), min(stored, worth)
-	w.add(c, n, now, now)
+	w.bucket.Commit(c, n, now, now)
 	w.full += c.Extra
 	w.stored = stored - c.Stored
 	return true

@@ -14,20 +14,15 @@ type windows Cell
 
 type window struct{ start, stop, used int64 }
 
-// ahead are the windows after the present one.
-type ahead []window
-
 // CellOfWindow returns the cell of a rule in whose present window some permits are used.
 func CellOfWindow(stop, used int64) *Cell { return &Cell{full: stop, last: longAgo, parts: used} }
 
 // ahead returns the windows after the present one.
-func (w *windows) ahead() ahead {
-	if w.Rare != nil {
-		if list, ok := w.Rare.own.(*ahead); ok {
-			return *list
-		}
+func (w *windows) ahead() []window {
+	if w.Rare == nil {
+		return nil
 	}
-	return nil
+	return w.Rare.ahead
 }
 
 func (w *windows) len() int {
@@ -58,12 +53,7 @@ func (w *windows) insert(i int, x window) {
 		return
 	}
 	rare := (*Cell)(w).rare()
-	list, ok := rare.own.(*ahead)
-	if !ok {
-		list = new(ahead)
-		rare.own = list
-	}
-	*list = slices.Insert(*list, i-1, x)
+	rare.ahead = slices.Insert(rare.ahead, i-1, x)
 }
 
 func (w *windows) remove(i int) {
@@ -77,7 +67,7 @@ func (w *windows) remove(i int) {
 	default:
 		i--
 	}
-	*w.Rare.own.(*ahead) = slices.Delete(list, i, i+1)
+	w.Rare.ahead = slices.Delete(list, i, i+1)
 }
 
 func periodTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per} }
