@@ -23,11 +23,11 @@ func (s *Store) decide(call *engine.Call) (engine.Verdict, error) {
 	defer s.unlock(x)
 	now := s.clock.now() // with the locks held, so that time does not go back from one call to the next
 	s.find(call, hashes, x)
-	if call.Peek {
+	if call.Peek || x.plain {
 		return call.Decide(x.cells, now), nil
 	}
 	keys, bytes := int64(0), int64(0)
-	for i := 0; x.grows && i < len(x.cells); i++ {
+	for i := range x.cells {
 		k, b := x.growth(i, &call.Claims[i], now)
 		keys, bytes = keys+k, bytes+b
 	}
@@ -98,18 +98,18 @@ func (s *Store) find(call *engine.Call, hashes []uint64, x *scratch) {
 	if len(hashes) > len(x.fresh) {
 		x.cells, x.fresh = make([]*engine.Cell, len(hashes)), make([]engine.Cell, len(hashes))
 	}
-	x.cells, x.bytes, x.grows = x.cells[:len(hashes)], 0, false
+	x.cells, x.bytes, x.plain = x.cells[:len(hashes)], 0, true
 	for i, hash := range hashes {
 		c := &call.Claims[i]
 		shard, hash := s.place(hash, c.Rule)
 		if e, _ := shard.find(s.space, call.Prefix, c, hash); e != nil {
 			x.cells[i] = &e.cell
 			x.bytes += e.cell.Size()
-			x.grows = x.grows || e.cell.Rare != nil
+			x.plain = x.plain && e.cell.Rare == nil
 			continue
 		}
 		x.fresh[i] = engine.NewCell(c.Rule)
-		x.cells[i], x.grows = &x.fresh[i], true
+		x.cells[i], x.plain = &x.fresh[i], false
 	}
 }
 
@@ -129,12 +129,12 @@ func (x *scratch) growth(i int, c *engine.Claim, now int64) (keys, bytes int64) 
 func (s *Store) keep(call *engine.Call, hashes []uint64, x *scratch, now, keys, bytes int64) {
 	keys, bytes = -keys, -bytes-x.bytes
 	for i, cell := range x.cells {
-		if !x.grows || !x.isFresh(i) {
+		if !x.isFresh(i) {
 			bytes += cell.Size()
 			s.shards[hashes[i]%shards].expiresAt(cell.Expiry(call.Claims[i].Rule))
 		}
 	}
-	for i := 0; x.grows && i < len(x.cells); i++ { // a second loop, because adding entries may move others
+	for i := range x.cells { // a second loop, because adding entries may move others
 		c := &call.Claims[i]
 		if !x.isFresh(i) || x.fresh[i].Expiry(c.Rule) <= now {
 			continue

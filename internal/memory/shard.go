@@ -29,7 +29,7 @@ type shard struct {
 type scratch struct {
 	calls  uint32 // how many such calls there were
 	locked uint64 // the shards of the call, as a set
-	grows  bool   // a cell may grow, or is fresh
+	plain  bool   // nothing rare hangs on a cell, and all are in entries: a decision does not change their sizes, and lets none expire sooner
 	bytes  int64  // the size of the cells in entries, before the call
 	cells  []*engine.Cell
 	fresh  []engine.Cell // the cells of claims without an entry
