@@ -35,8 +35,8 @@ func (s *slidingWindow) pop(_ *Claim, n, _ int64) { s.times.n -= min(s.times.n, 
 
 func (s *slidingWindow) reach(_ *Claim, from int64) int64 { return from }
 
-// find looks for as many permits of one time as the claim needs. If they had different times, one of them would move.
-func (s *slidingWindow) find(c *Claim, i interval, from int64) (left, at int64, ok bool) {
+// placeIn looks for as many permits of one time as the claim needs. If they had different times, one of them would move.
+func (s *slidingWindow) placeIn(c *Claim, i interval, from int64) (left, at int64, ok bool) {
 	begin, end := s.span(i)
 	k := max(0, begin, s.times.search(from))
 	for looks := 0; looks < maxLooks && k+int(c.Cost) <= end; looks++ {
@@ -124,8 +124,8 @@ func (b *bucket) reach(c *Claim, from int64) int64 {
 	return at
 }
 
-// find returns no place before cut: the bucket gained what its permits need at another limit.
-func (b *bucket) find(c *Claim, i interval, from int64) (left, at int64, ok bool) {
+// placeIn returns no place before cut: the bucket gained what its permits need at another limit.
+func (b *bucket) placeIn(c *Claim, i interval, from int64) (left, at int64, ok bool) {
 	if i.limit != c.Limit {
 		return 0, 0, false
 	}

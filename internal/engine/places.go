@@ -49,9 +49,9 @@ type placer interface {
 	// reach returns a lower bound for the at of intervals in which there is a place for the claim at a time or later.
 	reach(c *Claim, from int64) int64
 
-	// find looks for the first place for the claim in an interval, at a time or later. It returns how many permits the interval has from
+	// placeIn looks for the first place for the claim in an interval, at a time or later. It returns how many permits the interval has from
 	// there on, and when the place is.
-	find(c *Claim, i interval, from int64) (left, at int64, ok bool)
+	placeIn(c *Claim, i interval, from int64) (left, at int64, ok bool)
 
 	// without returns an interval without its last n permits.
 	without(c *Claim, i interval, n int64) interval
@@ -95,7 +95,7 @@ func (list *intervals) insert(p placer, c *Claim, i interval, now int64) {
 func (list intervals) find(p placer, c *Claim, from int64) (index int, left, at int64, ok bool) {
 	index = list.search(p.reach(c, from))
 	for last := min(index+maxLooks, len(list)); index < last; index++ {
-		if left, at, ok = p.find(c, list[index], from); ok {
+		if left, at, ok = p.placeIn(c, list[index], from); ok {
 			return index, left, at, true
 		}
 	}
@@ -201,7 +201,7 @@ func (cell *Cell) giveBack(c *Claim, n, now int64, rollback bool) {
 	}
 	one := *c
 	one.Cost, one.Limit = 1, cell.Rare.Free[latest].limit
-	if left, _, ok := p.find(&one, cell.Rare.Free[latest], now+1); ok {
+	if left, _, ok := p.placeIn(&one, cell.Rare.Free[latest], now+1); ok {
 		p.pop(c, left, now)
 	}
 	cell.Rare.Free = cell.Rare.Free[:latest]

@@ -98,9 +98,9 @@ func open(r *Rule, at int64) window {
 	return window{start: at, stop: at + r.Per}
 }
 
-// find returns the index of the window for a charge at a time, and true. If there is none, it returns the index at which to insert a new one,
+// windowFor returns the index of the window for a charge at a time, and true. If there is none, it returns the index at which to insert a new one,
 // and false.
-func (w *windows) find(r *Rule, now, at int64) (int, bool) {
+func (w *windows) windowFor(r *Rule, now, at int64) (int, bool) {
 	present := true
 	for i := range w.len() {
 		x := w.at(i)
@@ -124,7 +124,7 @@ func (w window) contains(r *Rule, at int64) bool {
 // Earliest returns the first time at which a window has room. A later call may be admitted to an earlier window. That delays no call that
 // waits for a later window.
 func (w *windows) Earliest(c *Claim, n, now, from int64) int64 {
-	for i, found := w.find(c.Rule, now, from); found && w.at(i).used+n > c.Limit; i++ {
+	for i, found := w.windowFor(c.Rule, now, from); found && w.at(i).used+n > c.Limit; i++ {
 		from = w.at(i).stop
 		found = i+1 < w.len() && w.at(i+1).contains(c.Rule, from)
 	}
@@ -133,7 +133,7 @@ func (w *windows) Earliest(c *Claim, n, now, from int64) int64 {
 
 // present returns the window for a charge now, or the one that the charge would open.
 func (w *windows) present(r *Rule, now int64) window {
-	if i, found := w.find(r, now, now); found {
+	if i, found := w.windowFor(r, now, now); found {
 		return w.at(i)
 	}
 	return open(r, now)
@@ -153,7 +153,7 @@ func (w *windows) Full(_ *Claim, now int64) int64 {
 
 // Reserves is false if too many windows would be open.
 func (w *windows) Reserves(c *Claim, now, at int64) bool {
-	if i, found := w.find(c.Rule, now, at); found {
+	if i, found := w.windowFor(c.Rule, now, at); found {
 		return w.at(i).used+c.Cost <= c.Limit
 	}
 	present := w.index(func(x window) bool { return x.stop > now })
@@ -169,7 +169,7 @@ func (w *windows) Commit(c *Claim, n, now, at int64) bool {
 		}
 		w.set(0, present)
 	}
-	i, found := w.find(c.Rule, now, at)
+	i, found := w.windowFor(c.Rule, now, at)
 	if !found {
 		w.insert(i, open(c.Rule, at))
 	}

@@ -15,7 +15,7 @@ func (b *bound) reserve(keys, bytes int64) bool {
 	}
 	fits := reserve(&b.bytes, bytes, b.maxBytes)
 	if !fits {
-		b.add(-keys, 0)
+		b.count(-keys, 0)
 	}
 	return fits
 }
@@ -34,7 +34,7 @@ func reserve(count *atomic.Int64, n, most int64) bool {
 	return true
 }
 
-func (b *bound) add(keys, bytes int64) {
+func (b *bound) count(keys, bytes int64) {
 	if keys != 0 {
 		b.keys.Add(keys)
 	}

@@ -470,7 +470,7 @@ func TestReserveTogether(t *testing.T) {
 // A call that does not fit fails no other call meanwhile.
 func TestReserveFailsNobodyElse(t *testing.T) {
 	b := &bound{maxKeys: 2, maxBytes: 2}
-	b.add(1, 1)
+	b.count(1, 1)
 	var others sync.WaitGroup
 	stop := make(chan struct{})
 	for _, n := range [][2]int64{{2, 0}, {0, 2}} {
@@ -492,7 +492,7 @@ func TestReserveFailsNobodyElse(t *testing.T) {
 			t.Error("found no room for the last key")
 			break
 		}
-		b.add(-1, -1)
+		b.count(-1, -1)
 	}
 	close(stop)
 	others.Wait()

@@ -22,7 +22,7 @@ func (s *Store) decide(call *engine.Call) (engine.Verdict, error) {
 	hashes, x := s.lock(call, few[:])
 	defer s.unlock(x)
 	now := s.clock.now() // with the locks held, so that time does not go back from one call to the next
-	s.find(call, hashes, x)
+	s.collect(call, hashes, x)
 	if call.Peek || x.plain {
 		return call.Decide(x.cells, now), nil
 	}
@@ -93,8 +93,8 @@ func (s *Store) unlock(x *scratch) {
 // callsPerSweep is the number of calls with the same lowest shard after which another shard is swept.
 const callsPerSweep = 64
 
-// find finds the cells of a call. A claim without an entry gets a fresh cell. keep adds an entry for that, unless there is nothing to keep.
-func (s *Store) find(call *engine.Call, hashes []uint64, x *scratch) {
+// collect collects the cells of a call. A claim without an entry gets a fresh cell. keep adds an entry for that, unless there is nothing to keep.
+func (s *Store) collect(call *engine.Call, hashes []uint64, x *scratch) {
 	if len(hashes) > len(x.fresh) {
 		x.cells, x.fresh = make([]*engine.Cell, len(hashes)), make([]engine.Cell, len(hashes))
 	}
@@ -145,7 +145,7 @@ func (s *Store) keep(call *engine.Call, hashes []uint64, x *scratch, now, keys, 
 		removed, freed := shard.expire(now, 4)
 		keys, bytes = keys+1-removed, bytes-freed
 	}
-	s.bound.add(keys, bytes)
+	s.bound.count(keys, bytes)
 }
 
 // Adjust implements backend.Store.
@@ -162,7 +162,7 @@ func (s *Store) adjust(call *engine.Call) (now int64, err error) {
 	hashes, x := s.lock(call, nil)
 	defer s.unlock(x)
 	now = s.clock.now()
-	s.find(call, hashes, x)
+	s.collect(call, hashes, x)
 	keys, bytes := int64(0), int64(0)
 	for i := range x.cells {
 		c, pauses := call.Claims[i], call.Change >= engine.Pauses
@@ -212,7 +212,7 @@ func (s *Store) drop(call *engine.Call, hashes []uint64, removes func(*entry) bo
 		c := &call.Claims[i]
 		shard, hash := s.place(hashes[i], c.Rule)
 		if e, n := shard.find(s.space, call.Prefix, c, hash); e != nil && removes(e) {
-			s.bound.add(-1, -shard.remove(n))
+			s.bound.count(-1, -shard.remove(n))
 		}
 	}
 }

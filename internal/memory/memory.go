@@ -84,6 +84,6 @@ func (s *Store) expire(shard *shard) int64 {
 	shard.Lock()
 	defer shard.Unlock()
 	removed, bytes := shard.expire(now, 16)
-	s.bound.add(-removed, -bytes)
+	s.bound.count(-removed, -bytes)
 	return removed
 }

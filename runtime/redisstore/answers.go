@@ -136,9 +136,9 @@ func (a *answers) find(call *engine.Call) *fact {
 	return f
 }
 
-// add returns the fact about a call, and adds an empty one if there is none. It returns nil if there is no room, or if the fact about another call
+// findOrAdd returns the fact about a call, and adds an empty one if there is none. It returns nil if there is no room, or if the fact about another call
 // has the same hash.
-func (a *answers) add(call *engine.Call) *fact {
+func (a *answers) findOrAdd(call *engine.Call) *fact {
 	if f := a.find(call); f != nil {
 		return f
 	}
@@ -199,7 +199,7 @@ func (f *fact) isRefused() bool {
 }
 
 func (f *fact) inUse(now time.Duration) bool {
-	if r := f.refusal.Load(); r != nil && now < r.useless {
+	if r := f.refusal.Load(); r != nil && now < r.dropAt {
 		return true
 	}
 	l := f.lease.Load()

@@ -25,15 +25,15 @@ func TestFactsHaveOneTimer(t *testing.T) {
 			return k.swept
 		}
 		for i := range maxFacts {
-			k.add(call(i))
+			k.findOrAdd(call(i))
 		}
 		time.Sleep(sweepEvery / 2)
 		k.swept = clock() - minSweep
-		last := k.add(call(maxFacts))
+		last := k.findOrAdd(call(maxFacts))
 		if n := k.size.Load(); last == nil || n != 1 {
 			t.Fatalf("%d facts are left, the last one is %v", n, last)
 		}
-		last.refusal.Store(&refusal{useless: clock() + time.Hour})
+		last.refusal.Store(&refusal{dropAt: clock() + time.Hour})
 		time.Sleep(sweepEvery / 2)
 		first := swept()
 		time.Sleep(sweepEvery * 3 / 4)

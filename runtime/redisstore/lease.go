@@ -55,7 +55,7 @@ func (a *answers) lease(call *engine.Call) *lease {
 	if !a.leasable(call) {
 		return nil
 	}
-	f := a.add(call)
+	f := a.findOrAdd(call)
 	if f == nil {
 		return nil
 	}

@@ -23,12 +23,12 @@ const defaultRefusalMemory = 100 * time.Millisecond
 // The nodes take part: a node remembers a refusal when it reads the reply. Before a goroutine sends a batch, the node answers those of its requests
 // that a refusal covers.
 type refusal struct {
-	call    *engine.Call
-	now     int64         // when the server refused, by its clock
-	sentAt  moment        // before the call was sent
-	until   time.Duration // when the refusal ends, by this process's clock
-	useless time.Duration // when it may be dropped; between until and then, one caller asks the server, and the others wait for its answer
-	asked   atomic.Bool   // since the refusal ended, a caller has asked the server again
+	call   *engine.Call
+	now    int64         // when the server refused, by its clock
+	sentAt moment        // before the call was sent
+	until  time.Duration // when the refusal ends, by this process's clock
+	dropAt time.Duration // when it may be dropped; between until and then, one caller asks the server, and the others wait for its answer
+	asked  atomic.Bool   // since the refusal ended, a caller has asked the server again
 }
 
 // lastChange returns the number of the last change to the claim's state, or to another state with the same hash.
@@ -54,7 +54,7 @@ func (a *answers) remember(call *engine.Call, v engine.Verdict, sentAt moment) {
 	if a.memory == 0 || !call.IsPlain() {
 		return
 	}
-	f := a.add(call)
+	f := a.findOrAdd(call)
 	if f == nil {
 		return
 	}
@@ -71,7 +71,7 @@ func (a *answers) remember(call *engine.Call, v engine.Verdict, sentAt moment) {
 	if delay < a.memory.Microseconds() {
 		r.until = sentAt.at + time.Duration(delay)*time.Microsecond
 	}
-	r.useless = r.until + a.memory
+	r.dropAt = r.until + a.memory
 	f.refusal.Store(r)
 }
 
@@ -84,7 +84,7 @@ func (a *answers) recall(call *engine.Call, f *fact) (v engine.Verdict, known, a
 	}
 	now := clock()
 	if now >= r.until {
-		return v, false, r.asked.Swap(true) && now < r.useless
+		return v, false, r.asked.Swap(true) && now < r.dropAt
 	}
 	return r.answer(call, r.now+(now-r.sentAt.at).Microseconds()), true, false
 }

@@ -240,11 +240,11 @@ function amounts.commit(c, n, now, at)
   trim(c, MAX_AMOUNTS)
 end
 
-function amounts.charges(c, _, add)
+function amounts.charges(c, _, tell)
   local stop = c.stop - c.wait
   for i = max(c.oldest, stop - MOST_TOLD), stop - 1, BLOCK do
     local list = read(c, i, min(stop, i + BLOCK))
-    for k = 2, #list, 2 do add(list[k - 1], list[k]) end
+    for k = 2, #list, 2 do tell(list[k - 1], list[k]) end
   end
 end
 

@@ -63,7 +63,7 @@ function bucket.check(c, now)
   return x > now and x or now, changed and CHANGED
 end
 
-local function add(c, n, now)
+local function add_permits(c, n, now)
   local x, y = c.x, c.y
   if x < now then x, y = now, 0 end
   c.x, c.y = gain(c, x, y, n)
@@ -79,7 +79,7 @@ end
 
 -- Writes only s, x and y if the key's expiry stays.
 function bucket.commit(c, n, now, at)
-  add(c, n, now)
+  add_permits(c, n, now)
   local s, x = c.s, c.x
   if at > s then s = at end
   if x < c.ends then return call('SETRANGE', c.key, '1', pack('<ddd', s, x, c.y)) end
@@ -117,7 +117,7 @@ local states = use('states')
 local byte = string.byte
 local NAMES = { 's', 'x', 'y', 'z', time = 'x', layout = NEWEST }
 
-bucket.newest, bucket.gain, bucket.add, bucket.write = NEWEST, gain, add, write
+bucket.newest, bucket.gain, bucket.add_permits, bucket.write = NEWEST, gain, add_permits, write
 
 -- Returns how full the bucket must be for n permits to pass, in permits, counted back from full, so it is 0 or less.
 local function needed(c, n) return c.prepaid and -c.burst or n - c.burst end
@@ -187,10 +187,10 @@ end
 function bucket.earliest(c, n, now, from) return lacks(c, needed(c, n), now, from) end
 
 -- Permits that the bucket lacks beyond its burst are those that calls wait for. A burst of 0 is the limit.
-function bucket.charges(c, now, add)
+function bucket.charges(c, now, tell)
   local each = c.a / c.limit
   local last = c.x - now + c.y / c.limit - (c.burst > 0 and c.burst or c.limit) * each -- from now
-  for i = min(math.ceil(last / each), c.wait + MOST_TOLD) - 1, c.wait, -1 do add(now + math.ceil(last - i * each), 1) end
+  for i = min(math.ceil(last / each), c.wait + MOST_TOLD) - 1, c.wait, -1 do tell(now + math.ceil(last - i * each), 1) end
 end
 
 -- A bucket keeps a place only at the time at which the bucket itself would admit the claim. If another rule of the call needs a later
@@ -200,7 +200,7 @@ function bucket.reserves(c, now, at) return bucket.earliest(c, c.cost, now, now)
 -- Charges n permits, even beyond the limit. If the debt would last too long, it cuts the debt, and notes by how much.
 function bucket.charge(c, n, now)
   local before = c.x
-  add(c, n, now)
+  add_permits(c, n, now)
   c.s = max(c.s, now)
   local most = max(before, gain(c, now, 0, c.burst) + MAX_DEBT)
   local beyond = c.x - most
@@ -251,7 +251,7 @@ function bucket.is_last_interval(c, i) return c.x < 0 or i.limit == c.limit and 
 function bucket.reach(c, n, from) return (gain(c, from - 1, 0, n - needed(c, n))) end
 
 -- Returns no place before cut: the bucket gained what its permits need at another limit.
-function bucket.find(c, i, n, now, from)
+function bucket.place_in(c, i, n, now, from)
   if i.limit ~= c.limit then return end
   local x, y = gain(c, i.at, i.parts, needed(c, n) - i.permits)
   local skip = max(0, steps(c, x, y, max(from, c.cut)))

@@ -24,7 +24,7 @@
 --   load              loads what only a charge needs
 --   charge            charges permits even beyond the limit. If it is missing, commit does so; rules that count members are never settled
 --   give              gives back permits, the newest ones that are no places. If it is missing, give_back does so
---   charges           tells when permits were taken, and for when calls wait: it calls add with a time and a number of permits, in the order
+--   charges           tells when permits were taken, and for when calls wait: it calls tell with a time and a number of permits, in the order
 --                     of times. See charges in decide.lua
 --   ends              returns the end of the present window, at which a lease ends at the latest. If it is missing, the permits of a lease
 --                     are recorded at the lease's end

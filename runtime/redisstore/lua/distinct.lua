@@ -72,9 +72,9 @@ function distinct.commit(c, n, now)
   if newest < began then states.expire(c.key, stop) end
 end
 
-function distinct.charges(c, _, add)
+function distinct.charges(c, _, tell)
   local list = c.damaged and {} or call('ZRANGE', c.key, -MOST_TOLD - c.wait, -1 - c.wait, 'WITHSCORES')
-  for i = 2, #list, 2 do add(list[i], 1) end
+  for i = 2, #list, 2 do tell(list[i], 1) end
 end
 
 function distinct.give_back(c, n, now, at)

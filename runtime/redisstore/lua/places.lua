@@ -9,7 +9,7 @@
 --   limit      of a bucket, at which the places were given; otherwise 0
 --
 -- A state keeps MAX_INTERVALS. Any further free place stays charged, and cannot be used. Algorithms that keep places in an order in which
--- they can become free have the functions of engine.placer: is_last_charge, interval, touch, is_last_interval, pop, reach, find and without.
+-- they can become free have the functions of engine.placer: is_last_charge, interval, touch, is_last_interval, pop, reach, place_in and without.
 local places = {}
 local states = use('states')
 
@@ -41,14 +41,14 @@ end
 local function remove(c, i) call('ZREM', c.free_key, i.member) end
 
 -- Adds an interval. Its key expires with the state.
-local function add(c, now, i)
+local function add_interval(c, now, i)
   if call('ZCARD', c.free_key) >= MAX_INTERVALS then return end
   call('ZADD', c.free_key, states.integer(i.at), pack('<dddd', i.at, i.parts, i.permits, i.limit))
   states.expire(c.free_key, c.is.full(c, now))
 end
 
 -- Tells the last place and the permits of each interval, or none if one is damaged.
-function places.each(c, now, add)
+function places.each(c, now, tell)
   local list = call('ZRANGE', c.free_key, '0', '-1')
   for k, member in ipairs(list) do
     list[k] = interval(member)
@@ -57,7 +57,7 @@ function places.each(c, now, add)
   for _, i in ipairs(list) do
     local burst = c.burst and (c.burst > 0 and c.burst or i.limit)
     local at = burst and i.at - use('bucket').mul_div(burst, c.a, i.limit) or i.at
-    if at > now then add(at, i.permits) end
+    if at > now then tell(at, i.permits) end
   end
 end
 
@@ -78,7 +78,7 @@ local function insert(c, now, i)
     remove(c, before)
     i.permits = i.permits + before.permits
   end
-  add(c, now, i)
+  add_interval(c, now, i)
 end
 
 -- Returns the first place for n permits of a claim, at a time or later: when it is, its interval, and how many permits the interval has
@@ -88,7 +88,7 @@ local function find(c, n, now, from)
   for look = 0, MAX_LOOKS - 1 do
     local i = ending(c, least, look)
     if not i then return end
-    local left, at = c.is.find(c, i, n, now, from)
+    local left, at = c.is.place_in(c, i, n, now, from)
     if left then return at, i, left end
   end
 end
@@ -98,8 +98,8 @@ local function cut(c, now, i, left, n)
   remove(c, i)
   local before = left < i.permits and c.is.without(c, i, left, now)
   i.permits = left - n
-  if i.permits > 0 then add(c, now, i) end
-  if before and before.at > now then add(c, now, before) end
+  if i.permits > 0 then add_interval(c, now, i) end
+  if before and before.at > now then add_interval(c, now, before) end
 end
 
 -- Takes the free place of a claim at a time, and reports whether there is one. The rest of a larger place stays free. If the claim is
@@ -131,7 +131,7 @@ end
 local function note_free(claims, now)
   local any = false
   for _, c in ipairs(claims.enforced) do
-    c.has_free = c.is.find and ending(c, c.is.reach(c, 1, now + 1), 0) ~= nil
+    c.has_free = c.is.place_in and ending(c, c.is.reach(c, 1, now + 1), 0) ~= nil
     any = any or c.has_free and c.wait > 0 and c.earliest > now
   end
   return any
@@ -161,6 +161,6 @@ function places.give_back(c, n, now)
   local latest = read(c, call('ZRANGE', c.free_key, '-1', '-1'))
   if not latest or not c.is.is_last_interval(c, latest, now) then return end
   remove(c, latest)
-  local left = c.is.find(c, latest, 1, now, now + 1)
+  local left = c.is.place_in(c, latest, 1, now, now + 1)
   if left then c.is.pop(c, left, now) end
 end

@@ -112,8 +112,8 @@ function sliding_window.drop(c, n)
   if n > 0 then call('LTRIM', c.key, states.integer(n), '-1') end
 end
 
-function sliding_window.charges(c, now, add)
-  for _, permit in ipairs(call('LRANGE', c.key, -MOST_TOLD - c.wait, -1 - c.wait)) do add(time_of(c, permit, now), c.damaged and 0 or 1) end
+function sliding_window.charges(c, now, tell)
+  for _, permit in ipairs(call('LRANGE', c.key, -MOST_TOLD - c.wait, -1 - c.wait)) do tell(time_of(c, permit, now), c.damaged and 0 or 1) end
 end
 
 function sliding_window.reserves(c, now, at) return sliding_window.earliest(c, c.cost, now, at) == at end
@@ -200,7 +200,7 @@ function sliding_window.pop(c, n) call('LTRIM', c.key, '0', states.integer(-1 - 
 function sliding_window.reach(c, n, from) return from end
 
 -- Looks for n permits of one time. If they had different times, one of them would move.
-function sliding_window.find(c, i, n, now, from)
+function sliding_window.place_in(c, i, n, now, from)
   local stop = stop_of(c, i, now)
   local k = search(c, from, now, stop, max(0, stop - i.permits))
   for _ = 1, MAX_LOOKS do

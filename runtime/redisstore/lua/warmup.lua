@@ -33,7 +33,7 @@ function warmup.commit(c, n, now)
   local worth = bucket.gain(c, 0, 0, n)
   local cold = min(above, worth)
   local extra, used_up = bucket.mul_div(2 * cold, 2 * above - cold, c.b), min(c.stored, worth)
-  bucket.add(c, n, now)
+  bucket.add_permits(c, n, now)
   c.x, c.stored = c.x + extra, c.stored - used_up
   if used_up > 0 then states.add_note(pack('<BBdd', c.number, PRICE, extra, used_up)) end
   warmup.write(c)

@@ -97,7 +97,7 @@ function window.write(c) states.write_groups(c.key, share(c, c.windows), NAMES) 
 local function contains(c, w, at) return w.start <= at or c.kind == FIXED_WINDOW and w.start < at + c.a end
 
 -- Returns the window for a charge at a time, and its index. If there is none, it returns nil and the index at which to insert a new one.
-local function find(c, at)
+local function window_for(c, at)
   local list = c.windows
   for i, w in ipairs(list) do
     if at < w.stop then return (i == 1 or contains(c, w, at)) and w or nil, i end
@@ -108,7 +108,7 @@ end
 -- Returns the first time at which a window has room. A later call may be admitted to an earlier window. That delays no call that waits for
 -- a later window.
 function window.earliest(c, n, now, from)
-  local w, i = find(c, from)
+  local w, i = window_for(c, from)
   while w and w.used + n > c.limit do
     from, i = w.stop, i + 1
     w = c.windows[i]
@@ -118,8 +118,8 @@ function window.earliest(c, n, now, from)
 end
 
 -- Of a window only the permits that calls wait for have a time.
-function window.charges(c, now, add)
-  for _, w in ipairs(c.open and c.windows or {}) do add(w.start, w.start > now and w.used or 0) end
+function window.charges(c, now, tell)
+  for _, w in ipairs(c.open and c.windows or {}) do tell(w.start, w.start > now and w.used or 0) end
 end
 
 -- Returns the end of the present window.
@@ -127,7 +127,7 @@ function window.ends(c) return c.windows[1].stop end
 
 -- Is false if too many windows would be open, or if the caller did not send the window.
 function window.reserves(c, now, at)
-  local w = find(c, at)
+  local w = window_for(c, at)
   if w then return w.used + c.cost <= c.limit end
   return #c.windows <= MAX_AHEAD and bounds(c, at) ~= nil
 end
@@ -136,7 +136,7 @@ end
 -- even without a charge. Otherwise the new window would be read as the present one.
 function window.at(c, at)
   if not c.open and c.kind == FIXED_WINDOW then c.stop = min(c.stop, at) end
-  local w, i = find(c, at)
+  local w, i = window_for(c, at)
   if w then return w end
   w = { used = 0 }
   w.start, w.stop = bounds(c, at)
