@@ -51,7 +51,7 @@ func TestWaitersThatAllGiveUpLeaveNothing(t *testing.T) {
 // A bucket that becomes unused when a call gives up keeps no free place.
 func TestUnusedBucketHasNoFreePlaces(t *testing.T) {
 	rule := Rule{Kind: LeakyBucket, Per: second}
-	cell := Cell{full: 60, last: 100, limit: 3, Rare: &Rare{Free: intervals{{at: 5, permits: 1, limit: 3}}}}
+	cell := Cell{full: 60, last: 100, limit: 3, Rare: &Rare{free: &intervals{{at: 5, permits: 1, limit: 3}}}}
 	cell.giveBack(&Claim{Ask: Ask{Rule: &rule, Limit: 3, Burst: 1, Cost: 1}, Answer: Answer{At: 100}}, 1, 50, true)
 	if cell != (Cell{full: longAgo, last: longAgo, Rare: cell.Rare}) || cell.FreePlaces() > 0 {
 		t.Errorf("left are %+v and the free places %v", cell, cell.free())

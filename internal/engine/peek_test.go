@@ -56,5 +56,5 @@ func (s *subject) show() string {
 	if numbers.Rare != nil {
 		x, numbers.Rare = *numbers.Rare, nil
 	}
-	return fmt.Sprintf("%+v, %+v, %+v, %+v, %+v, %d", numbers, x.state, x.change, x.ahead, x.Free, x.Until)
+	return fmt.Sprintf("%+v, %+v, %+v, %+v, %+v, %d", numbers, x.state, x.change, (*windows)(&s.cell).ahead(), s.cell.free(), x.Until)
 }

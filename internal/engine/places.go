@@ -122,7 +122,7 @@ func (cell *Cell) take(c *Claim, at, now int64) bool {
 	if cell.FreePlaces() == 0 {
 		return false
 	}
-	p, free := cell.State(c.Rule).(placer), &cell.Rare.Free
+	p, free := cell.State(c.Rule).(placer), cell.Rare.free
 	index, left, first, ok := free.find(p, c, at)
 	if ok && first == at {
 		free.cut(p, c, index, left, c.Cost, now)
@@ -191,18 +191,21 @@ func (cell *Cell) giveBack(c *Claim, n, now int64, rollback bool) {
 	state := cell.State(c.Rule)
 	p, ok := state.(placer)
 	if ok = ok && c.At > now; ok && !p.isLastCharge(c, n, now) {
-		cell.rare().Free.insert(p, c, p.interval(c, n, now), now)
+		free := cell.free()
+		free.insert(p, c, p.interval(c, n, now), now)
+		cell.rare().free = &free
 		return
 	}
 	state.GiveBack(c, n, now, rollback)
-	latest := cell.FreePlaces() - 1
-	if !ok || latest < 0 || !p.isLastInterval(c, cell.Rare.Free[latest], now) {
+	free := cell.free()
+	latest := len(free) - 1
+	if !ok || latest < 0 || !p.isLastInterval(c, free[latest], now) {
 		return
 	}
 	one := *c
-	one.Cost, one.Limit = 1, cell.Rare.Free[latest].limit
-	if left, _, ok := p.placeIn(&one, cell.Rare.Free[latest], now+1); ok {
+	one.Cost, one.Limit = 1, free[latest].limit
+	if left, _, ok := p.placeIn(&one, free[latest], now+1); ok {
 		p.pop(c, left, now)
 	}
-	cell.Rare.Free = cell.Rare.Free[:latest]
+	*cell.Rare.free = free[:latest]
 }

@@ -2,7 +2,8 @@ package engine
 
 // Sizes, in bytes.
 const (
-	rareBytes     = 96
+	rareBytes     = 64
+	listBytes     = 24 // of a list that hangs on a Rare, without its elements
 	intervalBytes = 32
 	amountBytes   = 16
 	runningBytes  = 24
@@ -14,9 +15,13 @@ const (
 // when a bucket's limit changes, or when a call waits for the next window. None of that must fail because a store is full.
 func (cell *Cell) Size() int64 {
 	if cell.Rare == nil {
-		return rareBytes + windowBytes
+		return rareBytes + listBytes + windowBytes
 	}
-	return rareBytes + intervalBytes*int64(cap(cell.Rare.Free)) + cell.Rare.size()
+	bytes := rareBytes + cell.Rare.size()
+	if free := cell.Rare.free; free != nil {
+		bytes += listBytes + intervalBytes*int64(cap(*free))
+	}
+	return bytes
 }
 
 // size returns the size of what a kind has of its own.
@@ -33,7 +38,10 @@ func (x *Rare) size() int64 {
 	case *distinct:
 		return 48 + s.textsAndMap(0) + memberBytes*int64(cap(s.order))
 	}
-	return windowBytes * int64(max(1, cap(x.ahead))) // a bucket's change takes no more
+	if x.ahead == nil {
+		return listBytes + windowBytes // in reserve; a bucket's change takes no more
+	}
+	return listBytes + windowBytes*int64(max(1, cap(*x.ahead)))
 }
 
 // Grows returns an upper bound for the bytes that the cell grows by when the claim's cost is charged.
@@ -43,7 +51,10 @@ func (cell *Cell) Grows(c *Claim, now int64) int64 {
 	}
 	switch s := cell.Rare.state.(type) {
 	case nil:
-		return windowBytes * more(len(cell.Rare.ahead), cap(cell.Rare.ahead))
+		if ahead := cell.Rare.ahead; ahead != nil {
+			return windowBytes * more(len(*ahead), cap(*ahead))
+		}
+		return 0 // see Size
 	case *slidingWindow:
 		return s.times.size(int(min(c.Cost, c.Limit))) - s.times.size(0)
 	case *amounts:
@@ -65,6 +76,9 @@ func (cell *Cell) FreeGrows(c *Claim, now int64) int64 {
 	}
 	if p, ok := cell.State(c.Rule).(placer); !ok || p.isLastCharge(c, -c.Delta, now) {
 		return 0
+	}
+	if cell.Rare == nil || cell.Rare.free == nil {
+		return listBytes + intervalBytes
 	}
 	return intervalBytes * more(len(cell.free()), cap(cell.free()))
 }

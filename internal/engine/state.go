@@ -45,13 +45,13 @@ type Cell struct {
 
 // Rare is what few buckets and windows have, and the states of the other kinds.
 type Rare struct {
-	state  State     // of a kind that is not in the numbers of a cell
-	change *change   // of a bucket
-	ahead  []window  // the windows of a fixed or calendar rule after the present one
-	Free   intervals // places that were given up and that other calls may use
-	Until  int64     // when the subject's last block ends
-	Length int64     // of that block
-	Paused int64     // when the subject's pause ends
+	state  State      // of a kind that is not in the numbers of a cell
+	change *change    // of a bucket; or nil
+	ahead  *[]window  // the windows of a fixed or calendar rule after the present one; or nil
+	free   *intervals // places that were given up and that other calls may use; or nil
+	Until  int64      // when the subject's last block ends
+	Length int64      // of that block
+	Paused int64      // when the subject's pause ends
 }
 
 // empty is a bucket that was never charged, and a rule without a window.
@@ -88,11 +88,18 @@ func (cell *Cell) rare() *Rare {
 // FreePlaces returns the number of intervals of free places.
 func (cell *Cell) FreePlaces() int { return len(cell.free()) }
 
+// DropFreePlaces forgets the free places. It is for tests that write states without them.
+func (cell *Cell) DropFreePlaces() {
+	if cell.Rare != nil {
+		cell.Rare.free = nil
+	}
+}
+
 func (cell *Cell) free() intervals {
-	if cell.Rare == nil {
+	if cell.Rare == nil || cell.Rare.free == nil {
 		return nil
 	}
-	return cell.Rare.Free
+	return *cell.Rare.free
 }
 
 // Expiry returns when the cell can be forgotten.

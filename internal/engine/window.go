@@ -19,10 +19,10 @@ func CellOfWindow(stop, used int64) *Cell { return &Cell{full: stop, last: longA
 
 // ahead returns the windows after the present one.
 func (w *windows) ahead() []window {
-	if w.Rare == nil {
+	if w.Rare == nil || w.Rare.ahead == nil {
 		return nil
 	}
-	return w.Rare.ahead
+	return *w.Rare.ahead
 }
 
 func (w *windows) len() int {
@@ -52,8 +52,8 @@ func (w *windows) insert(i int, x window) {
 		w.set(0, x)
 		return
 	}
-	rare := (*Cell)(w).rare()
-	rare.ahead = slices.Insert(rare.ahead, i-1, x)
+	list := slices.Insert(w.ahead(), i-1, x)
+	(*Cell)(w).rare().ahead = &list
 }
 
 func (w *windows) remove(i int) {
@@ -67,7 +67,7 @@ func (w *windows) remove(i int) {
 	default:
 		i--
 	}
-	w.Rare.ahead = slices.Delete(list, i, i+1)
+	*w.Rare.ahead = slices.Delete(list, i, i+1)
 }
 
 func periodTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per} }

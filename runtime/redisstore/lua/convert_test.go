@@ -121,9 +121,7 @@ func (l *load) compare(u *usage, subject string) {
 	cells, now := []*engine.Cell{new(engine.Cell)}, int64(0)
 	*cells[0] = engine.NewCell(u.claim.Rule)
 	u.play(func(at int64) { now = at }, func(call *engine.Call) { call.Decide(cells, now) }, func(call *engine.Call) { call.Adjust(cells, now) })
-	if x := cells[0].Rare; x != nil {
-		x.Free = nil // free places had another key
-	}
+	cells[0].DropFreePlaces() // free places had another key
 	told := l.told[u.claim.Rule][subject]
 	slices.SortFunc(told, func(a, b answer) int { return cmp.Compare(a.now, b.now) })
 	got, want := make(map[answer]int), make(map[answer]int)

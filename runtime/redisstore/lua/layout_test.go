@@ -132,9 +132,7 @@ func TestStatesWithoutLayout(t *testing.T) {
 		cells := []*engine.Cell{new(engine.Cell)}
 		*cells[0] = engine.NewCell(u.claim.Rule)
 		u.play(func(at int64) { now = at }, func(call *engine.Call) { call.Decide(cells, now) }, func(call *engine.Call) { call.Adjust(cells, now) })
-		if x := cells[0].Rare; x != nil {
-			x.Free = nil // free places had another key
-		}
+		cells[0].DropFreePlaces() // free places had another key
 
 		const calls = 40
 		want := make(map[int64]int) // the number of calls by the time for which they are admitted
