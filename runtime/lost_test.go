@@ -14,6 +14,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/limittest"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // twoNodes is a store on two servers. One of them may be away.
@@ -141,5 +142,95 @@ func TestReportOfALostStore(t *testing.T) {
 	}
 	if d, err := l.Peek(t.Context(), fleet); err != nil || !d.Allowed || len(d.Quotas) > 0 {
 		t.Errorf("got %+v, error %v", d, err)
+	}
+}
+
+// A rule at a cost of 0 is asked of nobody. So its settlement goes to the store, even if a policy counted the other rules of its call.
+func TestSettlementOfNoCostAfterAnOutage(t *testing.T) {
+	store := limittest.NewOutage(limittest.NewClock())
+	l := ratelimit.New(store, ratelimit.WithFailurePolicy(ratelimit.FailLocal), ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+	calls := ratelimit.Rule{Name: "calls", Limit: 10, Per: time.Minute}
+	tokens := ratelimit.Rule{Name: "tokens", Limit: 100, Per: time.Minute}
+	rules := wrap.NewRules("shop.T.M", calls, tokens)
+	store.Begin(nil)
+	taken, err := wrap.Begin(t.Context(), rules.On(l), rules, wrap.Charge{Key: "k", Cost: 4}, wrap.Charge{Key: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken.Settle(t.Context(), 3, wrap.Keep)
+	store.End()
+	taken.Settle(t.Context(), wrap.Keep, 40)
+	for rule, want := range map[ratelimit.Rule]int64{calls: 10, tokens: 60} { // this process counted the call
+		if left := remaining(t, l, ratelimit.Request{Rule: rule, Key: "k"}); left != want {
+			t.Errorf("%s has %d left, want %d", rule.Name, left, want)
+		}
+	}
+}
+
+// What a policy decided is forgotten when the call asks again: a pause that refuses it then is reported, and the store's old error is not.
+func TestPauseAfterAnOutage(t *testing.T) {
+	clock := limittest.NewClock()
+	store, events := limittest.NewOutage(clock), []ratelimit.Event(nil)
+	l := ratelimit.New(store, ratelimit.WithFailurePolicy(ratelimit.FailOpen), ratelimit.WithLogger(slog.New(slog.DiscardHandler)),
+		ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) { events = append(events, *e) }))
+	here := ratelimit.Rule{Name: "here", Limit: 1, Per: time.Minute, Scope: ratelimit.ScopeInstance}
+	fleet := ratelimit.Rule{Name: "fleet", Limit: 10, Per: time.Minute}
+	allow(t, l, ratelimit.Request{Rule: here, Key: "k"})
+	paused := ratelimit.Request{Rule: fleet, Key: "k"}
+	here.Wait, fleet.Wait = 2*time.Minute, 2*time.Minute
+	rules := wrap.NewRules("shop.T.M", here, fleet)
+	ctx, report := ratelimit.WithReport(t.Context())
+	store.Begin(nil)
+	result := make(chan error, 1)
+	go func() { result <- wrap.Take(ctx, rules.On(l), rules, "k", "k") }()
+	clock.AwaitSleepers(1)
+	store.End()
+	if err := l.Pause(t.Context(), time.Hour, paused); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(2 * time.Minute)
+	if err := <-result; !errors.Is(err, ratelimit.ErrTooManyRequests) {
+		t.Errorf("got error %v, want a refusal", err)
+	}
+	if quotas := report.Quotas(); len(quotas) != 2 {
+		t.Errorf("reported are %+v, want both rules", quotas)
+	}
+	if last := events[len(events)-1]; last.Kind != ratelimit.EventRefused || last.Err != nil {
+		t.Errorf("observed %v with error %v", last.Kind, last.Err)
+	}
+}
+
+// An observer that panics when it is told of an outage, or of its end, keeps no permits.
+func TestPanicsAboutAnOutageKeepNothing(t *testing.T) {
+	for _, when := range []ratelimit.EventKind{ratelimit.EventStoreLost, ratelimit.EventStoreBack} {
+		clock := limittest.NewClock()
+		store := limittest.NewOutage(clock)
+		l := ratelimit.New(store, ratelimit.WithFailurePolicy(ratelimit.FailOpen), ratelimit.WithLogger(slog.New(slog.DiscardHandler)),
+			ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
+				if e.Kind == when {
+					panic("a bug of the observer")
+				}
+			}))
+		running := ratelimit.Rule{Name: "r", Algorithm: ratelimit.Concurrency, Limit: 1, Per: time.Hour}
+		here := running
+		here.Scope = ratelimit.ScopeInstance
+		call := func() (panicked bool) {
+			defer func() { panicked = recover() != nil }()
+			d, err := l.Allow(t.Context(), ratelimit.Request{Rule: running, Key: "k"}, ratelimit.Request{Rule: here, Key: "k"})
+			if err != nil || !d.Allowed {
+				t.Errorf("%s: got %+v, error %v", when, d, err)
+			} else if err := d.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			return panicked
+		}
+		store.Begin(nil)
+		lost := call()
+		store.End()
+		clock.Advance(time.Minute)
+		if back := call(); lost == back {
+			t.Errorf("%s: panicked %t and %t", when, lost, back)
+		}
+		call()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -200,5 +201,30 @@ func TestPauseBehindACallThatWaits(t *testing.T) {
 		t.Error("the call sleeps on after the pause has ended")
 		clock.Advance(time.Second)
 		<-third
+	}
+}
+
+// A rule in shadow mode with a limit of 0 refuses every call, also one that a pause has held.
+func TestShadowOfNothingAfterAPause(t *testing.T) {
+	var admitted []ratelimit.Outcome
+	l, clock := limittest.New(t, ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
+		if e.Kind == ratelimit.EventAdmitted {
+			admitted = slices.Clone(e.Rules)
+		}
+	}))
+	held := ratelimit.Rule{Name: "held", Limit: 10, Per: time.Minute, Wait: time.Hour}
+	rules := wrap.NewRules("shop.T.M", held, ratelimit.Rule{Name: "shadow", Per: time.Minute, Mode: ratelimit.ModeShadow})
+	if err := l.Pause(t.Context(), time.Minute, ratelimit.Request{Rule: held, Key: "k"}); err != nil {
+		t.Fatal(err)
+	}
+	result := make(chan error, 1)
+	go func() { result <- wrap.Take(t.Context(), rules.On(l), rules, "k", "k") }()
+	clock.AwaitSleepers(1)
+	clock.Advance(2 * time.Minute)
+	if err := <-result; err != nil {
+		t.Fatal(err)
+	}
+	if len(admitted) != 2 || !admitted[1].Refused {
+		t.Errorf("got %+v; the second rule refuses every call", admitted)
 	}
 }

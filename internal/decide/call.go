@@ -31,7 +31,8 @@ type Asked struct {
 	Rule      *Rule
 	Claim     *engine.Claim // what it asks a store, and the answer
 	Index     int           // of the rule in its method, or of the request
-	Cost      int64         // of the call. The claim asks for less if the rule is in shadow mode and never admits it, or only counts
+	Cost      int64         // what the call costs. The claim may ask for less: see ask, checkCosts and divide
+	own       int64         // what the rule itself costs, without those that have joined its count
 	Limit     int64         // of the call. A failure policy may divide that of the claim
 	BlockLeft time.Duration // how long a setting still blocks the subject
 	pauseLeft time.Duration // how long a setting still pauses the subject
@@ -58,7 +59,7 @@ type perUse struct {
 	waits       bool          // a rule may delay the call
 	paused      bool          // a setting pauses one of its subjects
 	givesBack   bool          // a wrapper keeps the charge, to give it back
-	mustRelease bool          // the call has permits to release, and perform goes on; if an observer or a trigger panics, free releases them
+	mustRelease bool          // the call has permits to release, and perform goes on; if an observer or a trigger panics, Free releases them
 	never       bool          // a rule of limit 0 refuses the call
 	isBlocked   bool          // one of its subjects is blocked
 
@@ -238,7 +239,8 @@ func (c *Call) claim(a *Asked, p *planned, use *Use) error {
 		p, a.BlockLeft, a.pauseLeft = p.forKey(l, subject)
 	}
 	rule, claim := p.rule, a.Claim
-	a.Rule, a.Index, a.Cost, a.Limit = rule, c.next, use.Cost, rule.LimitFor(use.Limit)
+	a.Rule, a.Index, a.Limit = rule, c.next, rule.LimitFor(use.Limit)
+	a.Cost, a.own = use.Cost, use.Cost
 	claim.Ask, claim.Delta = rule.Ask, 0
 	claim.Clear()
 	claim.Subject, claim.Renewed = subject, c.givesBack
@@ -475,15 +477,17 @@ func (c *Call) askStores(ctx context.Context) error {
 	if c.visits&releases != 0 {
 		contested = c.contestedRule()
 	}
+	c.by, c.failure, c.answered = byStore, nil, false
 	if c.paused {
 		c.pauseHere()
 	} else {
 		report := c.Report
 		c.Refused, c.Report = contested != nil, report || contested != nil
-		c.by, c.failure = byStore, nil
 		v, err := c.decider().Decide(ctx, &c.Call)
-		c.Refused, c.Report = false, report
-		if c.verdict = v; err != nil {
+		c.Refused, c.Report, c.verdict = false, report, v
+		c.mustRelease = err == nil && v.Admitted && !c.Peek && c.visits&releases != 0
+		c.noteStore(ctx)
+		if err != nil {
 			return c.limiter.StoreError(ctx, c.Method(), err)
 		}
 	}

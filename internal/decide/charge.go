@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
 // Keep is a cost for Settle that leaves the charge of the rule as it is.
@@ -20,7 +21,6 @@ type Charges struct {
 	limiter *Limiter
 	method  *Method // nil for requests
 	rules   int     // of the method, or requests
-	by      counter // who has the counts of fleet scope
 
 	mu     sync.Mutex
 	list   []charge
@@ -31,7 +31,8 @@ type Charges struct {
 type charge struct {
 	rule  *Rule
 	index int   // of the rule in its method, or of the request
-	own   int64 // what the rule costs, without those that have joined its count
+	own   int64 // the cost of the rule itself, without those that have joined its count
+	by    counter
 	claim engine.Claim
 	added *engine.Claim // what a settlement took beside claim; nil if it took nothing
 	stage stage
@@ -66,21 +67,18 @@ func (c *Call) Charges() *Charges {
 	own := &struct {
 		Charges
 		list [1]charge // most calls have one rule; this saves them an allocation
-	}{Charges: Charges{limiter: c.limiter, method: c.method, rules: c.next, by: c.by, joined: slices.Clone(c.joined)}}
+	}{Charges: Charges{limiter: c.limiter, method: c.method, rules: c.next, joined: slices.Clone(c.joined)}}
 	all := &own.Charges
 	all.list = append(own.list[:0], make([]charge, len(c.Asked))...)
 	for i := range c.Asked {
 		a, ch := &c.Asked[i], &all.list[i]
-		ch.rule, ch.index, ch.own, ch.claim = a.Rule, a.Index, a.Cost, *a.Claim
+		ch.rule, ch.index, ch.own, ch.by, ch.claim = a.Rule, a.Index, a.own, c.by, *a.Claim
 		claim := &ch.claim
 		if i > 0 && claim.Subject == c.Asked[i-1].Claim.Subject { // as in most calls; one copy serves
 			claim.Subject, claim.Member = all.list[i-1].claim.Subject, strings.Clone(claim.Member)
 		} else {
 			claim.KeepTexts()
 		}
-	}
-	for _, j := range all.joined {
-		all.list[j.to].own -= j.cost
 	}
 	for _, ch := range c.noCost {
 		all.add(ch)
@@ -207,14 +205,14 @@ func (c *Charges) adjust(ctx context.Context, next stage, total func(ch *charge,
 		delta := min(cost-ch.cost(), ch.claim.MostSettled())
 		if delta > 0 {
 			ch.added = c.addition(ch, delta)
-			first = append(first, part{ch.rule, ch.added})
+			first = append(first, part{ch, ch.added})
 			continue
 		}
 		ch.claim.Delta = max(delta, -ch.claim.Charged)
-		first = append(first, part{ch.rule, &ch.claim})
+		first = append(first, part{ch, &ch.claim})
 		if ch.added != nil {
 			ch.added.Delta = delta - ch.claim.Delta
-			last = append(last, part{ch.rule, ch.added})
+			last = append(last, part{ch, ch.added})
 		}
 	}
 	if err = c.apply(ctx, first); err == nil {
@@ -240,9 +238,9 @@ func (ch *charge) isDone() bool {
 	return ch.claim.Delta == 0 && (ch.added == nil || ch.added.Delta == 0)
 }
 
-// part is a part of the charge of a rule: what the call took, or what a settlement added.
+// part is a part of a charge: what the call took, or what a settlement added.
 type part struct {
-	rule  *Rule
+	of    *charge
 	claim *engine.Claim
 }
 
@@ -252,10 +250,14 @@ func (c *Charges) apply(ctx context.Context, parts []part) error {
 	if len(parts) == 0 {
 		return nil
 	}
+	by := parts[0].of.by
+	if i := slices.IndexFunc(parts, func(p part) bool { return p.of.by != by }); i > 0 { // charges at a cost of 0, in an outage, are the last ones
+		return printable.Join(c.apply(ctx, parts[:i]), c.apply(ctx, parts[i:]))
+	}
 	change := c.limiter.Change(engine.Charges)
-	change.by = c.by
+	change.by = by
 	for _, p := range parts {
-		change.Put(p.rule, *p.claim)
+		change.Put(p.of.rule, *p.claim)
 	}
 	if ctx.Err() != nil { // it ended before this call, so it sets no deadline for it
 		var cancel context.CancelFunc

@@ -56,7 +56,8 @@ func (c *Call) isPaused(ctx context.Context) (bool, error) {
 	if len(peek.Claims) == 0 {
 		return false, nil
 	}
-	if _, err := peek.split().Decide(ctx, &peek.Call); err != nil && ended(ctx) == nil {
+	_, err := peek.split().Decide(ctx, &peek.Call)
+	if peek.noteStore(ctx); err != nil && ended(ctx) == nil {
 		return false, c.limiter.StoreError(ctx, c.Method(), err)
 	}
 	return peek.PausedUntil() > 0, nil
@@ -65,10 +66,11 @@ func (c *Call) isPaused(ctx context.Context) (bool, error) {
 // pauseHere answers a call as a store would. A setting pauses one of its subjects.
 func (c *Call) pauseHere() {
 	now, longest := c.limiter.store.Time().UnixMicro(), int64(0)
+	for i := range c.Claims { // others were answered before
+		c.Claims[i].Clear()
+	}
 	for i := range c.Asked {
-		a := &c.Asked[i]
-		claim, left := a.Claim, a.pauseLeft.Microseconds()
-		claim.Clear()
+		claim, left := c.Asked[i].Claim, c.Asked[i].pauseLeft.Microseconds()
 		if left > 0 {
 			claim.Earliest, claim.Paused, claim.Full, claim.Refused = now+left, now+left, now+left, left > claim.Wait
 		}

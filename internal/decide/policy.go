@@ -56,14 +56,11 @@ func (f *ofFleet) Decide(ctx context.Context, call *engine.Call) (engine.Verdict
 	v, err := l.store.Decide(ctx, call)
 	switch {
 	case err == nil:
-		if last := l.outage.last.Load(); last != 0 && v.Source == engine.SourceStore { // others say nothing about the store
-			l.noteBack(ctx, last)
-		}
+		f.answered = v.Source == engine.SourceStore // other sources say nothing about the store
 		return v, nil
 	case ctx.Err() != nil || l.answers(err):
 		return v, err
 	}
-	l.noteFailure(ctx, err)
 	v, err = f.decideInstead(ctx, call, err)
 	if !call.Peek {
 		l.outage.add(f.by, err)
@@ -159,6 +156,18 @@ func (o *outage) add(by counter, err error) {
 		o.counted.Add(1)
 	default:
 		o.passed.Add(1)
+	}
+}
+
+// noteStore notes whether the store has failed or answered. If that is news, observers are told, who may panic: so the charge of the step must be
+// known by then.
+func (s *Step) noteStore(ctx context.Context) {
+	l := s.limiter
+	switch last := l.outage.last.Load(); {
+	case s.failure != nil:
+		l.noteFailure(ctx, s.failure)
+	case s.answered && last != 0:
+		l.noteBack(ctx, last)
 	}
 }
 

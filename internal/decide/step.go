@@ -16,7 +16,9 @@ type Step struct {
 	limiter *Limiter
 	rules   []*Rule // of the claims
 	by      counter // who has the counts of fleet scope
-	failure error   // why the store failed, if a failure policy decided
+
+	answered bool  // the store has answered, which therefore works
+	failure  error // why the store failed, if failure policies decided
 }
 
 // counter is who has the counts of fleet scope.

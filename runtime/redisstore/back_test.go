@@ -77,8 +77,10 @@ func TestServerIsBack(t *testing.T) {
 func TestBackgroundKnocks(t *testing.T) {
 	const patience = 5 * time.Second // a busy machine takes longer than the default
 	for name, open := range map[string]func(redis.UniversalClient) ratelimit.Store{
-		"redisstore": func(c redis.UniversalClient) ratelimit.Store { return New(c, WithStats(), WithRefusalMemory(0), WithTimeout(patience)) },
-		"plain":      func(c redis.UniversalClient) ratelimit.Store { return plain.New(c, plain.WithTimeout(patience)) },
+		"redisstore": func(c redis.UniversalClient) ratelimit.Store {
+			return New(c, WithStats(), WithRefusalMemory(0), WithTimeout(patience))
+		},
+		"plain": func(c redis.UniversalClient) ratelimit.Store { return plain.New(c, plain.WithTimeout(patience)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits for beats
