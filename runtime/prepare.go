@@ -234,9 +234,18 @@ func (r Rule) clone() Rule {
 
 var ruleSeed = maphash.MakeSeed()
 
-// prepare returns the rule of a request, ready for decisions. It hashes the fields in which rules usually differ, and compares all of them.
+// hash returns a hash of the fields in which the rules of requests usually differ. Message is none of them: a program may write a new one each time.
+func (r *Rule) hash() uint64 {
+	h := uint64(r.Limit)*0x9e3779b97f4a7c15 ^ uint64(r.Per)*0xff51afd7ed558ccd ^ maphash.String(ruleSeed, r.Name)
+	if r.Cron != "" {
+		h = 31*(31*h^maphash.String(ruleSeed, r.Cron)) ^ maphash.String(ruleSeed, r.TZ)
+	}
+	return h
+}
+
+// prepare returns the rule of a request, ready for decisions.
 func (l *Limiter) prepare(r *Rule) (*decide.Method, error) {
-	hash := maphash.String(ruleSeed, r.Name) ^ uint64(r.Limit)*0x9e3779b97f4a7c15 ^ uint64(r.Per)*0xff51afd7ed558ccd
+	hash := r.hash()
 	for m := l.machine().Find(hash); m != nil; m = m.Next() {
 		if isOf(m.Rule(), r) {
 			return m, nil

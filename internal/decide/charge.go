@@ -69,7 +69,9 @@ func (c *Call) Charges() *Charges {
 		list [1]charge // most calls have one rule; this saves them an allocation
 	}{Charges: Charges{limiter: c.limiter, method: c.method, rules: c.next, joined: slices.Clone(c.joined)}}
 	all := &own.Charges
-	all.list = append(own.list[:0], make([]charge, len(c.Asked))...)
+	if all.list = own.list[:]; len(c.Asked) != 1 {
+		all.list = make([]charge, len(c.Asked))
+	}
 	for i := range c.Asked {
 		a, ch := &c.Asked[i], &all.list[i]
 		ch.rule, ch.index, ch.own, ch.by, ch.claim = a.Rule, a.Index, a.own, c.by, *a.Claim

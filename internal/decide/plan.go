@@ -161,8 +161,8 @@ type methods struct {
 // MaxRequests bounds the rules of requests that a limiter keeps: about 20 MB.
 const MaxRequests = 40_000
 
-// maxAlike bounds how many rules with one hash are kept. They are compared one by one.
-const maxAlike = 8
+// MaxAlike bounds how many rules with one hash are kept, such as those that differ in their messages alone. They are compared one by one.
+const MaxAlike = 64
 
 // Find returns the first rule of requests with a hash, or nil. Next returns the others.
 func (l *Limiter) Find(hash uint64) *Method {
@@ -186,7 +186,7 @@ func (l *Limiter) Keep(hash uint64, rule *Rule) *Method {
 	if m.next != nil {
 		m.alike = m.next.alike + 1
 	}
-	if m.alike == maxAlike { // the program makes ever new rules
+	if m.alike == MaxAlike { // the program makes ever new rules
 		k.n -= m.alike
 		m.next, m.alike = nil, 0
 	}
