@@ -69,7 +69,7 @@ var options = []Argument{
 // Verbs is the table of all verbs and arguments. Everything that needs them reads it: the parser and its suggestions,
 // the Rule literals in generated code, ratelimit -list and ratelimit help, and the documentation.
 //
-// To add an argument to rule, add a row here and its field to ratelimit.Rule.
+// To add an argument to rule, add a row here, and its field to ratelimit.Rule if it has one: CONTRIBUTING.md lists the other places.
 var Verbs = []Verb{
 	{Name: "wrap", On: aboveType, Doc: "sets options of the wrapper; a type has at most one", Args: options},
 	{Name: "guard", On: aboveStruct, Doc: "generates a guard instead of a wrapper, for the methods of the struct to call; takes the options of wrap",

@@ -31,7 +31,7 @@
 //
 // # Where do I change X
 //
-//	an argument of a directive             annotations/spec.go, and its field in ratelimit.Rule
+//	an argument of a directive             annotations/spec.go; CONTRIBUTING.md lists the other places
 //	how a value is written                 annotations/scan.go, value.go, template.go
 //	what looks like a directive            annotations/nearmiss.go
 //	where a directive may stand            annotations/spec.go, stray.go, internal/collect/wrapper.go, method.go

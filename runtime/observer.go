@@ -138,7 +138,7 @@ var kinds = [...]EventKind{
 func (o *options) tell(ctx context.Context, kind decide.EventKind, method string, err error, changed []decide.Changed) {
 	e := &Event{Kind: kinds[kind], Method: method, Err: err}
 	for _, c := range changed {
-		outcome := bare(c.Rule, c.Subject, c.Limit)
+		outcome := unanswered(c.Rule, c.Subject, c.Limit)
 		outcome.CostBefore, outcome.Cost = c.Before, c.After
 		e.Rules = append(e.Rules, outcome)
 	}
@@ -185,7 +185,7 @@ func (o *options) observeCall(ctx context.Context, c *decide.Call, took time.Dur
 // add adds the outcome of one rule to a decision.
 func (e *Event) add(c *decide.Call, a *decide.Asked) {
 	if e.Kind == EventFailed {
-		o := bare(a.Rule, a.Claim.Subject, a.Limit)
+		o := unanswered(a.Rule, a.Claim.Subject, a.Limit)
 		o.Cost = a.Cost
 		e.Rules = append(e.Rules, o)
 		return
@@ -193,7 +193,7 @@ func (e *Event) add(c *decide.Call, a *decide.Asked) {
 	o := outcomeOf(c, a)
 	switch {
 	case e.Kind == EventAbandoned:
-		o = bare(a.Rule, a.Claim.Subject, o.Limit)
+		o = unanswered(a.Rule, a.Claim.Subject, o.Limit)
 		o.CostBefore = a.Cost
 	case e.Kind == EventAdmitted && !o.Refused:
 		o.Cost = a.Claim.Charged

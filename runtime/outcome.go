@@ -16,8 +16,8 @@ import (
 // shown returns a subject in the form in which programs see it. They may keep the text.
 func shown(subject string) string { return strings.Clone(key.Shown(subject)) }
 
-// bare returns the outcome of a rule without an answer.
-func bare(rule *decide.Rule, subject string, limit int64) Outcome {
+// unanswered returns the outcome of a rule without an answer.
+func unanswered(rule *decide.Rule, subject string, limit int64) Outcome {
 	return Outcome{
 		Rule: rule.Label, Window: rule.Window, Key: key.Shown(subject), Mode: Mode(rule.Ask.Mode), Limit: limit, Releases: rule.Row.Releases,
 	}
@@ -26,7 +26,7 @@ func bare(rule *decide.Rule, subject string, limit int64) Outcome {
 // outcomeOf returns the answer of one rule.
 func outcomeOf(c *decide.Call, a *decide.Asked) Outcome {
 	claim := a.Claim
-	o := bare(a.Rule, claim.Subject, claim.Limit)
+	o := unanswered(a.Rule, claim.Subject, claim.Limit)
 	if o.Cost = a.Cost; !claim.Refused {
 		return o
 	}

@@ -255,7 +255,7 @@ func (l *Limiter) prepare(r *Rule) (*decide.Method, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.machine().Keep(hash, p), nil
+	return l.machine().Remember(hash, p), nil
 }
 
 // isOf reports whether a rule was prepared from r. An unnamed rule loses the number at the end of its name.

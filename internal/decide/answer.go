@@ -6,18 +6,10 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
-// What package ratelimit asks of a call that was decided. It makes outcomes, violations and quotas of that in runtime/outcome.go.
+// What package ratelimit asks of a call that was decided. The file runtime/outcome.go makes outcomes, violations and quotas of that.
 
 // Method returns pkg.Type.Method, or "" for requests.
-func (c *Call) Method() string {
-	if c.method == nil {
-		return ""
-	}
-	return c.method.rules.Method
-}
-
-// Limiter returns the limiter that decided the call.
-func (c *Call) Limiter() *Limiter { return c.limiter }
+func (c *Call) Method() string { return c.method.name() }
 
 // Verdict returns the answer to the call.
 func (c *Call) Verdict() engine.Verdict { return c.verdict }
@@ -48,21 +40,6 @@ func (c *Call) RefusedHere() bool { return c.never || c.isBlocked }
 
 // isByPolicy reports whether failure policies decided the call, because its store failed.
 func (c *Call) isByPolicy() bool { return c.verdict.Source == engine.SourcePolicy }
-
-// setSource makes a pause or a block that refused the call the source of the decision. If a failure policy decided, that stays the source.
-func (c *Call) setSource() {
-	if c.isByPolicy() {
-		return
-	}
-	if c.PausedUntil() > 0 {
-		c.verdict.Source = engine.SourcePause
-	}
-	for i := range c.Claims {
-		if claim := &c.Claims[i]; claim.Blocked && claim.Mode == engine.Enforce {
-			c.verdict.Source = engine.SourceBlock
-		}
-	}
-}
 
 // Never reports whether the rule refuses every such call.
 func (a *Asked) Never() bool {

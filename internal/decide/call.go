@@ -3,15 +3,11 @@ package decide
 import (
 	"context"
 	"fmt"
-	"math"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
-	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/line"
 )
 
@@ -31,7 +27,7 @@ type Asked struct {
 	Rule      *Rule
 	Claim     *engine.Claim // what it asks a store, and the answer
 	Index     int           // of the rule in its method, or of the request
-	Cost      int64         // what the call costs. The claim may ask for less: see ask, checkCosts and divide
+	Cost      int64         // what the call costs. The claim may ask for less: see setAsk, checkCosts and divide
 	own       int64         // what the rule itself costs, without those that have joined its count
 	Limit     int64         // of the call. A failure policy may divide that of the claim
 	BlockLeft time.Duration // how long a setting still blocks the subject
@@ -131,7 +127,7 @@ func (m *Method) Open(givesBack bool) *Call {
 // Add sets what the next rule charges.
 func (c *Call) Add(use *Use) {
 	if c.err == nil && c.next < len(c.plan.rules) {
-		c.err = c.ask(&c.plan.rules[c.next], use)
+		c.err = c.addRule(&c.plan.rules[c.next], use)
 	}
 	c.next++ // Take reports an excess
 }
@@ -170,7 +166,7 @@ func (c *Call) AddRequest(m *Method, use *Use) error {
 	if p.err == nil && !c.Peek && !m.noted.Load() {
 		m.note()
 	}
-	err := c.ask(p, use)
+	err := c.addRule(p, use)
 	c.next++
 	return err
 }
@@ -188,193 +184,6 @@ func (c *Call) Free() {
 		c.Charges().Release(context.Background())
 	}
 	calls.Put(c)
-}
-
-// ask adds a rule to what the call asks. A rule with the same count as an earlier one adds its cost to that one.
-func (c *Call) ask(p *planned, use *Use) error {
-	if use.Skip {
-		return nil
-	}
-	n := len(c.Asked)
-	a := &c.Asked[:n+1][n]
-	a.Claim = &c.Claims[:len(c.Claims)+1][len(c.Claims)]
-	switch err := c.claim(a, p, use); {
-	case use.Cost == 0:
-		c.addAtNoCost(a, err)
-		return nil
-	case err != nil:
-		return err
-	}
-	if c.method == nil || p.mayShare {
-		if same := c.earlier(a); same >= 0 {
-			c.joined = append(c.joined, joined{c.next, same, use.Cost})
-			return c.addCost(&c.Asked[same], a)
-		}
-	}
-	c.Asked = c.Asked[:n+1]
-	c.keep(a)
-	return nil
-}
-
-// MaxText bounds a caller's key or member, in bytes.
-const MaxText = 64 << 10
-
-// claim makes the claim of a rule. The error says why the rule cannot count what the call uses.
-func (c *Call) claim(a *Asked, p *planned, use *Use) error {
-	if p.err != nil {
-		return p.err
-	}
-	l := c.limiter
-	if len(use.Key) > MaxText { // before the key is hashed and escaped
-		return c.keyError(p.declared, p.declared.Key, fmt.Sprintf("the key has %d bytes; expected at most %d", len(use.Key), MaxText))
-	}
-	subject := ""
-	if p.stations&hashed == 0 {
-		subject = key.Subject(use.Key)
-	} else {
-		subject = l.Subject(p.declared.PlainKeys, use.Key)
-	}
-	a.BlockLeft, a.pauseLeft, a.wait = 0, 0, 0
-	if p.stations&ofKey != 0 {
-		p, a.BlockLeft, a.pauseLeft = p.forKey(l, subject)
-	}
-	rule, claim := p.rule, a.Claim
-	a.Rule, a.Index, a.Limit = rule, c.next, rule.LimitFor(use.Limit)
-	a.Cost, a.own = use.Cost, use.Cost
-	claim.Ask, claim.Delta = rule.Ask, 0
-	claim.Clear()
-	claim.Subject, claim.Renewed = subject, c.givesBack
-	c.visits |= p.stations
-	if p.stations&unenforced == 0 {
-		if a.wait = c.wait; c.method != nil {
-			a.wait = rule.Wait
-		}
-	}
-	if err := c.check(a, use); err != nil {
-		return err
-	}
-	a.ask(0)
-	if p.stations&members != 0 {
-		claim.Member = key.Member(l.hidden(rule.PlainKeys, use.Member))
-	}
-	return nil
-}
-
-// check returns an error if what the call uses does not fit the rule.
-func (c *Call) check(a *Asked, use *Use) error {
-	rule := a.Rule
-	switch {
-	case use.Cost < 0:
-		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 0 or more", use.Cost))
-	case use.Cost > 1 && rule.Distinct != "":
-		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 1, as a member counts once", use.Cost))
-	case rule.Computed:
-		if wrong := rule.Declared.WrongLimit(a.Limit); wrong != "" {
-			return c.keyError(rule, "", "the limit of this call: "+wrong)
-		}
-	}
-	switch {
-	case len(use.Member) > MaxText:
-		return c.keyError(rule, rule.Distinct, fmt.Sprintf("the member has %d bytes; expected at most %d", len(use.Member), MaxText))
-	case use.Key == "" && rule.Key != "":
-		return c.keyError(rule, rule.Key, "the key is empty")
-	case use.Member == "" && rule.Distinct != "":
-		return c.keyError(rule, rule.Distinct, "the member is empty")
-	case a.wait > 0:
-		if err := rule.Declared.CannotWait(); err != nil {
-			return err
-		}
-		return c.limiter.Supports(rule, a.wait.Microseconds())
-	}
-	return nil
-}
-
-func (c *Call) keyError(rule *Rule, expr, reason string) error {
-	return c.limiter.public.KeyError(c.Method(), rule, expr, reason)
-}
-
-// addAtNoCost adds a rule at a cost of 0: it refuses nothing, and no store is asked. Its charge has no permits until it is settled. If the rule cannot
-// count the charge, which err says, it does not apply.
-func (c *Call) addAtNoCost(a *Asked, err error) {
-	if err != nil {
-		return
-	}
-	claim := engine.Claim{Ask: a.Rule.Ask}
-	claim.Subject, claim.Limit = a.Claim.Subject, max(1, a.Limit)
-	claim.Burst = a.Rule.Capacity(claim.Limit)
-	claim.KeepTexts()
-	c.noCost = append(c.noCost, charge{rule: a.Rule, index: a.Index, claim: claim, noCost: true})
-}
-
-// ask sets what the claim asks if the call has waited that long. A trigger counts beyond its limit, up to a cost that always reaches it. In shadow
-// mode a cost that never fits stays as checkCosts has set it.
-func (a *Asked) ask(waited time.Duration) {
-	claim := a.Claim
-	claim.Limit, claim.Burst = a.Limit, a.Rule.Capacity(a.Limit)
-	if claim.Wait == engine.NeverFits {
-		return
-	}
-	if claim.Cost = a.Cost; claim.Mode == engine.Trigger {
-		claim.Cost = min(a.Cost, 2*engine.MaxLimit)
-	}
-	if claim.Wait = 0; a.wait > waited {
-		claim.Wait = a.Rule.delay(a.wait-waited, a.Limit)
-	}
-}
-
-// earlier returns the index of an earlier claim on the count of a, or -1.
-func (c *Call) earlier(a *Asked) int {
-	return slices.IndexFunc(c.Asked, func(other Asked) bool {
-		return other.Claim.Subject == a.Claim.Subject && other.Rule.countsWith(a.Rule)
-	})
-}
-
-// addCost adds the cost of a to same, an earlier claim on the same count. If the rules count members, the cost stays: a call has one
-// member, which costs one permit, however many rules count it.
-func (c *Call) addCost(same, a *Asked) error {
-	wrong := a.Rule.Declared.Wrong
-	switch {
-	case same.Limit != a.Limit || !same.Rule.Declared.CountsLike(a.Rule.Declared):
-		return wrong("name", "found two different rules of one name, window and key in one call; give them different names")
-	case same.Claim.Member != a.Claim.Member:
-		return c.keyError(a.Rule, a.Rule.Distinct, "found two members for one count; expected one member for each call")
-	case c.UpTo: // its requests take the same number from each rule
-		return wrong("requests", "found UpTo on two requests with one count; expected one request for each count")
-	case a.Claim.Member == "":
-		same.Cost += min(a.Cost, math.MaxInt64-same.Cost)
-		same.ask(0)
-		c.visits |= costly
-	}
-	return nil
-}
-
-// keep keeps a claim that the call asks. If the subject is blocked, or the limit is 0, keep answers the claim: such a rule refuses the call without a
-// store. In shadow mode such a claim stays out of Claims, and stores decide the others.
-func (c *Call) keep(a *Asked) {
-	claim := a.Claim
-	if claim.Limit == 0 && claim.Mode == engine.Shadow {
-		a.Claim = new(engine.Claim)
-		*a.Claim, claim = *claim, a.Claim
-	} else {
-		c.Claims = c.Claims[:len(c.Claims)+1]
-		c.rules = append(c.rules, a.Rule)
-	}
-	if a.Cost > 1 {
-		c.visits |= costly
-	}
-	c.waits, c.paused = c.waits || a.wait > 0, c.paused || a.pauseLeft > 0
-	if a.BlockLeft > 0 || claim.Limit == 0 {
-		claim.Blocked = a.BlockLeft > 0
-		claim.Refused = claim.Blocked || a.Never()
-		if claim.Refused && claim.Mode == engine.Enforce {
-			c.isBlocked, c.never = c.isBlocked || claim.Blocked, c.never || !claim.Blocked
-		}
-	}
-	if a.Rule.Row.Releases {
-		claim.ID = rand.Uint64()
-		claim.KeepTexts() // the store renews the permits
-	}
-	c.Report = c.Report || c.UpTo && claim.Mode == engine.Shadow
 }
 
 // checkCosts returns an error if a rule can never admit what the call costs. In shadow mode such a rule only reports the refusal: its claim asks
@@ -499,4 +308,19 @@ func (c *Call) askStores(ctx context.Context) error {
 		c.setSource()
 	}
 	return nil
+}
+
+// setSource makes a pause or a block that refused the call the source of the decision. If a failure policy decided, that stays the source.
+func (c *Call) setSource() {
+	if c.isByPolicy() {
+		return
+	}
+	if c.PausedUntil() > 0 {
+		c.verdict.Source = engine.SourcePause
+	}
+	for i := range c.Claims {
+		if claim := &c.Claims[i]; claim.Blocked && claim.Mode == engine.Enforce {
+			c.verdict.Source = engine.SourceBlock
+		}
+	}
 }

@@ -32,7 +32,7 @@ type charge struct {
 	rule  *Rule
 	index int   // of the rule in its method, or of the request
 	own   int64 // the cost of the rule itself, without those that have joined its count
-	by    counter
+	by    holder
 	claim engine.Claim
 	added *engine.Claim // what a settlement took beside claim; nil if it took nothing
 	stage stage
@@ -137,7 +137,7 @@ func (c *Charges) giveBack(ctx context.Context, kind EventKind, wanted func(*cha
 	}
 	changed, _, err := c.adjust(ctx, refunded, func(ch *charge, _ int) (int64, bool) { return 0, wanted(ch) })
 	if len(changed) > 0 {
-		c.limiter.Tell(ctx, kind, c.name(), err, changed...)
+		c.limiter.Tell(ctx, kind, c.method.name(), err, changed...)
 	}
 	return err
 }
@@ -179,13 +179,12 @@ func (c *Charges) SettleAll(ctx context.Context, costs []int64) error {
 		return totals[i], ch.rule.Numbers.Kind.Accepts("settle") && settles[i]
 	})
 	if len(changed) > 0 {
-		c.limiter.Tell(ctx, Settled, c.name(), cmp.Or(err, short), changed...)
+		c.limiter.Tell(ctx, Settled, c.method.name(), cmp.Or(err, short), changed...)
 	}
 	return err
 }
 
-// adjust brings charges to the stage next. total says which charges change, and to which cost. A charge stays as it is if it has reached that
-// stage before. One without permits only reaches the stage, unless it began at a cost of 0 and is settled. If a store has certainly not changed a charge, the
+// adjust brings charges to the stage next. total says which charges change, and to which cost. If a store has certainly not changed a charge, the
 // next adjust tries it again. adjust returns the outcomes of the rules. short says that a rule does not take its whole cost.
 func (c *Charges) adjust(ctx context.Context, next stage, total func(ch *charge, i int) (int64, bool)) (changed []Changed, short, err error) {
 	c.mu.Lock()
@@ -199,7 +198,8 @@ func (c *Charges) adjust(ctx context.Context, next stage, total func(ch *charge,
 		if !wanted || ch.stage >= next {
 			continue
 		}
-		if ch.cost() == 0 && (!ch.noCost || next == refunded) { // there is nothing to give back, but no settlement comes after a refund
+		settlesNoCost := ch.noCost && next == settled
+		if ch.cost() == 0 && !settlesNoCost { // there is nothing to give back, but no settlement comes after a refund
 			ch.stage = next
 			continue
 		}
@@ -232,7 +232,7 @@ func (c *Charges) adjust(ctx context.Context, next stage, total func(ch *charge,
 				"found a cost of %d; charged %d, as a debt lasts at most 24 hours", totals[i], ch.cost()))
 		}
 	}
-	return changed, short, c.limiter.StoreError(ctx, c.name(), err)
+	return changed, short, c.limiter.StoreError(ctx, c.method.name(), err)
 }
 
 // isDone reports whether nothing is left to change.
@@ -328,7 +328,7 @@ func (c *Charges) SettleFailed(ctx context.Context, rule int, err error) {
 	at, _ := c.of(rule)
 	changed := c.list[at].unchanged()
 	c.mu.Unlock()
-	c.limiter.Tell(ctx, Settled, c.name(), c.limiter.public.Discreet(c.limiter, err), changed)
+	c.limiter.Tell(ctx, Settled, c.method.name(), c.limiter.public.Discreet(c.limiter, err), changed)
 }
 
 // Charge is what a call of a wrapper was charged. Package ratelimit has it as a type of its own.
@@ -392,12 +392,4 @@ func (c *Charges) costsOf(cost int64, names []string) ([]int64, error) {
 		}
 	}
 	return costs, nil
-}
-
-// name returns the name of the method, or "" for requests.
-func (c *Charges) name() string {
-	if c.method == nil {
-		return ""
-	}
-	return c.method.rules.Method
 }

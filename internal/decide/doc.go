@@ -1,7 +1,7 @@
 // Package decide is the machinery between a call and the store that counts it.
 //
 // A plan (plan.go) says what a method, or one rule of a request, asks of one limiter as long as nothing changes. A call (call.go) is one decision by
-// such plans. A step (step.go) is what a decision or a change asks of those who have the counts. These files are stations, which only some calls visit:
+// such plans, with a claim for each rule (claim.go). A step (step.go) is what a decision or a change asks of those who have the counts. These files have what only some calls need, their stations:
 //
 //	settings.go   settings of single keys, and the limiter's own overrides
 //	subject.go    subjects that are hashed

@@ -101,7 +101,7 @@ func (c *Call) awaitTurn(ctx context.Context) error {
 	}
 }
 
-// patience returns how long the call may hold. If the call waits for permits of a rule, that is the wait of this rule, and otherwise the longest
+// patience returns how long the call may wait. If the call waits for permits of a rule, that is the wait of this rule, and otherwise the longest
 // wait of its rules.
 func (c *Call) patience() (longest time.Duration) {
 	if c.waiter.State == line.HeldByRunning {
@@ -142,7 +142,7 @@ func (c *Call) contestedRule() *Asked {
 }
 
 // noteAwaited sets the rule whose permits others must release before the call can be admitted, if there is one. contested is the contestedRule. If
-// there is one, earlier calls come first. A call that may wait asks again when it is woken, or when it has waited for the Wait of the contested
+// it is not nil, earlier calls come first. A call that may wait asks again when it is woken, or when it has waited for the Wait of the contested
 // rule. After that time the contested rule refuses the call.
 func (c *Call) noteAwaited(contested *Asked) {
 	switch c.awaited = contested; {

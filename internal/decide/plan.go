@@ -20,6 +20,14 @@ type Method struct {
 	alike   int         // how many follow
 }
 
+// name returns pkg.Type.Method, or "" for requests, of which calls know no Method.
+func (m *Method) name() string {
+	if m == nil {
+		return ""
+	}
+	return m.rules.Method
+}
+
 // plan is what a Method asks as long as nothing changes. It never changes itself: when other settings are in force, or one of them has ended,
 // the next call makes a new plan.
 type plan struct {
@@ -38,16 +46,16 @@ type planned struct {
 
 	stored, local *fleet.OfRule  // the settings of keys, if there are any
 	byKey         sync.Map       // of *planned, by subject: the rule for keys with an override of their own
-	own           *fleet.Setting // this override, if the rule is one of those
+	own           *fleet.Setting // the override that made this rule; only of those in byKey
 }
 
-// station is a set of stations that calls of a rule visit on their way to a decision. Most calls visit none.
+// station is a set of stations that calls of a rule visit on their way to a decision. Most calls visit none. A station is a condition in the way of
+// a call: what it does is in the file that the package's comment names.
 type station uint8
 
 const (
 	ofKey      station = 1 << iota // there are settings for keys
 	hashed                         // subjects are not the escaped keys of callers
-	computed                       // calls bring their limits
 	members                        // calls bring members
 	releases                       // calls give their permits back when they end
 	unenforced                     // the rule refuses nothing
@@ -96,7 +104,6 @@ func (l *Limiter) stationsOf(p *planned) (s station) {
 	}{
 		{p.stored.Len() > 0 || p.local.Len() > 0, ofKey},
 		{l.hasher != nil && !r.PlainKeys || l.shownKeys, hashed},
-		{r.Computed, computed},
 		{r.Distinct != "", members},
 		{r.Row.Releases, releases},
 		{r.Ask.Mode != engine.Enforce, unenforced},
@@ -177,8 +184,8 @@ func (m *Method) Next() *Method { return m.next }
 // Rule returns the rule of requests.
 func (m *Method) Rule() *Rule { return m.rules.All[0] }
 
-// Keep keeps a rule of requests for Find.
-func (l *Limiter) Keep(hash uint64, rule *Rule) *Method {
+// Remember keeps a rule of requests for Find.
+func (l *Limiter) Remember(hash uint64, rule *Rule) *Method {
 	k := &l.methods
 	k.mu.Lock()
 	defer k.mu.Unlock()

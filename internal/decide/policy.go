@@ -148,7 +148,7 @@ type outage struct {
 }
 
 // add counts a call that failure policies have decided.
-func (o *outage) add(by counter, err error) {
+func (o *outage) add(by holder, err error) {
 	switch {
 	case err != nil:
 		o.failed.Add(1)

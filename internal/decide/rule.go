@@ -9,7 +9,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 )
 
-// Rule is a rule that is ready to be decided on: as the program declares it, or as overrides make it. It never changes.
+// Rule is a rule that is ready to be decided on: as the program declares it, or as overrides make it. Nothing changes it once a limiter uses it.
 type Rule struct {
 	Declared Declared
 	Numbers  engine.Rule

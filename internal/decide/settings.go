@@ -87,7 +87,7 @@ func (l *Limiter) Settings() iter.Seq[*fleet.Setting] {
 		local := l.own.inForce.Load()
 		for _, in := range []*fleet.InForce{local, l.fleet.InForce()} {
 			for s := range in.All() {
-				replaced := in != local && heldBy(local, s) != nil
+				replaced := in != local && sameIn(local, s) != nil
 				if !replaced && l.unexpired(s) != nil && !yield(s) {
 					return
 				}
@@ -96,8 +96,8 @@ func (l *Limiter) Settings() iter.Seq[*fleet.Setting] {
 	}
 }
 
-// heldBy returns the override among the settings for the rule and key of another one, or nil.
-func heldBy(in *fleet.InForce, s *fleet.Setting) *fleet.Setting {
+// sameIn returns the override among the settings for the rule and key of another one, or nil.
+func sameIn(in *fleet.InForce, s *fleet.Setting) *fleet.Setting {
 	of := in.Of(s.Rule)
 	switch {
 	case s.Kind != fleet.Override:
@@ -110,7 +110,7 @@ func heldBy(in *fleet.InForce, s *fleet.Setting) *fleet.Setting {
 }
 
 // overridden returns the rule as an override for one key and the one for all keys make it. Either may be nil. If the rule cannot have the values,
-// it stays as it is, and Unusable tells.
+// it stays as it is, and Unusable returns why.
 func (l *Limiter) overridden(rule *Rule, own, all *fleet.Setting) *Rule {
 	if own == nil && all == nil {
 		return rule
@@ -131,7 +131,7 @@ func (l *Limiter) overridden(rule *Rule, own, all *fleet.Setting) *Rule {
 func (l *Limiter) Unusable() (errs []error) {
 	l.unusable.Range(func(setting, err any) bool {
 		s := setting.(*fleet.Setting)
-		if l.unexpired(s) != nil && (heldBy(l.own.inForce.Load(), s) == s || heldBy(l.fleet.InForce(), s) == s) {
+		if l.unexpired(s) != nil && (sameIn(l.own.inForce.Load(), s) == s || sameIn(l.fleet.InForce(), s) == s) {
 			errs = append(errs, err.(error))
 		} else {
 			l.unusable.Delete(setting)

@@ -10,24 +10,24 @@ import (
 )
 
 // Step is all that is decided or changed in one step: a call, with the rules of its claims. So it knows who has each count. This process has the
-// counts of instance scope, and the limiter's store the others.
+// counts of instance scope. The limiter's store has those of fleet scope, or this process while the store fails.
 type Step struct {
 	engine.Call
 	limiter *Limiter
 	rules   []*Rule // of the claims
-	by      counter // who has the counts of fleet scope
+	by      holder  // who has the counts of fleet scope
 
 	answered bool  // the store has answered, which therefore works
 	failure  error // why the store failed, if failure policies decided
 }
 
-// counter is who has the counts of fleet scope.
-type counter uint8
+// holder is who has the counts of fleet scope.
+type holder uint8
 
 const (
-	byStore    counter = iota
-	byFallback         // this process: the store failed, and the failure policy counts here
-	byNobody           // the store failed, and the failure policy let the call pass
+	byStore    holder = iota
+	byFallback        // this process: the store failed, and the failure policy counts here
+	byNobody          // the store failed, and the failure policy let the call pass
 )
 
 // Change returns a step that changes counts. It has no claims yet.

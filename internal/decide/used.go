@@ -64,7 +64,7 @@ func (l *Limiter) register(rule *Rule) {
 		l.fleet.Watch()
 		return
 	}
-	l.fleet.Register(rule.declared())
+	l.fleet.Register(rule.forFleet())
 	u.checkLater(func() {
 		u.setDue(false)
 		if l.store.Lately("check "+l.prefix+" "+u.names()) <= 1 { // otherwise another limiter checks them
@@ -73,8 +73,8 @@ func (l *Limiter) register(rule *Rule) {
 	})
 }
 
-// declared returns what the fleet is told of a rule.
-func (r *Rule) declared() fleet.Rule {
+// forFleet returns what the fleet is told of a rule.
+func (r *Rule) forFleet() fleet.Rule {
 	return fleet.Rule{Name: r.Numbers.Name, Tag: r.Numbers.Tag, Unnamed: r.Unnamed, Text: r.Declared.Text(r.Label)}
 }
 

@@ -17,11 +17,11 @@ import (
 func (c *Call) decideWithWaits(ctx context.Context) (err error) {
 	waiting.Arrive(&c.waiter)
 	defer waiting.Leave(&c.waiter)
-	goes := false
+	admitted := false
 	for c.standBehind(); ; c.lineUp() {
 		switch c.waiter.State {
 		case line.Placed:
-			goes, err = c.awaitPlace(ctx)
+			admitted, err = c.awaitPlace(ctx)
 		case line.HeldByPause, line.HeldByRunning:
 			err = c.awaitTurn(ctx)
 		case line.Asks:
@@ -29,7 +29,7 @@ func (c *Call) decideWithWaits(ctx context.Context) (err error) {
 				_, err = c.sleep(ctx, c.until)
 			}
 		}
-		if goes || err != nil {
+		if admitted || err != nil {
 			return err
 		}
 		c.renew()
@@ -78,7 +78,7 @@ func (c *Call) renew() {
 	c.waited, c.paused = c.limiter.store.Time().Sub(c.waitsSince), false
 	for i := range c.Asked {
 		r := &c.Asked[i]
-		r.ask(c.waited)
+		r.setAsk(c.waited)
 		if r.Rule.enforces() {
 			r.pauseLeft = c.limiter.pauseLeft(r.Rule, r.Claim.Subject)
 			c.paused = c.paused || r.pauseLeft > 0
@@ -99,7 +99,7 @@ func (c *Call) keepDeadline(ctx context.Context) bool {
 	for i := range c.Asked {
 		if r := &c.Asked[i]; r.wait > left {
 			r.wait = left
-			r.ask(0)
+			r.setAsk(0)
 		}
 	}
 	return left > 0
@@ -107,7 +107,7 @@ func (c *Call) keepDeadline(ctx context.Context) bool {
 
 // awaitPlace sleeps until the place of a call that is admitted. If a pause has begun by then, the call gives its place back, and holds until it may
 // ask again. If ctx ends first, or the store fails to say whether there is a pause, it gives its place back, too.
-func (c *Call) awaitPlace(ctx context.Context) (goes bool, err error) {
+func (c *Call) awaitPlace(ctx context.Context) (admitted bool, err error) {
 	for {
 		woken, err := c.sleep(ctx, c.until)
 		if err != nil {

@@ -30,8 +30,8 @@ type part struct {
 	verdict engine.Verdict
 }
 
-// Sole returns the decider of a call with a single part, and otherwise nil.
-func (s Split) Sole(call *engine.Call) backend.Decider {
+// sole returns the decider of a call with a single part, and otherwise nil.
+func (s Split) sole(call *engine.Call) backend.Decider {
 	first, decider := s(0)
 	for i := 1; i < len(call.Claims); i++ {
 		if name, _ := s(i); name != first {
@@ -62,7 +62,7 @@ func (s Split) parts(call *engine.Call, changed bool) (parts []*part) {
 
 // Decide implements backend.Decider. It asks all parts, even after a refusal, so all rules that refuse are known.
 func (s Split) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
-	if whole := s.Sole(call); whole != nil {
+	if whole := s.sole(call); whole != nil {
 		return whole.Decide(ctx, call)
 	}
 	parts := s.parts(call, false)
@@ -181,7 +181,7 @@ func (p *part) copyTo(call *engine.Call, v *engine.Verdict) {
 
 // Adjust implements backend.Decider. It passes on only the claims that change. If one part fails, the others are still adjusted.
 func (s Split) Adjust(ctx context.Context, call *engine.Call) error {
-	if whole := s.Sole(call); whole != nil && !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool { return c.Delta == 0 }) {
+	if whole := s.sole(call); whole != nil && !slices.ContainsFunc(call.Claims, func(c engine.Claim) bool { return c.Delta == 0 }) {
 		return whole.Adjust(ctx, call)
 	}
 	var failed error
@@ -197,7 +197,7 @@ func (s Split) Adjust(ctx context.Context, call *engine.Call) error {
 
 // Reset implements backend.Decider.
 func (s Split) Reset(ctx context.Context, call *engine.Call) (found int, err error) {
-	if whole := s.Sole(call); whole != nil {
+	if whole := s.sole(call); whole != nil {
 		return whole.Reset(ctx, call)
 	}
 	for _, p := range s.parts(call, false) {

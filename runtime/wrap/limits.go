@@ -53,7 +53,8 @@ func (t *Type) On(l *ratelimit.Limiter) *Limits {
 	return (*Limits)((*decide.Limiter)(l).LimitsOf(&t.of))
 }
 
-// On returns the limits of rules that are of no type, such as those of a middleware. It panics if the limiter is nil.
+// On returns the limits of the rules' type. Rules of no type, such as those of a middleware, have limits of their own, new ones each time. On panics
+// if the limiter is nil.
 func (r *Rules) On(l *ratelimit.Limiter) *Limits {
 	if r.of != nil {
 		return r.of.On(l)

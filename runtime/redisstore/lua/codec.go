@@ -254,11 +254,13 @@ const (
 	entryDelay    = 10
 )
 
-// numbersOf is how many numbers an entry of each kind has.
+// numbersOf is how many numbers an entry of each kind has: at most mostNumbers.
 var numbersOf = [...]int{
 	entryRefusal: 2, entryPrice: 2, entryQuota: 3, entryDamage: 0, entryRecorded: 1, entryAdmitted: 3, entryOther: 3, entryBlocked: 0, entryPaused: 1,
 	entryDelay: 1,
 }
+
+const mostNumbers = 3
 
 // readEntries reads a reply that is a list of entries.
 func readEntries(entries string, call *engine.Call) (engine.Verdict, error) {
@@ -292,7 +294,7 @@ func entrySize(entries string, call *engine.Call) (size int, ok bool) {
 
 // readEntry reads an entry of a claim or of the call, and sets its results.
 func readEntry(entry string, call *engine.Call, v *engine.Verdict) {
-	var n [3]int64
+	var n [mostNumbers]int64
 	for i := range numbersOf[entry[1]] {
 		n[i] = number(entry[2+8*i:])
 	}

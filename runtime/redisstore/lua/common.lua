@@ -3,7 +3,7 @@
 --
 --   number            of the claim in its call
 --   kind, mode        numbers, as in package engine. Kinds have names here, such as TOKEN_BUCKET
---   limit, cost       permits
+--   limit, cost       permits; in an adjustment, cost is how many to take, or below 0 to give back; see also pause.change
 --   a, b, text        values that the algorithm needs; see its file
 --   wait              how long the rule may delay the call; in an adjustment, the time of the charge
 --   has               which keys it has besides its state: a sum of FREE, BLOCK and PAUSE; in an adjustment also of LEASE, if the rule has
