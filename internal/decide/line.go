@@ -81,7 +81,8 @@ func (c *Call) standBehind() {
 	}
 }
 
-// awaitTurn returns when a call that is held may ask: as the first of its line at its time, or when it is woken; or at the end of its patience.
+// awaitTurn returns when a call that is held may ask: as the first of its line at its time, or when it is woken; or at the end of its patience. If
+// that is the end of ctx, awaitTurn returns an error: whether a store would still answer depends on the store.
 func (c *Call) awaitTurn(ctx context.Context) error {
 	for {
 		until := c.waitsSince.Add(c.patience())
@@ -89,6 +90,9 @@ func (c *Call) awaitTurn(ctx context.Context) error {
 			until = c.until
 		}
 		if !c.limiter.store.Time().Before(until) {
+			if ended(ctx) != nil {
+				return c.abandon(ctx)
+			}
 			return nil
 		}
 		woken, err := c.sleep(ctx, until)

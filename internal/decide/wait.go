@@ -157,8 +157,13 @@ func (c *Call) sleep(ctx context.Context, until time.Time) (woken bool, err erro
 	if ctx.Err() == nil || !store.Time().Before(until) { // a sleep that ends right at the deadline counts
 		return woken, nil
 	}
+	return woken, c.abandon(ctx)
+}
+
+// abandon returns the error of a call whose context has ended while it waited.
+func (c *Call) abandon(ctx context.Context) error {
 	c.abandoned = true
-	return woken, ContextError(ctx, c.Method())
+	return ContextError(ctx, c.Method())
 }
 
 // grace bounds how long a call that is over waits until its permits are given back or settled. A store has a timeout of its own, which is

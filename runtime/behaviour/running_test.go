@@ -13,6 +13,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
@@ -597,4 +598,21 @@ func TestFallbackOfARunningCall(t *testing.T) {
 			t.Errorf("got %q, %v", answer, err)
 		}
 	})
+}
+
+// A call that running calls hold until the deadline of its context returns the context's error, whatever the store.
+func TestDeadlineOfAHeldCall(t *testing.T) {
+	scenario := func(t *testing.T, s *subject) {
+		q := ratelimit.Request{Rule: atATime(1), Key: "k"}
+		s.admit(t, q)
+		for range 20 {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			_, err := s.limiter.Wait(ctx, q)
+			if cancel(); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got error %v, want the context's", err)
+			}
+		}
+	}
+	t.Run("memory", func(t *testing.T) { scenario(t, &subject{limiter: ratelimit.New(memstore.New())}) })
+	onRedis(t, scenario)
 }
