@@ -62,14 +62,14 @@ func (l *Limiter) changePauses(ctx context.Context, requests []Request, e fleet.
 		ctx = WithActor(ctx, "", "")
 	}
 	if len(marks.Claims) > 0 {
-		err = l.changeStates(ctx, e.What, marks, func() error { return marks.Adjust(ctx) })
+		err = l.changeStates(ctx, e.What, marks, marks.Adjust)
 	}
 	l.wakeAll(requests)
 	return err
 }
 
 // changeStates calls do, which changes counts, in the name of the actor of ctx.
-func (l *Limiter) changeStates(ctx context.Context, what string, call *decide.Step, do func() error) error {
+func (l *Limiter) changeStates(ctx context.Context, what string, step *decide.Step, do func(context.Context) error) error {
 	by, err := actorOf(ctx)
 	if err != nil {
 		return err
@@ -77,15 +77,15 @@ func (l *Limiter) changeStates(ctx context.Context, what string, call *decide.St
 	if ctx.Err() != nil {
 		return decide.ContextError(ctx, "")
 	}
-	first := &call.Claims[0]
-	change := fleet.Change{By: by.By, Reason: by.Reason, What: what, Rule: first.Rule.Name, Key: strings.Clone(first.Subject), Keys: len(call.Claims)}
-	switch call.Change {
+	first := &step.Claims[0]
+	change := fleet.Change{By: by.By, Reason: by.Reason, What: what, Rule: first.Rule.Name, Key: strings.Clone(first.Subject), Keys: len(step.Claims)}
+	switch step.Change {
 	case engine.Gives:
 		change.Permits = -first.Delta
 	case engine.Repauses:
 		change.For = period.Format(time.Duration(first.Delta) * time.Microsecond)
 	}
-	if err = do(); err == nil {
+	if err = do(ctx); err == nil {
 		err = l.machine().Fleet().Note(ctx, change)
 	}
 	return l.machine().StoreError(ctx, "", err)

@@ -234,7 +234,7 @@ func (r Rule) clone() Rule {
 
 var ruleSeed = maphash.MakeSeed()
 
-// hash returns a hash of the fields in which the rules of requests usually differ. Message is none of them: a program may write a new one each time.
+// hash returns a hash of the fields in which the rules of requests usually differ. It leaves Message out: a program may write a new one each time.
 func (r *Rule) hash() uint64 {
 	h := uint64(r.Limit)*0x9e3779b97f4a7c15 ^ uint64(r.Per)*0xff51afd7ed558ccd ^ maphash.String(ruleSeed, r.Name)
 	if r.Cron != "" {

@@ -135,7 +135,7 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 		return 0, noRequests()
 	}
 	found := 0
-	err := l.changeStates(ctx, "reset", change, func() (err error) {
+	err := l.changeStates(ctx, "reset", change, func(ctx context.Context) (err error) {
 		found, err = change.Reset(ctx)
 		return err
 	})
@@ -183,7 +183,7 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 		c.Delta = min(max(c.Delta, -most), most)
 		o.Before, o.After = max(0, -c.Delta), max(0, c.Delta)
 	}
-	err := l.changeStates(ctx, "give", change, func() error { return change.Adjust(ctx) })
+	err := l.changeStates(ctx, "give", change, change.Adjust)
 	l.machine().Tell(ctx, decide.Given, "", err, changed...)
 	return err
 }
@@ -232,7 +232,5 @@ func (l *Limiter) claimOf(r *Request) (*decide.Rule, engine.Claim, error) {
 	if err != nil {
 		return nil, engine.Claim{}, err
 	}
-	claim := engine.Claim{Ask: rule.Ask}
-	claim.Subject, claim.Limit = subject, max(1, rule.LimitFor(rule.MostLimit))
-	return rule, claim, nil
+	return rule, rule.ClaimOn(subject, rule.LimitFor(rule.MostLimit)), nil
 }

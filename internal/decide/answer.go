@@ -6,7 +6,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
-// What package ratelimit asks of a call that was decided. The file runtime/outcome.go makes outcomes, violations and quotas of that.
+// What package ratelimit asks of a call that was decided. The file runtime/outcome.go makes outcomes, violations and quotas from it.
 
 // Method returns pkg.Type.Method, or "" for requests.
 func (c *Call) Method() string { return c.method.name() }

@@ -120,14 +120,13 @@ func (c *Call) addAtNoCost(a *Asked, err error) {
 	if err != nil {
 		return
 	}
-	claim := engine.Claim{Ask: a.Rule.Ask}
-	claim.Subject, claim.Limit = a.Claim.Subject, max(1, a.Limit)
+	claim := a.Rule.ClaimOn(a.Claim.Subject, a.Limit)
 	claim.Burst = a.Rule.Capacity(claim.Limit)
 	claim.KeepTexts()
 	c.noCost = append(c.noCost, charge{rule: a.Rule, index: a.Index, claim: claim, noCost: true})
 }
 
-// setAsk sets what the claim asks if the call has waited that long. A trigger counts beyond its limit, up to a cost that always reaches it. In shadow
+// setAsk sets what the claim asks when the call has waited for that time. A trigger counts beyond its limit, up to a cost that always reaches it. In shadow
 // mode a cost that never fits stays as checkCosts has set it.
 func (a *Asked) setAsk(waited time.Duration) {
 	claim := a.Claim
@@ -169,8 +168,8 @@ func (c *Call) addCost(same, a *Asked) error {
 	return nil
 }
 
-// addClaim adds a claim that the call asks. If the subject is blocked, or the limit is 0, addClaim answers the claim: such a rule refuses the call without a
-// store. In shadow mode such a claim stays out of Claims, and stores decide the others.
+// addClaim adds a claim that the call asks. If the subject is blocked, or the limit is 0, addClaim answers the claim: no store is asked about it. In
+// enforce mode such a rule refuses the call. In shadow mode the claim stays out of Claims, and stores decide the others.
 func (c *Call) addClaim(a *Asked) {
 	claim := a.Claim
 	if claim.Limit == 0 && claim.Mode == engine.Shadow {

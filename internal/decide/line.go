@@ -145,9 +145,9 @@ func (c *Call) contestedRule() *Asked {
 	})
 }
 
-// noteAwaited sets the rule whose permits others must release before the call can be admitted, if there is one. contested is the contestedRule. If
-// it is not nil, earlier calls come first. A call that may wait asks again when it is woken, or when it has waited for the Wait of the contested
-// rule. After that time the contested rule refuses the call.
+// noteAwaited sets the rule whose permits others must release before the call can be admitted, if there is one. contested is the rule for
+// whose permits earlier calls wait, or nil: those calls come first. A call that may wait asks again when it is woken, or when it has waited for the
+// Wait of the contested rule. After that time the contested rule refuses the call.
 func (c *Call) noteAwaited(contested *Asked) {
 	switch c.awaited = contested; {
 	case c.verdict.Admitted:

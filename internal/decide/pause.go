@@ -21,8 +21,8 @@ func (c *Charges) Pause(ctx context.Context, pauses ...time.Duration) {
 			continue
 		}
 		ch := &c.list[at]
-		claim := engine.Claim{Ask: ch.rule.Ask}
-		claim.Subject, claim.Limit, claim.Delta = ch.claim.Subject, max(1, ch.rule.Limit), min(d, MaxBlock).Microseconds()
+		claim := ch.rule.ClaimOn(ch.claim.Subject, ch.rule.Limit)
+		claim.Delta = min(d, MaxBlock).Microseconds()
 		if same := change.Put(ch.rule, claim); same != nil {
 			same.Delta = max(same.Delta, claim.Delta)
 		}

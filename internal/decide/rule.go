@@ -32,13 +32,13 @@ type Rule struct {
 	Queue     int64         // how many permits may wait; 0 means any number
 	Factor    float64       // multiplies the limits that calls bring, as an override says; 0 leaves them
 
-	Computed  bool // each call brings its limit
-	Unnamed   bool // it has the name of its method or type
-	Priced    bool // it has cost=
-	PlainKeys bool // its subjects and members are not hashed
-	Refunds   bool // its permits go back if the wrapped call fails
-	Instance  bool // it is counted in this process only, not in the limiter's store
-	OnError   Policy
+	Computed  bool   // each call brings its limit
+	Unnamed   bool   // it has the name of its method or type
+	Priced    bool   // it has cost=
+	PlainKeys bool   // its subjects and members are not hashed
+	Refunds   bool   // its permits go back if the wrapped call fails
+	Instance  bool   // it is counted in this process only, not in the limiter's store
+	OnError   Policy // while the store fails
 
 	Base *Rule  // the rule without overrides; nil if it has none
 	Of   *Rules // the rules of its method, or the one of a request
@@ -75,6 +75,13 @@ func (r *Rules) WithCost(labels ...string) {
 
 // enforces reports whether the rule refuses calls.
 func (r *Rule) enforces() bool { return r.Ask.Mode == engine.Enforce }
+
+// ClaimOn returns a claim of one permit of a subject, for a change. A claim has a limit of at least 1.
+func (r *Rule) ClaimOn(subject string, limit int64) engine.Claim {
+	claim := engine.Claim{Ask: r.Ask}
+	claim.Subject, claim.Limit = subject, max(1, limit)
+	return claim
+}
 
 // Capacity is how many permits a bucket holds at a limit.
 func (r *Rule) Capacity(limit int64) int64 {

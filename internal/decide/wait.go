@@ -175,7 +175,7 @@ func afterCall(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), grace)
 }
 
-// ContextError returns the error of a call whose context has ended. It wraps that of the context.
+// ContextError returns the error of a call whose context has ended. It wraps the context's error.
 func ContextError(ctx context.Context, method string) error {
 	if method != "" {
 		method += ": "

@@ -15,11 +15,6 @@ func (x *Rare) stopped(c *Claim, now int64) (until int64) {
 	return until
 }
 
-// isBlocked reports whether the subject is blocked. It never is under a rule without a Block.
-func (cell *Cell) isBlocked(r *Rule, now int64) bool {
-	return r.Block > 0 && cell.Rare != nil && cell.Rare.Until > now
-}
-
 // block begins a block, unless the call is a peek. It returns when the block ends.
 func (cell *Cell) block(r *Rule, now int64, peek bool) int64 {
 	length := r.Block

@@ -173,7 +173,7 @@ func (call *Call) freePlace(cells []*Cell, now int64) (at int64, ok bool) {
 				continue
 			}
 			next, free, ok := cells[i].next(c, now, at)
-			if !ok || cells[i].isBlocked(c.Rule, now) || c.Earliest > now && next > now+c.Wait {
+			if !ok || c.Blocked || c.Earliest > now && next > now+c.Wait {
 				return 0, false
 			}
 			at, usable = next, usable || free && c.Earliest > now

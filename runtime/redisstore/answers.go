@@ -136,8 +136,8 @@ func (a *answers) find(call *engine.Call) *fact {
 	return f
 }
 
-// findOrAdd returns the fact about a call, and adds an empty one if there is none. It returns nil if there is no room, or if the fact about another call
-// has the same hash.
+// findOrAdd returns the fact about a call, and adds an empty one if there is none. It returns nil if there is no room, or if the fact about another
+// call has the same hash.
 func (a *answers) findOrAdd(call *engine.Call) *fact {
 	if f := a.find(call); f != nil {
 		return f
