@@ -368,12 +368,13 @@ func TestResetMeetsALease(t *testing.T) {
 	}
 	leaseOf(s, &call).takeBack()
 	sent, reply, decided, reset := make(chan bool), make(chan bool), make(chan bool), make(chan error)
-	hook.before = func(redis.Cmder) error {
-		hook.before = nil
+	hold := func() error {
+		hook.before.Store(nil)
 		close(sent)
 		<-reply
 		return nil
 	}
+	hook.before.Store(&hold)
 	go func() {
 		decideOnce(t, s, call)
 		close(decided)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
 )
 
 func openCluster(t testing.TB) *store {
@@ -104,8 +106,8 @@ func checkSpread(t *rapid.T, s *store, all engine.Call) {
 	}
 }
 
-// flaky is a hook that may let commands fail: before they are sent, or after their replies.
-type flaky struct{ before, after func(redis.Cmder) error }
+// flaky is a hook that may let decisions fail: before they are sent, or after their replies. Commands in the background pass.
+type flaky struct{ before, after atomic.Pointer[func() error] }
 
 func (*flaky) DialHook(next redis.DialHook) redis.DialHook { return next }
 
@@ -115,15 +117,18 @@ func (f *flaky) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 
 func (f *flaky) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
+		if _, ok := cmd.(servers.Cmd); !ok {
+			return next(ctx, cmd)
+		}
 		var err error
-		if f.before != nil {
-			err = f.before(cmd)
+		if before := f.before.Load(); before != nil {
+			err = (*before)()
 		}
 		if err == nil {
 			err = next(ctx, cmd)
 		}
-		if err == nil && f.after != nil {
-			err = f.after(cmd)
+		if after := f.after.Load(); err == nil && after != nil {
+			err = (*after)()
 		}
 		if err != nil {
 			cmd.SetErr(err)
@@ -162,17 +167,18 @@ func openFlaky(t *testing.T, subject string) (s *store, hook *flaky, other strin
 
 // If a server fails, the others give back what they were charged, whether they were asked before or after.
 func TestSpreadOverAServerThatFails(t *testing.T) {
+	away := func() error { return errors.New("away") }
 	for _, lost := range []string{"lost", "unreachable"} {
 		s, hook, other := openFlaky(t, lost)
 		subjects := []string{lost, other}
 		for _, upTo := range []bool{false, true} {
 			call := of(minute, 3, subjects...)
 			call.UpTo = upTo
-			hook.before = func(redis.Cmder) error { return errors.New("away") }
+			hook.before.Store(&away)
 			if v, err := s.Decide(t.Context(), call.Clone()); err == nil || v.Admitted {
 				t.Errorf("%v: got %+v, %v", subjects, v, err)
 			}
-			hook.before = nil
+			hook.before.Store(nil)
 			if left := rooms(t, s, call); left[0] != 3 || left[1] != 3 {
 				t.Errorf("%v, up to %t: %v of 3 permits are left", subjects, upTo, left)
 			}
@@ -251,7 +257,8 @@ func TestSpreadWhoseContextEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		hook.after = func(redis.Cmder) error { cancel(); return nil }
+		end := func() error { cancel(); return nil }
+		hook.after.Store(&end)
 		call := of(minute, 10, subjects...)
 		call.Claims[0].Cost, call.Claims[1].Cost = 2, 2
 		if _, err := s.Decide(ctx, &call); !errors.Is(err, context.Canceled) {
@@ -290,17 +297,17 @@ func TestSpreadUpToThatCannotGiveBack(t *testing.T) {
 		if _, err := s.Decide(t.Context(), &used); err != nil {
 			t.Fatal(err)
 		}
-		commands := 0
-		fail := func(redis.Cmder) error {
-			if commands++; commands == 2 { // of the call: it is decided, and then gives back
+		commands := 0 // of the call: it is decided, and then gives back
+		fail := func() error {
+			if commands++; commands == 2 {
 				return map[bool]error{false: &net.OpError{Op: "dial", Err: errors.New("away")}, true: io.EOF}[done]
 			}
 			return nil
 		}
 		if done {
-			hook.after = fail
+			hook.after.Store(&fail)
 		} else {
-			hook.before = fail
+			hook.before.Store(&fail)
 		}
 		call := of(minute, 10, "ample", scarce)
 		call.UpTo, call.Claims[0].Cost, call.Claims[1].Cost = true, 3, 3

@@ -101,13 +101,13 @@ func TestWindowsOfASlowServer(t *testing.T) {
 	}
 }
 
-// gone fails commands while it is down.
-type gone struct{ down bool }
+// gone fails commands while it is down: those of the test, and those that the store sends in the background.
+type gone struct{ down atomic.Bool }
 
 func (*gone) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (g *gone) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if g.down {
+		if g.down.Load() {
 			return errors.New("the server is gone")
 		}
 		return next(ctx, cmd)
@@ -121,12 +121,13 @@ func (*gone) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 func TestReturnAfterAnOutage(t *testing.T) {
 	s := start(t)
 	d := s.admit(t, ask(hourly, "k"))
-	g := &gone{down: true}
+	g := new(gone)
+	g.down.Store(true)
 	s.store.servers.Client.AddHook(g)
 	if err := d.Refund(context.Background()); !errors.As(err, new(*ratelimit.StoreError)) {
 		t.Errorf("got error %v", err)
 	}
-	g.down = false
+	g.down.Store(false)
 	for range 2 {
 		if err := d.Refund(context.Background()); err != nil || s.left(t, hourly, "k") != 3 {
 			t.Errorf("error %v, %d of 3 permits left", err, s.left(t, hourly, "k"))
