@@ -289,6 +289,6 @@ function bucket.give_back(c, n, now, at)
 end
 
 function bucket.pop(c, n, now)
-  c.price = 0 -- no price is kept for a free place
+  c.price, c.faster = 0, nil -- a free place has no price, and has the bucket's limit
   if bucket.subtract(c, n, now, max(now + 1, c.s)) then c.is.write(c) end
 end

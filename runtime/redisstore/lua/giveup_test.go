@@ -3,6 +3,7 @@ package lua
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/ratelimit-go/ratelimit/internal/engine"
@@ -266,6 +267,36 @@ func TestPartsOfAFreePlace(t *testing.T) {
 					t.Errorf("%s, %d a second: part %d of a place is %d us after its time", kind, limit, i, got-want)
 				}
 			}
+		}
+	}
+}
+
+// The limit changes while calls wait. Then all of them give up, in any order, and the engine and the script give the same places back.
+func TestWaitersGiveUpAfterTheLimitChanged(t *testing.T) {
+	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.TokenBucket, engine.LeakyBucket, engine.Prepaid} {
+		b, random := newBoth(t), rand.New(rand.NewPCG(1, 2))
+		for i := range 100 {
+			r := waiting(kind, 1, 1, 0).Claims[0].Rule
+			r.Name += strconv.Itoa(i)
+			ask := func() *engine.Call {
+				limit := []int64{1, 3}[random.IntN(2)]
+				call := waiting(kind, limit, []int64{0, limit}[random.IntN(2)], 100*second)
+				if call.Claims[0].Rule = r; kind == engine.TokenBucket {
+					call.Claims[0].Burst = limit
+				}
+				b.decide(call)
+				return call
+			}
+			calls := make([]*engine.Call, 10)
+			for i := range calls {
+				calls[i] = ask()
+			}
+			for _, i := range random.Perm(len(calls)) {
+				if calls[i].Claims[0].At > b.v.now {
+					b.leave(calls[i])
+				}
+			}
+			ask()
 		}
 	}
 }
