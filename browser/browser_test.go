@@ -84,7 +84,7 @@ func open(t *testing.T) *shop {
 	t.Cleanup(func() { _ = client.Close() })
 	delay := new(slow)
 	client.AddHook(delay)
-	l := ratelimit.New(redisstore.New(client, redisstore.WithStats()), ratelimit.WithPrefix("shop"))
+	l := ratelimit.New(redisstore.New(client, redisstore.WithTimeout(time.Minute), redisstore.WithStats()), ratelimit.WithPrefix("shop"))
 	rules := []ratelimit.Rule{sms, login, export, upload}
 	if err := l.Check(rules...); err != nil {
 		t.Fatal(err)

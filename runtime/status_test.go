@@ -17,7 +17,7 @@ func TestStatus(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
-	l := ratelimit.New(redisstore.New(client))
+	l := ratelimit.New(redisstore.New(client, redisstore.WithTimeout(time.Minute)))
 	if s := l.Status(); !s.Read.IsZero() || !s.StoreUp || len(s.Rules) > 0 {
 		t.Errorf("got %+v", s)
 	}

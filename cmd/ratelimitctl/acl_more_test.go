@@ -116,7 +116,7 @@ func TestACLToBeSeen(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--acllog-max-len", "1000")
 	admin := newFleet(t, server.Addr).client
-	operator := ratelimit.New(redisstore.New(admin), ratelimit.WithPrefix("seen"))
+	operator := ratelimit.New(redisstore.New(admin, redisstore.WithTimeout(time.Minute)), ratelimit.WithPrefix("seen"))
 	_, setUser := aclFor(t, server, "seen")
 	l, _ := limiterOf(permit(t, server, setUser, "seen", "", ""))
 	decideUntil(t, l, func() bool {

@@ -180,7 +180,7 @@ func TestSettingsWithoutScripts(t *testing.T) {
 	head, _, _ := strings.Cut(setUser, " -@all")
 	commands := union(printed.Plain, printed.Seen, printed.Settings)
 	client := permit(t, server, head+" -@all"+permitted(commands), "noscripts", "", "")
-	for name, store := range map[string]ratelimit.Store{"tool": redisstore.New(client), "program": plain.New(client)} {
+	for name, store := range map[string]ratelimit.Store{"tool": redisstore.New(client, redisstore.WithTimeout(time.Minute)), "program": plain.New(client)} {
 		l, ctx, q := ratelimit.New(store), ratelimit.WithActor(t.Context(), "kim", ""), ratelimit.Request{Rule: ratelimit.Rule{Name: "r"}, Key: name}
 		if err := errors.Join(l.Block(ctx, time.Hour, q), l.Overrides().Set(ctx, "r", ratelimit.Override{Key: name, Burst: 2}), l.Unblock(ctx, q)); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -190,7 +190,7 @@ func TestSettingsWithoutScripts(t *testing.T) {
 		}
 	}
 	for i, missing := range []string{"EVALSHA", "HSET"} {
-		l := ratelimit.New(redisstore.New(permit(t, server, setUser, fmt.Sprint("less", i), "", missing)))
+		l := ratelimit.New(redisstore.New(permit(t, server, setUser, fmt.Sprint("less", i), "", missing), redisstore.WithTimeout(time.Minute)))
 		err := l.Block(t.Context(), time.Hour, ratelimit.Request{Rule: ratelimit.Rule{Name: "r"}, Key: "k"})
 		if err == nil || !strings.Contains(err.Error(), "ratelimitctl acl -settings") {
 			t.Errorf("without %s: %v", missing, err)

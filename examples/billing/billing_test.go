@@ -197,7 +197,7 @@ func spendOn(addr, path string) error {
 		return err
 	}
 	client := redis.NewClient(&redis.Options{Addr: addr, DialerRetries: 1})
-	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithObserver(NewJournal(journal, names...).Observe),
+	limiter := ratelimit.New(redisstore.New(client, redisstore.WithTimeout(time.Minute)), ratelimit.WithObserver(NewJournal(journal, names...).Observe),
 		ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
 	o := &orders{out: json.NewEncoder(going)}
 	for range callers {

@@ -33,7 +33,7 @@ func TestLimiterWithoutRules(t *testing.T) {
 	server := redistest.Start(t)
 	synctest.Test(t, func(t *testing.T) {
 		c, counted := client(t, server.Addr, 0)
-		l := ratelimit.New(redisstore.New(c), ratelimit.WithPrefix("p"))
+		l := ratelimit.New(redisstore.New(c, redisstore.WithTimeout(time.Minute)), ratelimit.WithPrefix("p"))
 		if err := l.Overrides().Set(t.Context(), "r", ratelimit.Override{Burst: 2}); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,8 @@ func TestLimiterWithoutDeclaredRulesFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := client(t, server.Addr, 0)
 		other, _ := client(t, server.Addr, 0)
-		l, tool := ratelimit.New(redisstore.New(c), ratelimit.WithPrefix("p")), ratelimit.New(redisstore.New(other), ratelimit.WithPrefix("p"))
+		l := ratelimit.New(redisstore.New(c, redisstore.WithTimeout(time.Minute)), ratelimit.WithPrefix("p"))
+		tool := ratelimit.New(redisstore.New(other, redisstore.WithTimeout(time.Minute)), ratelimit.WithPrefix("p"))
 		request := func(name string) ratelimit.Request {
 			return ratelimit.Request{Rule: ratelimit.Rule{Name: name, Limit: 5, Per: time.Hour}, Key: "ann"}
 		}

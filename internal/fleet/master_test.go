@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -148,7 +149,7 @@ func TestForeignClient(t *testing.T) {
 	defer c.Close()
 	for _, client := range []redis.UniversalClient{c, foreign{c}} {
 		var log lines
-		store := redisstore.New(client)
+		store := redisstore.New(client, redisstore.WithTimeout(time.Minute))
 		for _, prefix := range []string{"p", "q"} {
 			l := ratelimit.New(store, ratelimit.WithPrefix(prefix), ratelimit.WithLogger(log.logger()))
 			if err := l.Ping(t.Context()); err != nil {

@@ -20,7 +20,7 @@ func TestFault_ClientClockAtABoundary(t *testing.T) {
 		client := redis.NewClient(&redis.Options{Addr: server.Addr})
 		defer client.Close()
 		defer time.Sleep(time.Minute) // on the virtual clock: until the store's background work has ended
-		s := &subject{limiter: ratelimit.New(bare{redisstore.New(client)})}
+		s := &subject{limiter: ratelimit.New(bare{redisstore.New(client, redisstore.WithTimeout(time.Minute))})}
 		day := ratelimit.Rule{Name: "day", Limit: 3, Cron: "0 0 0 * * *", TZ: "Asia/Shanghai"}
 		w := newModel()
 		for range 5 {

@@ -232,7 +232,7 @@ func TestFault_ClientClockAtABoundaryOfMembers(t *testing.T) {
 		client := redis.NewClient(&redis.Options{Addr: server.Addr})
 		defer client.Close()
 		defer time.Sleep(time.Minute) // on the virtual clock: until the store asks the server nothing more by itself
-		wrong, right := ratelimit.New(bare{redisstore.New(client)}), onServer(t, server)
+		wrong, right := ratelimit.New(bare{redisstore.New(client, redisstore.WithTimeout(time.Minute))}), onServer(t, server)
 		rule := ratelimit.Rule{Name: "day", Limit: 1, Cron: yearly, Distinct: "{who}"}
 		right.admit(t, ratelimit.Request{Rule: rule, Key: "k", Member: "a"})
 		for member, want := range map[string]bool{"a": true, "b": false} {

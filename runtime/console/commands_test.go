@@ -78,7 +78,7 @@ func TestCommands(t *testing.T) {
 		defer client.Close()
 		hook := new(sent)
 		client.AddHook(hook)
-		h := console.New(ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("shop")))
+		h := console.New(ratelimit.New(redisstore.New(client, patient), ratelimit.WithPrefix("shop")))
 		method := http.MethodGet
 		if form != nil {
 			method = http.MethodPost
@@ -105,7 +105,7 @@ func TestLooksWithoutABeat(t *testing.T) {
 		defer client.Close()
 		hook := new(sent)
 		client.AddHook(hook)
-		h := console.New(ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("shop")))
+		h := console.New(ratelimit.New(redisstore.New(client, patient), ratelimit.WithPrefix("shop")))
 		if code, page := send(h, http.MethodPost, "/subject", url.Values{"key": {"k7"}}); code != http.StatusOK || !slices.Contains(hook.take(), "fcall") {
 			t.Errorf("the page asks for no quotas: %d, %s", code, page)
 		}
@@ -124,7 +124,7 @@ func TestReportsAreReadOnce(t *testing.T) {
 	defer client.Close()
 	hook := new(sent)
 	client.AddHook(hook)
-	h := console.New(ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("shop")))
+	h := console.New(ratelimit.New(redisstore.New(client, patient), ratelimit.WithPrefix("shop")))
 	writer := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
 	defer writer.Close()
 	report := func(calls int64) fleet.Report {
@@ -254,7 +254,7 @@ func BenchmarkPages(b *testing.B) {
 	rules := fillFleet(b, addr, 300)
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
 	defer client.Close()
-	l := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("shop"))
+	l := ratelimit.New(redisstore.New(client, patient), ratelimit.WithPrefix("shop"))
 	var requests []ratelimit.Request
 	for i := range 9_900 {
 		requests = append(requests, ratelimit.Request{Rule: rules[7], Key: fmt.Sprintf("%s%05d", strings.Repeat(`"`, 123), i)})

@@ -48,6 +48,8 @@ func startRedis(t testing.TB) *redis.Client {
 	return client
 }
 
+var patient = redisstore.WithTimeout(time.Minute) // long enough for a busy machine
+
 // open returns a limiter with the rule sms, and its console.
 func open(t testing.TB, store ratelimit.Store, options ...console.Option) (*ratelimit.Limiter, http.Handler) {
 	t.Helper()
@@ -231,7 +233,7 @@ func TestRules(t *testing.T) {
 	for _, limit := range []int64{10, 2000} {
 		client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
 		t.Cleanup(func() { _ = client.Close() })
-		l := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("shop"))
+		l := ratelimit.New(redisstore.New(client, patient), ratelimit.WithPrefix("shop"))
 		if err := l.Check(ratelimit.Rule{Name: "sms", Key: "{phone}", Limit: limit, Per: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +249,7 @@ func TestRules(t *testing.T) {
 func TestRulesInAnotherWindow(t *testing.T) {
 	t.Parallel()
 	client := startRedis(t)
-	l, h := open(t, redisstore.New(client))
+	l, h := open(t, redisstore.New(client, patient))
 	if err := l.Overrides().Set(t.Context(), "sms", ratelimit.Override{Per: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +266,7 @@ var unnamed = wrap.NewRules("p.T.M",
 func TestChartsOverWindows(t *testing.T) {
 	t.Parallel()
 	client := startRedis(t)
-	l, h := open(t, redisstore.New(client, redisstore.WithStats()))
+	l, h := open(t, redisstore.New(client, patient, redisstore.WithStats()))
 	if err := l.Check(unnamed...); err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +352,7 @@ func TestUndo(t *testing.T) {
 // The rules and keys of the screen Live are sorted by the column that is asked for.
 func TestLiveIsSorted(t *testing.T) {
 	client := startRedis(t)
-	_, h := open(t, redisstore.New(client))
+	_, h := open(t, redisstore.New(client, patient))
 	counts := map[string]fleet.Counts{
 		"calls": {Calls: 400, Refused: 1, Failed: 1, Shadow: 1}, "fails": {Calls: 300, Refused: 2, Failed: 9, Shadow: 2},
 		"refuses": {Calls: 200, Refused: 9, Failed: 2, Shadow: 3}, "shadow": {Calls: 100, Refused: 3, Failed: 3, Shadow: 9},
@@ -374,7 +376,7 @@ func TestLiveIsSorted(t *testing.T) {
 func TestStoreTiles(t *testing.T) {
 	t.Parallel()
 	client := startRedis(t)
-	l, h := open(t, redisstore.New(client))
+	l, h := open(t, redisstore.New(client, patient))
 	slot := time.Now().Unix() / 5
 	for n := slot - 130; n <= slot; n++ { // ten minutes are 120 of them
 		client.HSet(t.Context(), fmt.Sprint("shop.seen:{shop}:history:", n/24), fmt.Sprintf("%d failed sms 1h", n), 10)
@@ -399,8 +401,8 @@ func TestNoProcessReports(t *testing.T) {
 	t.Parallel()
 	client := startRedis(t)
 	writer := redis.NewClient(client.Options())
-	h := console.New(ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("shop")))
-	_, own := open(t, redisstore.New(writer))
+	h := console.New(ratelimit.New(redisstore.New(client, patient), ratelimit.WithPrefix("shop")))
+	_, own := open(t, redisstore.New(writer, patient))
 	requireText(t, own, "/", nil, "All is well")
 	_ = writer.Close()
 	client.Del(t.Context(), "shop.seen:{shop}:processes")
@@ -414,7 +416,7 @@ func TestNoProcessReports(t *testing.T) {
 func TestScreenOfLostSettings(t *testing.T) {
 	t.Parallel()
 	client := startRedis(t)
-	l, h := open(t, redisstore.New(client))
+	l, h := open(t, redisstore.New(client, patient))
 	if err := l.Block(t.Context(), time.Hour, ratelimit.Request{Rule: sms, Key: "ann"}); err != nil {
 		t.Fatal(err)
 	}
@@ -430,7 +432,7 @@ func TestScreenOfLostSettings(t *testing.T) {
 // The first screen says what is wrong with any process, also with one that the table has no room for.
 func TestManyProcesses(t *testing.T) {
 	client := startRedis(t)
-	_, h := open(t, redisstore.New(client))
+	_, h := open(t, redisstore.New(client, patient))
 	for i := range 120 {
 		p := fleet.Process{Host: fmt.Sprintf("host%03d", i), Program: "p", At: time.Now()}
 		if i == 119 {
@@ -452,7 +454,7 @@ func TestAges(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
-	_, h := open(t, redisstore.New(client, redisstore.WithStats()))
+	_, h := open(t, redisstore.New(client, patient, redisstore.WithStats()))
 	ages := map[string]int{"/": 3, "/rules": 1, "/rule?name=sms": 5, "/live": 2, "/changes": 1}
 	require := func(age string, paths ...string) {
 		t.Helper()
@@ -751,10 +753,10 @@ func TestSubjectsAreInNoURL(t *testing.T) {
 func TestOtherPrefixes(t *testing.T) {
 	t.Parallel()
 	client := startRedis(t)
-	_, h := open(t, redisstore.New(client, redisstore.WithStats()))
+	_, h := open(t, redisstore.New(client, patient, redisstore.WithStats()))
 	var others []http.Handler
 	for _, prefix := range []string{"shop2", "sho", "shop:sms", "*"} {
-		l := ratelimit.New(redisstore.New(client, redisstore.WithStats()), ratelimit.WithPrefix(prefix))
+		l := ratelimit.New(redisstore.New(client, patient, redisstore.WithStats()), ratelimit.WithPrefix(prefix))
 		other := ratelimit.Rule{Name: "other", Key: "{phone}", Limit: 10, Per: time.Hour}
 		ctx := ratelimit.WithActor(t.Context(), "mallory", "other")
 		if err := l.Block(ctx, time.Hour, ratelimit.Request{Rule: other, Key: "bob"}, ratelimit.Request{Rule: sms, Key: "bob"}); err != nil {
@@ -892,7 +894,7 @@ func TestLostStore(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { _ = client.Close() })
-	_, h := open(t, redisstore.New(client))
+	_, h := open(t, redisstore.New(client, patient))
 	requireText(t, h, "/rules", nil, "sms {phone}")
 	server.Stop()
 	requireText(t, h, "/", nil, "The store does not answer")

@@ -40,7 +40,7 @@ func TestPauseThatAnEarlierCallFinds(t *testing.T) {
 	client := connect(t, server.Addr)
 	g := &gate{held: make(chan struct{}, 1), opened: make(chan struct{})}
 	client.AddHook(g)
-	l, other := ratelimit.New(New(client, WithTimeout(time.Minute))), ratelimit.New(New(connect(t, server.Addr)))
+	l, other := ratelimit.New(New(client, WithTimeout(time.Minute))), ratelimit.New(New(connect(t, server.Addr), asking...))
 	q := ratelimit.Request{
 		Rule: ratelimit.Rule{Name: "far", Limit: callers, Per: 2 * time.Second, Algorithm: ratelimit.FixedWindow, Pausable: true}, Key: "k",
 	}

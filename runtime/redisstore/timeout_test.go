@@ -115,7 +115,7 @@ func TestTimeoutOfManyAsks(t *testing.T) {
 func TestLastTriesAreNotJoined(t *testing.T) {
 	client := connect(t, redistest.Start(t).Addr)
 	client.AddHook(wrongWindows{})
-	s := New(client).(*store)
+	s := New(client, asking...).(*store)
 	call := of(minute, 9, "a")
 	r := request{call: &call}
 	if _, wrong := errors.AsType[lua.WindowsAt](s.do(t.Context(), &r)); !wrong || !r.solo {

@@ -22,7 +22,7 @@ func TestPing(t *testing.T) {
 			Addr: server.Addr, Username: user, Password: password, MaxRetries: -1, ReadTimeout: 20 * time.Second, DialTimeout: 20 * time.Second,
 		})
 		defer client.Close()
-		return ratelimit.New(New(client), ratelimit.WithPrefix("p")).Ping(t.Context())
+		return ratelimit.New(New(client, WithTimeout(time.Minute)), ratelimit.WithPrefix("p")).Ping(t.Context())
 	}
 	requireErr := func(err error, want string) {
 		t.Helper()
@@ -58,7 +58,7 @@ func TestPingOfACluster(t *testing.T) {
 	cluster := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), ReadTimeout: 20 * time.Second, DialTimeout: 20 * time.Second})
 	defer client.Close()
-	l := ratelimit.New(New(client), ratelimit.WithPrefix("p"))
+	l := ratelimit.New(New(client, WithTimeout(time.Minute)), ratelimit.WithPrefix("p"))
 	if err := l.Ping(t.Context()); err != nil {
 		t.Error(err)
 	}
