@@ -894,7 +894,7 @@ func TestLostStore(t *testing.T) {
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { _ = client.Close() })
-	_, h := open(t, redisstore.New(client, patient))
+	_, h := open(t, redisstore.New(client))
 	requireText(t, h, "/rules", nil, "sms {phone}")
 	server.Stop()
 	requireText(t, h, "/", nil, "The store does not answer")

@@ -271,7 +271,7 @@ func TestPartsOfAFreePlace(t *testing.T) {
 	}
 }
 
-// The limit changes while calls wait. Then all of them give up, in any order, and the engine and the script give the same places back.
+// The limit changes while calls wait. Then the waiting calls give up, in any order. The engine and the script have the same place for the next call.
 func TestWaitersGiveUpAfterTheLimitChanged(t *testing.T) {
 	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.TokenBucket, engine.LeakyBucket, engine.Prepaid} {
 		b, random := newBoth(t), rand.New(rand.NewPCG(1, 2))
@@ -280,10 +280,12 @@ func TestWaitersGiveUpAfterTheLimitChanged(t *testing.T) {
 			r.Name += strconv.Itoa(i)
 			ask := func() *engine.Call {
 				limit := []int64{1, 3}[random.IntN(2)]
-				call := waiting(kind, limit, []int64{0, limit}[random.IntN(2)], 100*second)
-				if call.Claims[0].Rule = r; kind == engine.TokenBucket {
-					call.Claims[0].Burst = limit
+				burst := []int64{0, limit}[random.IntN(2)]
+				if kind == engine.TokenBucket { // which has a burst
+					burst = limit
 				}
+				call := waiting(kind, limit, burst, 100*second)
+				call.Claims[0].Rule = r
 				b.decide(call)
 				return call
 			}
