@@ -188,8 +188,8 @@ func (c *client) enter(rule ratelimit.Rule, phase int, more int64) {
 	}
 }
 
-// leave takes what there is. Then it makes calls that wait at the same time and give up in any order. It returns nothing if they all gave up
-// before the first place, as then they leave nothing.
+// leave takes what there is. Then it makes calls that wait at the same time and give up in any order. It returns nothing if they left nothing: they
+// all gave up before the first place, and the store has all their places back.
 func (c *client) leave() (all []Operation) {
 	if c.rule.Algorithm == ratelimit.SlidingCounter || c.rule.Block > 0 || c.rule.Distinct != "" {
 		return nil // no call waits
@@ -221,10 +221,25 @@ func (c *client) leave() (all []Operation) {
 	}
 	if !slices.ContainsFunc(all, func(o Operation) bool {
 		return o.Outcome != Unknown || !errors.Is(o.Err, context.Canceled) || o.Received >= place
-	}) {
+	}) && c.hasAllBack(q, place) {
 		return nil
 	}
 	return all
+}
+
+// hasAllBack waits until the next call would have the first place again, and reports whether that was before the time of that place. A store gives
+// back the place of a call that left before its answer came, but nobody waits for that.
+func (c *client) hasAllBack(q ratelimit.Request, place int64) bool {
+	for {
+		d, err := c.limiter.Peek(context.Background(), q)
+		switch {
+		case err != nil || d.At.UnixMicro() >= place:
+			return false
+		case d.Allowed || d.At.Add(d.RetryAfter).UnixMicro() <= place && d.Source != ratelimit.SourceMemory:
+			return true
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
 }
 
 // client makes one call after the other.
