@@ -76,12 +76,13 @@ func TestResetOfALostServer(t *testing.T) {
 
 // While a server hangs, each call says that it did not answer in time, also those that wait for a connection or do not try the server.
 func TestErrorsOfAHang(t *testing.T) {
+	const timeout = 500 * time.Millisecond // on a busy machine it takes a while to connect
 	for _, isPlain := range []bool{false, true} {
 		server := redistest.Start(t)
 		client := connect(t, server.Addr)
-		store := New(client, WithTimeout(50*time.Millisecond))
+		store := New(client, WithTimeout(timeout))
 		if isPlain {
-			store = plain.New(client, plain.WithTimeout(50*time.Millisecond))
+			store = plain.New(client, plain.WithTimeout(timeout))
 		}
 		l := ratelimit.New(store, ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
 		ask := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1000, Per: time.Minute, Algorithm: ratelimit.FixedWindow}}
@@ -96,7 +97,7 @@ func TestErrorsOfAHang(t *testing.T) {
 					}
 				})
 			}
-			time.Sleep(10 * time.Millisecond) // so that some calls try the server again
+			time.Sleep(timeout / 10) // so that some calls try the server again
 		}
 		calls.Wait()
 		server.Resume()
