@@ -61,23 +61,31 @@ func TestClockSteps(t *testing.T) {
 			server, clock := startFaked(t)
 			limiter := ratelimit.New(redisstore.New(connect(t, server.Addr), redisstore.WithTimeout(time.Minute)), quiet())
 			var b Book
-			time.AfterFunc(1500*time.Millisecond, func() { clock.step(step) })
-			begun := time.Now()
+			stepped := make(chan span, 1)
+			time.AfterFunc(1500*time.Millisecond, func() {
+				before := time.Now()
+				clock.step(step)
+				stepped <- span{before.UnixMicro(), time.Now().UnixMicro()}
+			})
 			press(&b, limiter, 4*time.Second, rules(), false)
+			when := <-stepped
 			if b.Count(Unknown) > 0 {
 				t.Errorf("%d calls failed", b.Count(Unknown))
 			}
 			for _, rule := range rules() {
 				for _, key := range keys {
-					checkStep(t, b.Of(rule.Name, key), rule, step, begun.Add(1500*time.Millisecond).UnixMicro())
+					checkStep(t, b.Of(rule.Name, key), rule, step, when)
 				}
 			}
 		})
 	}
 }
 
+// span is when something happened at the earliest and at the latest, in microseconds by the clock of this machine.
+type span struct{ from, to int64 }
+
 // checkStep checks what one key was admitted and refused around a step of the server's clock, by the clock of this machine.
-func checkStep(t *testing.T, entries []Entry, rule ratelimit.Rule, step time.Duration, stepped int64) {
+func checkStep(t *testing.T, entries []Entry, rule ratelimit.Rule, step time.Duration, stepped span) {
 	t.Helper()
 	per := rule.Per
 	if rule.Cron != "" {
@@ -87,7 +95,7 @@ func checkStep(t *testing.T, entries []Entry, rule ratelimit.Rule, step time.Dur
 	admitted := slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.Outcome != Admitted })
 	slices.SortFunc(admitted, func(a, b Entry) int { return cmp.Compare(a.Received, b.Received) })
 	for _, e := range entries {
-		jumped = jumped || e.At-e.Received > int64(step/time.Microsecond)/2 == (step > 0) && e.Sent > stepped
+		jumped = jumped || e.At-e.Received > int64(step/time.Microsecond)/2 == (step > 0) && e.Sent > stepped.to
 		if e.Outcome == Refused {
 			longest = max(longest, time.Duration(e.RetryAfter)*time.Microsecond)
 		} else {
@@ -100,8 +108,8 @@ func checkStep(t *testing.T, entries []Entry, rule ratelimit.Rule, step time.Dur
 	if most := 2*per + max(0, -step); longest > most { // a prepaid call may owe as much as a window
 		t.Errorf("%s: refused for %v, want at most %v", rule.Name, longest, most)
 	}
-	if -step < time.Second && last < stepped+(per-min(0, step)).Microseconds() {
-		t.Errorf("%s: nobody was admitted later than %v after the step", rule.Name, time.Duration(last-stepped)*time.Microsecond)
+	if -step < time.Second && last < stepped.from+(per-min(0, step)).Microseconds() {
+		t.Errorf("%s: nobody was admitted later than %v after the step", rule.Name, time.Duration(last-stepped.from)*time.Microsecond)
 	}
 	for i, first := range admitted {
 		sum := int64(0)
@@ -111,8 +119,8 @@ func checkStep(t *testing.T, entries []Entry, rule ratelimit.Rule, step time.Dur
 			}
 			sum += e.Cost
 			from, to := first.Sent, e.Received
-			if most := mostAround(rule, per.Microseconds(), from, to, step > 0 && from <= stepped && stepped <= to); sum > most {
-				t.Fatalf("%s: %d permits within %d µs, %d µs after the step; at most %d may be", rule.Name, sum, to-from, from-stepped, most)
+			if most := mostAround(rule, per.Microseconds(), from, to, step > 0 && from <= stepped.to && stepped.from <= to); sum > most {
+				t.Fatalf("%s: %d permits within %d µs, %d µs after the step; at most %d may be", rule.Name, sum, to-from, from-stepped.to, most)
 			}
 		}
 	}
