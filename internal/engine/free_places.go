@@ -5,9 +5,13 @@ import "math"
 // The free places of a sliding window are permits of its list. An interval has all permits of its times, except of the first: some of those
 // may belong to calls.
 
-// span returns the indexes in the list at which an interval begins and ends. The permits at the begin may have left the list.
+// span returns the indexes in the list at which an interval begins and ends. The permits at the begin may have left the list. If all have,
+// because a trigger or a clock that was set back came in between, the interval has no permits: span returns equal indexes.
 func (s *slidingWindow) span(i interval) (from, to int) {
 	to = s.times.search(i.at + 1)
+	if to == 0 || s.times.at(to-1) != i.at {
+		return to, to
+	}
 	return to - int(i.permits), to
 }
 
@@ -21,9 +25,9 @@ func (s *slidingWindow) interval(c *Claim, n, _ int64) interval {
 }
 
 func (s *slidingWindow) touch(_ *Claim, a, b interval) bool {
-	_, end := s.span(a)
-	begin, _ := s.span(b)
-	return begin <= end
+	first, end := s.span(a)
+	begin, last := s.span(b)
+	return first < end && begin < last && begin <= end
 }
 
 func (s *slidingWindow) isLastInterval(_ *Claim, i interval, _ int64) bool {

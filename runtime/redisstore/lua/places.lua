@@ -93,13 +93,16 @@ local function find(c, n, now, from)
   end
 end
 
--- Removes n permits from an interval, the first ones of those that are left, and divides the rest.
+-- Removes n permits from an interval, the first ones of those that are left, and divides the rest. The part before them stays charged if it
+-- cannot keep its order by time.
 local function cut(c, now, i, left, n)
   remove(c, i)
   local before = left < i.permits and c.is.without(c, i, left, now)
   i.permits = left - n
   if i.permits > 0 then add_interval(c, now, i) end
-  if before and before.at > now then add_interval(c, now, before) end
+  if not before or before.at <= now or before.at >= i.at then return end
+  local earlier = ending_before(c, i.at)
+  if not earlier or earlier.at < before.at then add_interval(c, now, before) end
 end
 
 -- Takes the free place of a claim at a time, and reports whether there is one. The rest of a larger place stays free. If the claim is

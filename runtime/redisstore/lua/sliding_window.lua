@@ -165,9 +165,13 @@ local function count_before(c, time, now)
   return low
 end
 
--- Returns the index in the list at which an interval ends. It is found once.
+-- Returns the index in the list at which an interval ends, which is found once. Returns 0 if all its permits have left the list, because a
+-- trigger or a clock that was set back came in between.
 local function stop_of(c, i, now)
-  i.stop = i.stop or count_before(c, i.at + 1, now)
+  if not i.stop then
+    local stop = count_before(c, i.at + 1, now)
+    i.stop = stop > 0 and time_at(c, stop - 1, now) == i.at and stop or 0
+  end
   return i.stop
 end
 
@@ -178,19 +182,20 @@ function sliding_window.interval(c, n, now, at)
   local stop = stop_of(c, i, now)
   local from = max(0, stop - n)
   if time_at(c, from, now) < at then from = count_before(c, at, now) end
-  i.permits = stop - from
+  i.permits = max(0, stop - from)
   return i
 end
 
 -- If the end of i is known, that of j is near it if they touch.
 function sliding_window.touch(c, i, j, now)
-  if not i.stop then
-    local start = stop_of(c, j, now) - j.permits
-    return start <= 0 or time_at(c, start - 1, now) <= i.at
+  if i.stop then
+    local most = i.stop + j.permits
+    j.stop = search(c, j.at + 1, now, min(most + 1, call('LLEN', c.key)), i.stop)
+    return j.stop <= most and time_at(c, j.stop - 1, now) == j.at
   end
-  local most = i.stop + j.permits
-  j.stop = search(c, j.at + 1, now, min(most + 1, call('LLEN', c.key)), i.stop)
-  return j.stop <= most
+  local start = stop_of(c, j, now) - j.permits
+  local latest = start > 0 and time_at(c, start - 1, now) or 0
+  return latest == i.at or latest < i.at and stop_of(c, i, now) > 0
 end
 
 function sliding_window.is_last_interval(c, i, now) return time_at(c, -1, now) <= i.at end
