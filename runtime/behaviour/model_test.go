@@ -180,11 +180,16 @@ func (m *model) violations(now int64, asks []ask, answers []answer, o *outcome) 
 		refused = refused || answers[i].refused && q.rule.Mode == ratelimit.ModeEnforce
 	}
 	for i, q := range asks {
+		if answers[i].refused && refused && q.rule.Block > 0 && m.blocks[q.identity()][0] <= now {
+			answers[i].earliest = max(answers[i].earliest, now+m.nextBlock(now, q))
+		}
+	}
+	if refused {
+		m.forget(now, asks, answers)
+	}
+	for i, q := range asks {
 		if !answers[i].refused {
 			continue
-		}
-		if refused && q.rule.Block > 0 && m.blocks[q.identity()][0] <= now {
-			answers[i].earliest = max(answers[i].earliest, now+m.nextBlock(now, q))
 		}
 		v := ratelimit.Violation{Rule: q.rule.Name, Key: q.key, Limit: q.rule.Limit, RetryAfter: micros(answers[i].earliest - now)}
 		if q.rule.Block == 0 && q.cost > 1 {
@@ -199,6 +204,28 @@ func (m *model) violations(now int64, asks []ask, answers []answer, o *outcome) 
 		}
 		o.retryAfter = max(o.retryAfter, v.RetryAfter.Microseconds())
 		o.violations = append(o.violations, v)
+	}
+}
+
+// forget lets rules that know a call's member now refuse it, too, if they know it no longer when the others of their scope admit the call, and are
+// full then.
+func (m *model) forget(now int64, asks []ask, answers []answer) {
+	for moved := true; moved; {
+		moved = false
+		for i, q := range asks {
+			if q.rule.Distinct == "" || q.cost == 0 || q.rule.Mode != ratelimit.ModeEnforce || answers[i].refused {
+				continue
+			}
+			others := now
+			for j, other := range asks {
+				if answers[j].refused && other.rule.Mode == ratelimit.ModeEnforce && other.rule.Scope == q.rule.Scope {
+					others = max(others, answers[j].earliest)
+				}
+			}
+			if at := lawOf(q.rule).earliest(m.histories[q.identity()], now, others, q); at > others {
+				answers[i], moved = answer{at, true}, true
+			}
+		}
 	}
 }
 
