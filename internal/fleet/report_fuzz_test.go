@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -28,12 +29,13 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := ParseReport(string(written))
-		if err != nil {
-			t.Fatalf("%s became %s: %v", text, written, err)
+		for i, rule := range r.Rules {
+			if len(rule.Subjects) == 0 {
+				r.Rules[i].Subjects = nil // an empty list is not written
+			}
 		}
-		if rewritten, err := json.Marshal(again); err != nil || string(rewritten) != string(written) {
-			t.Errorf("%s became %s, then %s, error %v", text, written, rewritten, err)
+		if again, err := ParseReport(string(written)); err != nil || !reflect.DeepEqual(again, r) {
+			t.Errorf("%s became %s, which is %+v, %v", text, written, again, err)
 		}
 	})
 }
