@@ -127,11 +127,11 @@ func TestFreePlacesAfterPlacesWereGivenBack(t *testing.T) {
 	decide()
 }
 
-// A trigger keeps the newest permits of a sliding window alone. Free places whose permits have left the list are nobody's any more: a call that
-// waits later does not take the permit of another call for one of them.
+// When permits have left a sliding window, their free places are gone, too. Otherwise a call that waits later takes the permit of another call for
+// one of these places. A trigger removes permits of later times. A clock that is set back makes times later again whose permits have left.
 func TestFreePlacesGoWithTheirPermits(t *testing.T) {
 	r := &engine.Rule{Name: "r", Tag: "1ms", Kind: engine.SlidingWindow, Per: 1000}
-	v, cell := newVirtual(t), engine.NewCell(r)
+	v, cells := newVirtual(t), make([]*engine.Cell, 1)
 	script := func(call *engine.Call) engine.Verdict {
 		verdict, err := v.decide(call)
 		if err != nil {
@@ -139,46 +139,56 @@ func TestFreePlacesGoWithTheirPermits(t *testing.T) {
 		}
 		return verdict
 	}
-	process := func(call *engine.Call) engine.Verdict { return call.Decide([]*engine.Cell{&cell}, v.now) }
 	for _, store := range []struct {
 		name   string
 		decide func(*engine.Call) engine.Verdict
 		adjust func(*engine.Call)
 	}{
 		{"script", script, v.adjust},
-		{"engine", process, func(call *engine.Call) { call.Adjust([]*engine.Cell{&cell}, v.now) }},
+		{"engine", func(call *engine.Call) engine.Verdict { return call.Decide(cells, v.now) }, func(call *engine.Call) { call.Adjust(cells, v.now) }},
 	} {
-		t.Run(store.name, func(t *testing.T) {
-			v.set(start)
-			admit := func(ask engine.Ask) *engine.Call {
-				ask.Rule, ask.Subject, ask.Limit = r, "s", 3
-				call := &engine.Call{Prefix: "p", Claims: []engine.Claim{{Ask: ask}}}
-				if !store.decide(call).Admitted {
-					t.Fatal("a call is not admitted")
+		for _, cause := range []string{"trigger", "clock"} {
+			t.Run(store.name+" "+cause, func(t *testing.T) {
+				cell := engine.NewCell(r)
+				cells[0] = &cell
+				v.set(start)
+				admit := func(ask engine.Ask) *engine.Call {
+					ask.Rule, ask.Subject, ask.Limit = r, cause, 3
+					call := &engine.Call{Prefix: "p", Claims: []engine.Claim{{Ask: ask}}}
+					if !store.decide(call).Admitted {
+						t.Fatal("a call is not admitted")
+					}
+					return call
 				}
-				return call
-			}
-			leave := func(call *engine.Call) {
-				call.Rollback, call.Claims[0].Delta = true, -1
-				store.adjust(call)
-			}
-			var calls []*engine.Call
-			for range 15 { // three each millisecond
-				calls = append(calls, admit(engine.Ask{Cost: 1, Wait: second}))
-			}
-			for _, i := range []int{3, 6, 9} {
-				leave(calls[i])
-			}
-			admit(engine.Ask{Cost: 3, Mode: engine.Trigger})
-			for _, call := range calls[12:] {
-				leave(call)
-			}
-			v.set(start + 5)
-			for i := range int64(9) {
-				if got, want := admit(engine.Ask{Cost: 1, Wait: second}).Claims[0].At, v.now+i/3*1000; got != want {
-					t.Fatalf("call %d begins %d us after the first, want %d", i, got-v.now, want-v.now)
+				leave := func(call *engine.Call) {
+					call.Rollback, call.Claims[0].Delta = true, -1
+					store.adjust(call)
 				}
-			}
-		})
+				var calls []*engine.Call
+				for range 15 { // three each millisecond
+					calls = append(calls, admit(engine.Ask{Cost: 1, Wait: second}))
+				}
+				for _, i := range []int{3, 6, 9} {
+					leave(calls[i])
+				}
+				kept := calls[12:] // whose permits are the three that stay in the list
+				if cause == "trigger" {
+					admit(engine.Ask{Cost: 3, Mode: engine.Trigger})
+				} else {
+					v.set(start + second)
+					kept[0] = admit(engine.Ask{Cost: 1})
+					v.set(start)
+				}
+				for _, call := range kept {
+					leave(call)
+				}
+				v.set(start + 5)
+				for i := range int64(9) {
+					if got, want := admit(engine.Ask{Cost: 1, Wait: second}).Claims[0].At, v.now+i/3*1000; got != want {
+						t.Fatalf("call %d begins %d us after the first, want %d", i, got-v.now, want-v.now)
+					}
+				}
+			})
+		}
 	}
 }
