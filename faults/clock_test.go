@@ -81,7 +81,7 @@ func TestClockSteps(t *testing.T) {
 	}
 }
 
-// span is when something happened at the earliest and at the latest, in microseconds by the clock of this machine.
+// span has the first and the last time at which something may have happened, in microseconds by the clock of this machine.
 type span struct{ from, to int64 }
 
 // checkStep checks what one key was admitted and refused around a step of the server's clock, by the clock of this machine.

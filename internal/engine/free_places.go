@@ -5,8 +5,9 @@ import "math"
 // The free places of a sliding window are permits of its list. An interval has all permits of its times, except of the first: some of those
 // may belong to calls.
 
-// span returns the indexes in the list at which an interval begins and ends. The permits at the begin may have left the list. If all have,
-// because a trigger or a clock that was set back came in between, the interval has no permits: span returns equal indexes.
+// span returns the indexes in the list at which an interval begins and ends. The first permits of an interval may have left the list: the begin
+// may be negative. If all its permits have left, span returns equal indexes. A trigger removes permits of later times. A clock that is set back
+// makes times later again whose permits have left.
 func (s *slidingWindow) span(i interval) (from, to int) {
 	to = s.times.search(i.at + 1)
 	if to == 0 || s.times.at(to-1) != i.at {

@@ -103,18 +103,19 @@ func (list intervals) find(p placer, c *Claim, from int64) (index int, left, at 
 }
 
 // cut takes n permits out of an interval in which find has found a place. The interval has left permits from that place on, and the first n of
-// them go. What comes before and after them stays free, as two intervals. The one before stays charged if it cannot keep its order by time.
+// them go. The places before them stay free as one interval, those after them as another. The places before them stay charged instead if their
+// interval would not be the only one of its time, or would not be in order.
 func (list *intervals) cut(p placer, c *Claim, index int, left, n, now int64) {
 	var parts []interval
 	before, after := p.without(c, (*list)[index], left), (*list)[index]
-	earliest := now
+	previous := now
 	if index > 0 {
-		earliest = max(now, (*list)[index-1].at)
+		previous = max(now, (*list)[index-1].at)
 	}
 	if after.permits = left - n; after.permits > 0 {
 		parts = append(parts, after)
 	}
-	if before.permits > 0 && earliest < before.at && before.at < after.at && len(*list)+len(parts) <= maxIntervals {
+	if before.permits > 0 && previous < before.at && before.at < after.at && len(*list)+len(parts) <= maxIntervals {
 		parts = slices.Insert(parts, 0, before)
 	}
 	*list = slices.Replace(*list, index, index+1, parts...)

@@ -179,12 +179,12 @@ func (m *model) violations(now int64, asks []ask, answers []answer, o *outcome) 
 	for i, q := range asks {
 		refused = refused || answers[i].refused && q.rule.Mode == ratelimit.ModeEnforce
 	}
-	for i, q := range asks {
-		if answers[i].refused && refused && q.rule.Block > 0 && m.blocks[q.identity()][0] <= now {
-			answers[i].earliest = max(answers[i].earliest, now+m.nextBlock(now, q))
-		}
-	}
 	if refused {
+		for i, q := range asks {
+			if answers[i].refused && q.rule.Block > 0 && m.blocks[q.identity()][0] <= now {
+				answers[i].earliest = max(answers[i].earliest, now+m.nextBlock(now, q))
+			}
+		}
 		m.forget(now, asks, answers)
 	}
 	for i, q := range asks {
@@ -207,8 +207,8 @@ func (m *model) violations(now int64, asks []ask, answers []answer, o *outcome) 
 	}
 }
 
-// forget lets rules that know a call's member now refuse it, too, if they know it no longer when the others of their scope admit the call, and are
-// full then.
+// forget finds the rules that admit a call only because they know its member. Other rules of the same scope refuse the call until later. A rule
+// that has forgotten the member by then, and is full, refuses the call, too.
 func (m *model) forget(now int64, asks []ask, answers []answer) {
 	for moved := true; moved; {
 		moved = false

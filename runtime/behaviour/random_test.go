@@ -138,8 +138,8 @@ func (w *walk) giveBack() {
 	w.model.giveBack(now, r.number, r.wanted)
 }
 
-// opensWindows reports whether a call of the rule can open a window. If nothing is used in a window that began in this microsecond, a store cannot
-// tell whether a refund emptied it, which leaves it open, or a call that other rules refused opened it, which closes it.
+// opensWindows reports whether a call of the rule can open a window. A refund leaves a window open. A call that another rule refuses closes the
+// window that it opened. In the microsecond in which a window began, a store cannot tell who opened it.
 func opensWindows(q ask) bool { return q.rule.Algorithm == ratelimit.FixedWindow }
 
 // reset resets all counts. It also drops the earlier decisions, because other tests check refunds after a reset.

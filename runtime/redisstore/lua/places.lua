@@ -93,8 +93,8 @@ local function find(c, n, now, from)
   end
 end
 
--- Removes n permits from an interval, the first ones of those that are left, and divides the rest. The part before them stays charged if it
--- cannot keep its order by time.
+-- Takes n permits out of an interval, which has left permits from there on. The places before and after them stay free as two intervals. The
+-- places before them stay charged instead if their interval would not be the only one of its time, or would not be in order.
 local function cut(c, now, i, left, n)
   remove(c, i)
   local before = left < i.permits and c.is.without(c, i, left, now)

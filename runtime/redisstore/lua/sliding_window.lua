@@ -165,8 +165,8 @@ local function count_before(c, time, now)
   return low
 end
 
--- Returns the index in the list at which an interval ends, which is found once. Returns 0 if all its permits have left the list, because a
--- trigger or a clock that was set back came in between.
+-- Returns the index in the list at which an interval ends. It is found once. Returns 0 if all permits of the interval have left the list. A
+-- trigger removes permits of later times. A clock that is set back makes times later again whose permits have left.
 local function stop_of(c, i, now)
   if not i.stop then
     local stop = count_before(c, i.at + 1, now)
@@ -186,7 +186,7 @@ function sliding_window.interval(c, n, now, at)
   return i
 end
 
--- If the end of i is known, that of j is near it if they touch.
+-- If the end of i is known, that of j is near it if they touch. If that of j is known, the permit before j is the last of i if they touch.
 function sliding_window.touch(c, i, j, now)
   if i.stop then
     local most = i.stop + j.permits
