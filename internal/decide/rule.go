@@ -119,17 +119,25 @@ func (r *Rule) delay(longest time.Duration, limit int64) int64 {
 	return min(wait, engine.MulDiv(r.Queue, per, limit))
 }
 
-// Times returns n times a factor, rounded up. A factor of 0 changes nothing. What is wrong by less than 10^-12 is an error of the factor's
-// binary form.
+// Times returns n times a factor, rounded up. A factor of 0 changes nothing.
 func Times(n int64, factor float64) int64 {
 	if factor == 0 {
 		return n
 	}
-	exact := float64(n) * factor
-	if near := math.Round(exact); math.Abs(exact-near) <= exact*1e-12 {
-		return int64(near)
+	return int64(math.Ceil(Near(float64(n) * factor)))
+}
+
+// Near returns f, or the integer that f is but for the error of a binary float: by at most 10^-12 of f, or 10^-9 below 1. For example,
+// Near(2.0000000000001) is 2.
+func Near(f float64) float64 {
+	near, limit := math.Round(f), 1e-9
+	if math.Abs(f) >= 1 {
+		limit = math.Abs(f) * 1e-12
 	}
-	return int64(math.Ceil(exact))
+	if math.Abs(f-near) <= limit {
+		return near
+	}
+	return f
 }
 
 // ruleID identifies the counts of a rule.
