@@ -2,6 +2,7 @@ package wrap
 
 import (
 	"encoding"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -49,19 +50,19 @@ func StringOf(v any) (string, error) {
 	if IsNil(v) {
 		return "", errNil
 	}
+	var w walk
 	r := reflect.ValueOf(v)
-	if !printsItself(r) {
+	if !w.isMethod(r) {
 		r = target(v)
 	}
 	if !r.IsValid() {
 		return "", errNil
 	}
-	parts := 0
-	if err := checkParts(r, &parts); err != nil {
-		return "", err
+	if w.visit(r); w.err != nil {
+		return "", w.err
 	}
-	var text string
-	if r.Kind() == reflect.Slice && r.Type().Elem().Kind() == reflect.Uint8 && !printsItself(r) {
+	text := ""
+	if r.Kind() == reflect.Slice && r.Type().Elem().Kind() == reflect.Uint8 && !w.isMethod(r) {
 		text = string(r.Bytes())
 	} else {
 		text = fmt.Sprint(r.Interface())
@@ -147,66 +148,74 @@ func float(r reflect.Value) (f float64, ok bool) {
 // target returns v, or what it points to. It is not valid if v or a pointer on the way is nil.
 func target(v any) reflect.Value {
 	r := reflect.ValueOf(v)
-	for r.Kind() == reflect.Pointer {
+	for r.Kind() == reflect.Pointer || r.Kind() == reflect.Interface {
 		r = r.Elem()
 	}
 	return r
 }
 
-// checkParts returns an error if fmt would print an address in r, or if r has so many parts that the text is too large. It counts the parts,
-// which also ends the walk through a list that contains itself.
-func checkParts(r reflect.Value, parts *int) error {
-	if *parts++; *parts > MaxText {
-		return TooLarge("string")
+// walk finds out what is wrong with a value that becomes a text, before the text is made: an address, or far more bytes than a text may have.
+// For example, a list may hold the same text many times.
+type walk struct {
+	isJSON bool // otherwise fmt prints the value
+	depth  int  // of the lists, maps and structs around a part
+	size   int  // about how many bytes indented JSON has; the depth in it also ends the walk through a list that contains itself
+	err    error
+}
+
+func (w *walk) visit(r reflect.Value) {
+	if r.Kind() == reflect.Interface {
+		r = r.Elem()
 	}
-	if printsItself(r) {
-		return nil
+	if w.size += 1 + 2*w.depth; w.size > maxWork {
+		w.err = errWork
 	}
-	check := func(parts *int, values ...reflect.Value) error {
-		for _, value := range values {
-			if err := checkParts(value, parts); err != nil {
-				return err
-			}
-		}
-		return nil
+	if w.err != nil || w.isMethod(r) {
+		return
 	}
+	w.depth++
+	defer func() { w.depth-- }()
 	switch r.Kind() {
+	case reflect.String:
+		w.size += r.Len()
 	case reflect.Pointer, reflect.Func, reflect.Chan, reflect.UnsafePointer:
-		if !r.IsNil() {
-			return errAddress
+		switch {
+		case w.isJSON && r.Kind() == reflect.Pointer:
+			w.visit(r.Elem())
+		case !w.isJSON && !r.IsNil():
+			w.err = errAddress
 		}
-	case reflect.Interface:
-		return check(parts, r.Elem())
 	case reflect.Slice, reflect.Array:
 		for i := range r.Len() {
-			if err := check(parts, r.Index(i)); err != nil {
-				return err
-			}
+			w.visit(r.Index(i))
 		}
 	case reflect.Map:
 		for each := r.MapRange(); each.Next(); {
-			if err := check(parts, each.Key(), each.Value()); err != nil {
-				return err
-			}
+			w.visit(each.Key())
+			w.visit(each.Value())
 		}
 	case reflect.Struct:
-		for _, value := range r.Fields() {
-			if err := check(parts, value); err != nil {
-				return err
+		for field, value := range r.Fields() {
+			if field.IsExported() || !w.isJSON {
+				w.visit(value)
 			}
 		}
 	}
-	return nil
 }
 
-// printsItself reports whether fmt prints r by calling a method of r.
-func printsItself(r reflect.Value) bool {
-	if !r.IsValid() || !r.CanInterface() || IsNil(r.Interface()) {
+// isMethod reports whether a method of r makes its text.
+func (w *walk) isMethod(r reflect.Value) bool {
+	if !r.IsValid() || !r.CanInterface() || r.NumMethod() == 0 || IsNil(r.Interface()) {
 		return false
 	}
-	switch r.Interface().(type) {
-	case fmt.Formatter, fmt.Stringer, error:
-		return true
+	v := r.Interface()
+	if w.isJSON {
+		return is[json.Marshaler](v) || is[encoding.TextMarshaler](v)
 	}
-	return false
+	return is[fmt.Formatter](v) || is[fmt.Stringer](v) || is[error](v)
+}
+
+func is[T any](v any) bool {
+	_, ok := v.(T)
+	return ok
 }

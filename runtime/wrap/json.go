@@ -3,11 +3,16 @@ package wrap
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 )
 
 // ToJSON returns the JSON of v, indented by two blanks: that of []int{1} has 7 bytes. It is an error if v has no JSON, or if the JSON has more
 // than [MaxText] bytes.
 func ToJSON(v any) (string, error) {
+	w := walk{isJSON: true}
+	if w.visit(reflect.ValueOf(v)); w.err != nil {
+		return "", w.err
+	}
 	compact, err := json.Marshal(v)
 	if err != nil {
 		return "", err
