@@ -199,10 +199,12 @@ func Median(list []float64) float64 {
 	}
 }
 
+var errEmpty = errors.New("found an empty list; expected at least one element")
+
 // Min returns the smallest element of a list, or NaN if there is one: Min([]int{2, 1}) is 1. It is an error if the list is empty.
 func Min[N cmp.Ordered](list []N) (least N, err error) {
 	if len(list) == 0 {
-		return least, errors.New("min of an empty list")
+		return least, errEmpty
 	}
 	return slices.Min(list), nil
 }
@@ -210,7 +212,7 @@ func Min[N cmp.Ordered](list []N) (least N, err error) {
 // Max returns the largest element of a list, or NaN if there is one: Max([]int{2, 1}) is 2. It is an error if the list is empty.
 func Max[N cmp.Ordered](list []N) (most N, err error) {
 	if len(list) == 0 {
-		return most, errors.New("max of an empty list")
+		return most, errEmpty
 	}
 	return slices.Max(list), nil
 }

@@ -25,7 +25,7 @@ func FuzzTexts(f *testing.F) {
 		}
 		few := int(uint(times) % (1 << 17))
 		long, longer := strings.Repeat(text, few), strings.Repeat(new, few)
-		check := func(what, got string, err error, size int, want func() string) {
+		check := func(what, got string, err error, size int64, want func() string) {
 			if fits := size <= wrap.MaxText; fits != (err == nil) || fits && got != want() {
 				t.Fatalf("%s: %d bytes, error %v; expected %d bytes", what, len(got), err, size)
 			}
@@ -35,9 +35,9 @@ func FuzzTexts(f *testing.F) {
 			found = min(found, n)
 		}
 		replaced, err := wrap.Replace(long, old, longer, n)
-		check("Replace", replaced, err, max(len(long), len(long)+found*(len(longer)-len(old))), func() string { return strings.Replace(long, old, longer, n) })
+		check("Replace", replaced, err, int64(len(long))+max(0, int64(found)*int64(len(longer)-len(old))), func() string { return strings.Replace(long, old, longer, n) })
 		joined, err := wrap.Join([]string{long, old, long}, longer)
-		check("Join", joined, err, 2*len(long)+len(old)+2*len(longer), func() string { return strings.Join([]string{long, old, long}, longer) })
+		check("Join", joined, err, int64(2*len(long)+len(old)+2*len(longer)), func() string { return strings.Join([]string{long, old, long}, longer) })
 		copies := min(max(count, -1), 1<<20)
 		repeated, err := wrap.Repeat(text, count)
 		if count < 0 {
@@ -46,7 +46,7 @@ func FuzzTexts(f *testing.F) {
 			}
 			return
 		}
-		check("Repeat", repeated, err, len(text)*copies, func() string { return strings.Repeat(text, count) })
+		check("Repeat", repeated, err, int64(len(text)*copies), func() string { return strings.Repeat(text, count) })
 	})
 }
 
@@ -60,15 +60,13 @@ func TestReplaceOfLargeTexts(t *testing.T) {
 // TestErrorsOfFunctions checks the errors that name what was found. A caller's text is quoted.
 func TestErrorsOfFunctions(t *testing.T) {
 	for want, err := range map[string]error{
-		"found index 3 in a list of 2 elements":                     second(wrap.At([]int{1, 2}, 3)),
-		"found index -3 in a list of 2 elements":                    second(wrap.At([]int{1, 2}, -3)),
-		"found a count of -1; expected 0 or more":                   second(wrap.FirstN([]int{1}, -1)),
-		`found the order "up\n"; expected asc or desc`:              second(wrap.Sort([]int{1}, "up\n")),
-		"min of an empty list":                                      second(wrap.Min([]int{})),
-		"max of an empty list":                                      second(wrap.Max([]float64{})),
-		"reduce of an empty list without a first value":             second(wrap.ReduceList(nil, step)),
-		"found a pair of 1 elements; expected 2":                    second(wrap.FromPairs([][]int{{1}})),
-		"found the range 1..65537; expected at most 65536 integers": second(wrap.Range(1, 65537)),
+		"found index 3 in a list of 2 elements":                                                          second(wrap.At([]int{1, 2}, 3)),
+		"found index -3 in a list of 2 elements":                                                         second(wrap.At([]int{1, 2}, -3)),
+		"found a count of -1; expected 0 or more":                                                        second(wrap.FirstN([]int{1}, -1)),
+		`found the order "up\n"; expected asc or desc`:                                                   second(wrap.Sort([]int{1}, "up\n")),
+		"found an empty list; expected at least one element":                                             second(wrap.ReduceList(nil, step)),
+		"found a pair of 1 elements; expected 2":                                                         second(wrap.FromPairs([][]int{{1}})),
+		"found the range 1..65537; expected at most 65536 integers":                                      second(wrap.Range(1, 65537)),
 		fmt.Sprintf("found the range %d..%d; expected at most 65536 integers", math.MinInt, math.MaxInt): second(wrap.Range(math.MinInt, math.MaxInt)),
 		`found "2\n"; expected a date such as 2006-01-02 or 2006-01-02T15:04:05Z`:                        second(wrap.ParseDate("2\n", nil)),
 		`found the time zone "a\n"; expected a name such as Europe/Berlin`:                               second(wrap.ParseDateIn("", "", "a\n")),
@@ -82,6 +80,12 @@ func TestErrorsOfFunctions(t *testing.T) {
 	}
 	if list, err := wrap.Range(1, wrap.MaxList); err != nil || len(list) != wrap.MaxList || list[wrap.MaxList-1] != wrap.MaxList {
 		t.Errorf("%d integers, error %v", len(list), err)
+	}
+	if _, err := wrap.Min([]int{}); err == nil {
+		t.Error("min of an empty list is no error")
+	}
+	if _, err := wrap.Max([]float64{}); err == nil {
+		t.Error("max of an empty list is no error")
 	}
 	if nan, err := wrap.Min([]float64{1, math.NaN(), -1}); err != nil || !math.IsNaN(nan) {
 		t.Errorf("the smallest of numbers with NaN is %v, error %v", nan, err)

@@ -44,12 +44,9 @@ func TextOf(v any) (string, error) {
 	return "", fmt.Errorf("%T has no stable text form; expected a text, a bool, an integer, or a type with a method String or MarshalText", v)
 }
 
-// StringOf returns what fmt prints for v: StringOf([]int{1, 2}) is "[1 2]". A list of bytes is a text. It is an error if v is nil, if the text
-// has more than [MaxText] bytes, or if it would show a memory address.
+// StringOf returns what fmt prints for v: StringOf([]int{1, 2}) is "[1 2]". A list of bytes is a text. It is an error if v is nil or a nil
+// pointer, if the text has more than [MaxText] bytes, or if it would show a memory address.
 func StringOf(v any) (string, error) {
-	if IsNil(v) {
-		return "", errNil
-	}
 	var w walk
 	r := reflect.ValueOf(v)
 	if !w.isMethod(r) {
@@ -119,13 +116,8 @@ func Equal(v, literal any) bool {
 	case bool:
 		return r.Kind() == reflect.Bool && r.Bool() == literal
 	case int:
-		switch {
-		case r.CanInt():
-			return r.Int() == int64(literal)
-		case r.CanUint():
-			return literal >= 0 && r.Uint() == uint64(literal)
-		}
-		return r.CanFloat() && r.Float() == float64(literal)
+		return r.CanInt() && r.Int() == int64(literal) || r.CanUint() && literal >= 0 && r.Uint() == uint64(literal) ||
+			r.CanFloat() && r.Float() == float64(literal)
 	case float64:
 		f, ok := float(r)
 		return ok && f == literal

@@ -2,7 +2,6 @@ package wrap
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -60,7 +59,7 @@ func bounds(length, from, to int) (int, int) {
 	return max(0, min(from, to)), to
 }
 
-// FirstN returns the first n elements, or all if there are less: FirstN([]int{5, 6, 7}, 2) is [5 6]. It is an error if n is negative.
+// FirstN returns the first n elements, or all if there are fewer: FirstN([]int{5, 6, 7}, 2) is [5 6]. It is an error if n is negative.
 func FirstN[E any](list []E, n int) ([]E, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("found a count of %d; expected 0 or more", n)
@@ -223,7 +222,7 @@ func Reduce[E, R any](list []E, first R, step func(acc R, i int, each E) R) R {
 // ReduceList is [Reduce] that starts with the first element. It calls step from the index 1 on. It is an error if the list is empty.
 func ReduceList[E any](list []E, step func(acc E, i int, each E) E) (acc E, err error) {
 	if len(list) == 0 {
-		return acc, errors.New("reduce of an empty list without a first value")
+		return acc, errEmpty
 	}
 	acc = list[0]
 	for i := 1; i < len(list); i++ {
