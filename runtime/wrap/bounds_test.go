@@ -19,6 +19,9 @@ func FuzzTexts(f *testing.F) {
 	f.Add("-", "-", "", 65_537, 1, -1)
 	f.Add("ab", "b", "", 32_768, 70_000, 1)
 	f.Add("", "", "", 0, math.MaxInt, 0)
+	f.Add("a", "a", "a", 30_000, 1, 1)
+	f.Add("a", "", "a", wrap.MaxText/4, 1, 1)
+	f.Add("ab", "x", "", 0, wrap.MaxText/2, 0)
 	f.Fuzz(func(t *testing.T, text, old, new string, times, count, n int) {
 		if len(text) > 8 || len(new) > 8 {
 			return
@@ -133,16 +136,18 @@ func FuzzWork(f *testing.F) {
 func TestTextsOfManyCopies(t *testing.T) {
 	text := strings.Repeat("a", wrap.MaxText)
 	copies := wrap.Map(make([]int, 3000), func(int, int) string { return text })
+	pointers := wrap.Map(copies, func(i int, _ string) *string { return &copies[i] })
 	nested := []any{1}
 	for range 60 {
 		nested = []any{nested, nested}
 	}
 	for what, f := range map[string]func() (string, error){
-		"toJSON(copies)": func() (string, error) { return wrap.ToJSON(copies) },
-		"string(copies)": func() (string, error) { return wrap.StringOf(copies) },
-		"join(copies)":   func() (string, error) { return wrap.Join(copies, "") },
-		"toJSON(nested)": func() (string, error) { return wrap.ToJSON(nested) },
-		"string(nested)": func() (string, error) { return wrap.StringOf(nested) },
+		"toJSON(copies)":   func() (string, error) { return wrap.ToJSON(copies) },
+		"toJSON(pointers)": func() (string, error) { return wrap.ToJSON(pointers) },
+		"string(copies)":   func() (string, error) { return wrap.StringOf(copies) },
+		"join(copies)":     func() (string, error) { return wrap.Join(copies, "") },
+		"toJSON(nested)":   func() (string, error) { return wrap.ToJSON(nested) },
+		"string(nested)":   func() (string, error) { return wrap.StringOf(nested) },
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -31,6 +32,19 @@ type roles []role
 
 func (roles) String() string { return "roles" }
 
+// The values of these types have methods for their texts, and what a walk through them would not let pass.
+type (
+	wrong struct{ at *int }
+	form  struct{ at *int }
+	mark  struct{ All []struct{} }
+	field struct{ All []struct{} }
+)
+
+func (wrong) Error() string                { return "wrong" }
+func (form) Format(s fmt.State, _ rune)    { fmt.Fprint(s, "form") }
+func (mark) MarshalText() ([]byte, error)  { return []byte("mark"), nil }
+func (field) MarshalJSON() ([]byte, error) { return []byte("[1]"), nil }
+
 type node struct {
 	Name string
 	Next *node
@@ -41,8 +55,11 @@ func TestValuesOfAnyType(t *testing.T) {
 	const noText = "; expected a text, a bool, an integer, or a type with a method String or MarshalText"
 	three, admin := level(3), role("admin")
 	pointer := &three
-	loop := []any{1}
+	loop, deep := []any{1}, []any{1}
 	loop[0] = loop
+	for range 2000 { // a walk would take a stack of many megabytes if it did not end early
+		deep = []any{deep}
+	}
 	for _, c := range []struct {
 		v                   any
 		text, string, whole string
@@ -64,6 +81,8 @@ func TestValuesOfAnyType(t *testing.T) {
 		{netip.MustParseAddr("::1"), "::1", "::1", "!found netip.Addr; expected a number, or a text that shows one"},
 		{token{"t"}, "t", "{t}", "!found wrap_test.token; expected a number, or a text that shows one"},
 		{token{}, "!empty token", "{}", "!found wrap_test.token; expected a number, or a text that shows one"},
+		{net.IP{127, 0, 0, 1}, "127.0.0.1", "127.0.0.1", "!"},
+		{[]any{wrong{new(int)}, form{new(int)}}, "!", "[wrong form]", "!"},
 		{[]byte("ab"), "![]uint8 has no stable text form" + noText, "ab", "!found []uint8; expected a number, or a text that shows one"},
 		{[]any{admin, token{"t"}, nil, (*level)(nil), 0.5}, "![]interface {} has no stable text form" + noText, "[role-admin {t} <nil> <nil> 0.5]",
 			"!found []interface {}; expected a number, or a text that shows one"},
@@ -83,6 +102,7 @@ func TestValuesOfAnyType(t *testing.T) {
 		{map[string]any{"a": func() {}}, "!", "!a text would show an address, which differs from call to call", "!"},
 		{struct{ c chan int }{make(chan int)}, "!", "!a text would show an address, which differs from call to call", "!"},
 		{make(chan int), "!", "!a text would show an address, which differs from call to call", "!"},
+		{deep, "!", "!the expression has too much to do for these values", "!"},
 		{loop, "!", "!the expression has too much to do for these values", "!"},
 		{make([]string, wrap.MaxText), "!", "!found a string of over 65536 bytes", "!"},
 		{strings.Repeat("a", wrap.MaxText+1), strings.Repeat("a", wrap.MaxText+1), "!found a string of over 65536 bytes", "!"},
@@ -147,6 +167,10 @@ func FuzzJSON(f *testing.F) {
 	f.Add(`{"k": ""}`, 300)
 	f.Add("[]", 2000)
 	f.Add(`"1234567890123456789012345678901234567890"`, 1)
+	f.Add("["+strings.Repeat("[],{},", 5000)+"[]]", 0)
+	for n := wrap.MaxText - 7; n <= wrap.MaxText-5; n++ {
+		f.Add(`"`+strings.Repeat("a", n-2)+`"`, 1) // six bytes more are around it
+	}
 	f.Fuzz(func(t *testing.T, text string, depth int) {
 		v, err := wrap.FromJSON(text)
 		var want any
@@ -161,13 +185,23 @@ func FuzzJSON(f *testing.F) {
 		}
 		indented, wrong := json.MarshalIndent(v, "", "  ")
 		got, err := wrap.ToJSON(v)
-		switch {
-		case wrong != nil || len(indented) > wrap.MaxText:
-			if err == nil {
-				t.Fatalf("%d bytes; package json gives %d bytes, error %v", len(got), len(indented), wrong)
-			}
-		case err != nil && len(indented) < wrap.MaxText/2, err == nil && got != string(indented):
-			t.Fatalf("got %q, error %v; want %q", got, err, indented)
+		if fits := wrong == nil && len(indented) <= wrap.MaxText; fits != (err == nil) || fits && got != string(indented) {
+			t.Fatalf("%d bytes, error %v; package json gives %d bytes, error %v", len(got), err, len(indented), wrong)
 		}
 	})
+}
+
+// TestJSONOfMethods leaves the JSON of a value to its methods.
+func TestJSONOfMethods(t *testing.T) {
+	all := make([]struct{}, 1<<21)
+	if got, err := wrap.ToJSON([]any{mark{all}, field{all}, time.Unix(0, 0).UTC()}); err != nil || strings.Join(strings.Fields(got), "") != `["mark",[1],"1970-01-01T00:00:00Z"]` {
+		t.Errorf("got %s, error %v", got, err)
+	}
+	if got, err := wrap.ToJSON(field{}); err != nil || got != "[\n  1\n]" {
+		t.Errorf("got %s, error %v", got, err)
+	}
+	type hidden struct{ all []struct{} }
+	if got, err := wrap.ToJSON(&hidden{all}); err != nil || got != "{}" {
+		t.Errorf("got %s, error %v", got, err)
+	}
 }

@@ -195,3 +195,19 @@ func canonical(v any) string {
 	}
 	return string(text)
 }
+
+// TestSortByIsStable sorts a list that is too long for a simple algorithm. Elements with the same key keep their order.
+func TestSortByIsStable(t *testing.T) {
+	list := wrap.Map(make([]int, 1000), func(i, _ int) int { return i })
+	for _, order := range []string{"asc", "desc"} {
+		sorted, err := wrap.SortBy(list, func(i int) int { return i % 3 }, order)
+		if err != nil || !slices.IsSortedFunc(sorted, func(a, b int) int {
+			if a%3 == b%3 {
+				return a - b
+			}
+			return (a%3 - b%3) * map[string]int{"asc": 1, "desc": -1}[order]
+		}) {
+			t.Errorf("%s: %v, error %v", order, sorted, err)
+		}
+	}
+}
