@@ -50,7 +50,6 @@
 //	the rules in generated code            internal/emit/rules.go
 //	keys and messages in generated code    internal/emit/template.go
 //	doc comments in generated code         internal/emit/doc.go, phrase.go
-//	what generated code may call           internal/load/api.txtar
 //	names of variables and imports         internal/names, internal/emit/plan.go
 //	what -list shows                       list.go, list_settings.go
 //	how a file is replaced                 write.go

@@ -150,11 +150,26 @@ func (c benchmark) write(dir string) error {
 			return err
 		}
 	}
-	if c.requires == nil {
-		return nil
+	if c.requires != nil {
+		if err := goCommand(dir, nil, append([]string{"get"}, c.requires...)...); err != nil {
+			return err
+		}
+		if err := goCommand(dir, nil, "mod", "tidy"); err != nil {
+			return err
+		}
 	}
-	if err := goCommand(dir, nil, append([]string{"get"}, c.requires...)...); err != nil {
+	return requireRuntime(dir)
+}
+
+// requireRuntime makes the module in dir use the runtime of this repository, as generated code needs it.
+func requireRuntime(dir string) error {
+	root, err := filepath.Abs("..")
+	if err != nil {
 		return err
 	}
-	return goCommand(dir, nil, "mod", "tidy")
+	const module = "github.com/ratelimit-go/ratelimit"
+	if err := goCommand(dir, nil, "mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+root); err != nil {
+		return err
+	}
+	return goCommand(dir, nil, "list", "-mod=mod", module+"/runtime/wrap") // also requires what the runtime imports
 }

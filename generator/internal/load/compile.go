@@ -1,25 +1,24 @@
 package load
 
 import (
-	"cmp"
+	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/tools/go/packages"
 
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// compilation checks what is generated for a package. If no type of an imported package is in use, the declarations in api stand for it.
+// compilation checks what is generated for a package.
 type compilation struct {
 	*dependencies
-	meta    *packages.Package
-	fset    *token.FileSet            // of api
-	assumed map[string]*types.Package // from api, by path
+	meta *packages.Package
 }
 
 // Compile implements source.Loader. A build without tests lacks what they declare, so other outputs are checked without them.
@@ -33,24 +32,26 @@ func (c *compilation) Compile(p *source.Package, outputs []*source.File) (errs [
 		}
 	}
 	if len(others) > 0 {
-		errs = c.compile(slices.DeleteFunc(slices.Clone(p.Files), (*source.File).IsTest), others, p.StandIns)
+		errs = c.compile(p, slices.DeleteFunc(slices.Clone(p.Files), (*source.File).IsTest), others)
 	}
 	if len(tests) > 0 && len(errs) == 0 {
-		errs = c.compile(p.Files, outputs, p.StandIns)
+		errs = c.compile(p, p.Files, outputs)
 	}
 	return errs
 }
 
-// compile type-checks outputs, and the declarations of the other files of their package.
-func (c *compilation) compile(others, outputs []*source.File, standIns []string) (errs []types.Error) {
-	c = &compilation{c.dependencies, c.meta, token.NewFileSet(), map[string]*types.Package{}} // to be freed before the next package
-	conf := c.config(c.meta, func(err error) {
+// compile type-checks outputs, and the declarations of the other files of p.
+func (c *compilation) compile(p *source.Package, others, outputs []*source.File) (errs []types.Error) {
+	meta := c.importing(p, outputs)
+	conf := c.config(meta, func(err error) {
 		e := err.(types.Error)
-		if slices.ContainsFunc(outputs, func(o *source.File) bool { return o.Syntax.FileStart <= e.Pos && e.Pos < o.Syntax.FileEnd }) {
+		in := slices.ContainsFunc(outputs, func(o *source.File) bool { return o.Syntax.FileStart <= e.Pos && e.Pos < o.Syntax.FileEnd })
+		if in && !source.IsImportError(e.Msg) { // find has noted that
+			e.Msg += tooOld(meta, e.Msg)
 			errs = append(errs, e)
 		}
 	})
-	conf.IgnoreFuncBodies, conf.Importer = false, c
+	conf.IgnoreFuncBodies = false
 	generated := map[string]bool{}
 	var files []*ast.File
 	for _, f := range others {
@@ -61,12 +62,77 @@ func (c *compilation) compile(others, outputs []*source.File, standIns []string)
 			generated[name.Name] = true
 		}
 		files = append(files, o.Syntax)
+		c.askUsed(newSourceFile(o.Syntax, meta))
 	}
-	standIns = slices.DeleteFunc(slices.Clone(standIns), func(name string) bool { return generated[name] })
-	files = append(files, c.standIns(c.meta.Name, standIns))
-	c.needAll(outputs)
-	_, _ = conf.Check(c.meta.PkgPath, c.set.Fset, files, nil)
+	standIns := slices.DeleteFunc(slices.Clone(p.StandIns), func(name string) bool { return generated[name] })
+	files = append(files, c.standIns(meta.Name, standIns))
+	c.settle()
+	_, _ = conf.Check(meta.PkgPath, c.set.Fset, files, nil)
 	return errs
+}
+
+// importing returns the package p as it will be with outputs, whose imports it has, too.
+func (c *compilation) importing(p *source.Package, outputs []*source.File) *packages.Package {
+	meta := *c.meta
+	meta.Imports = maps.Clone(meta.Imports)
+	var more []string
+	for _, o := range outputs {
+		for _, spec := range o.Syntax.Imports {
+			if path, _ := strconv.Unquote(spec.Path.Value); meta.Imports[path] == nil {
+				more = append(more, path)
+			}
+		}
+	}
+	if missing := c.find(more); missing != nil {
+		c.set.Found.Note(p.Files[firstAsked(p)].Syntax.Name.Pos(), "what is generated imports %s and cannot be checked without it: %s",
+			missing.PkgPath, message(missing))
+	}
+	for _, path := range more {
+		meta.Imports[path] = c.known[path]
+	}
+	return &meta
+}
+
+// find asks the go command about packages that no package of the set imports yet. It returns the first that is missing, but only the
+// first time.
+func (c *compilation) find(paths []string) (missing *packages.Package) {
+	paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return c.known[path] != nil })
+	if len(paths) == 0 {
+		return nil
+	}
+	pkgs, err := c.list(metadata, false, paths)
+	c.know(pkgs)
+	for _, path := range paths {
+		if c.known[path] == nil {
+			c.known[path] = &packages.Package{PkgPath: path, Errors: []packages.Error{{Msg: fmt.Sprint(err)}}}
+		}
+		if p := c.known[path]; missing == nil && len(p.GoFiles) == 0 {
+			missing = p
+		}
+	}
+	return missing
+}
+
+// askUsed asks for the names of other packages that a generated file uses.
+func (c *compilation) askUsed(f *sourceFile) {
+	ast.Inspect(f.syntax, func(n ast.Node) bool {
+		if n, ok := n.(*ast.SelectorExpr); ok {
+			if id, ok := n.X.(*ast.Ident); ok {
+				c.ask(c.source(f.imports[id.Name]), n.Sel.Name)
+			}
+		}
+		return true
+	})
+}
+
+// tooOld says what to write if an error is about a name that the runtime lacks: the command is newer than what the module requires.
+func tooOld(meta *packages.Package, msg string) string {
+	p := meta.Imports[names.Runtime]
+	isOurs := strings.HasPrefix(msg, "undefined: wrap.") || strings.HasPrefix(msg, "undefined: ratelimit.")
+	if !isOurs || p == nil || p.Module == nil || p.Module.Version == "" {
+		return ""
+	}
+	return fmt.Sprintf(", which %s %s lacks; write go get %[1]s@latest", p.Module.Path, p.Module.Version)
 }
 
 // withoutFunctions returns a file whose functions have no bodies.
@@ -81,71 +147,4 @@ func withoutFunctions(f *ast.File) *ast.File {
 		}
 	}
 	return &file
-}
-
-// inUse returns a dependency if types of it are in use, or else nil.
-func (c *compilation) inUse(path string) *dependency {
-	if s := c.sources[path]; s != nil && (s.checker != nil || s.Package == nil) {
-		return s
-	}
-	return nil
-}
-
-// needAll asks for the names that generated files use. What they use may bring further packages into use, so it asks until there is nothing
-// new.
-func (c *compilation) needAll(outputs []*source.File) {
-	for {
-		for _, o := range outputs {
-			c.need(o.Syntax)
-		}
-		if len(c.pending) == 0 {
-			return
-		}
-		c.settle()
-	}
-}
-
-// need asks for the names that a generated file uses, if their packages are in use.
-func (c *compilation) need(f *ast.File) {
-	imports := map[string]*dependency{}
-	for _, spec := range f.Imports {
-		path, _ := strconv.Unquote(spec.Path.Value)
-		if s := c.inUse(path); s == nil {
-			c.need(c.parsed(path))
-		} else if spec.Name != nil {
-			imports[spec.Name.Name] = s
-		} else {
-			imports[s.types.Name()] = s
-		}
-	}
-	ast.Inspect(f, func(n ast.Node) bool {
-		if n, ok := n.(*ast.SelectorExpr); ok {
-			if id, ok := n.X.(*ast.Ident); ok {
-				c.ask(imports[id.Name], n.Sel.Name)
-			}
-		}
-		return true
-	})
-}
-
-// parsed returns the declarations of a package in api.
-func (c *compilation) parsed(path string) *ast.File {
-	file, _ := parser.ParseFile(c.fset, path, cmp.Or(api[path], "package none"), parser.SkipObjectResolution)
-	return file
-}
-
-// Import implements types.Importer.
-func (c *compilation) Import(path string) (*types.Package, error) {
-	switch s := c.inUse(path); {
-	case s != nil:
-		return s.types, nil
-	case c.assumed[path] != nil:
-		return c.assumed[path], nil
-	case api[path] == "":
-		return importerOf{c.dependencies, c.meta}.Import(path)
-	}
-	conf := types.Config{Importer: c, Error: func(error) {}, IgnoreFuncBodies: true}
-	p, _ := conf.Check(path, c.fset, []*ast.File{c.parsed(path)}, nil)
-	c.assumed[path] = p
-	return p, nil
 }

@@ -46,7 +46,7 @@ type Set struct {
 // fails if a package uses code that is still to be generated.
 func Load(ctx context.Context, cfg Config) (*Set, error) {
 	set := &Set{Fset: token.NewFileSet()}
-	l := &loader{ctx: ctx, cfg: cfg, set: set, asked: map[string]bool{}}
+	l := &loader{ctx: ctx, cfg: cfg, set: set, asked: map[string]bool{}, known: map[string]*packages.Package{}}
 	set.Packages = l.each
 	l.noteOverlay()
 	folders, err := l.folders()
@@ -63,6 +63,8 @@ type loader struct {
 	packages []*packages.Package // with files to generate from, or with an external test that has such files
 	asked    map[string]bool     // the paths of files to generate from
 	tests    bool                // a folder with files to generate from has a test file with directives
+
+	known map[string]*packages.Package // by path: all that the go command has described
 }
 
 // folders resolves the patterns to the folders with directives.
@@ -140,6 +142,7 @@ func (l *loader) describe(folders []string) error {
 	if err != nil {
 		return err
 	}
+	l.know(pkgs)
 	ignored, tested, own := maps.Clone(l.asked), l.tested(pkgs), map[string]*packages.Package{}
 	for _, p := range pkgs {
 		if len(p.Errors) > 0 && len(p.GoFiles)+len(p.IgnoredFiles) == 0 && !isTestMain(p) {
@@ -161,6 +164,15 @@ func (l *loader) describe(folders []string) error {
 	}
 	l.importVariants(own)
 	return nil
+}
+
+// know records packages, and those that they import.
+func (l *loader) know(pkgs []*packages.Package) {
+	packages.Visit(pkgs, nil, func(p *packages.Package) {
+		if l.known[p.PkgPath] == nil {
+			l.known[p.PkgPath] = p
+		}
+	})
 }
 
 // tested returns the paths of the packages whose external tests have a file to generate from. Such a file may mention code that is

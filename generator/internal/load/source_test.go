@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/packages"
+
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // sourceAndExports checks packages from source, and returns them with an importer of the export data of the compiler.
@@ -101,7 +103,7 @@ func describe(o types.Object) []string {
 func TestSourceIsAsCompiled(t *testing.T) {
 	d, compiled := sourceAndExports(t, ".", "context", "database/sql", "go/types", "log/slog", "maps", "math", "net", "net/http",
 		"os/user", "plugin", "reflect", "runtime", "sync/atomic", "syscall", "testing", "text/template", "unicode", "unsafe",
-		"github.com/dave/jennifer/jen", "github.com/expr-lang/expr", "github.com/redis/go-redis/v9", "golang.org/x/tools/go/packages")
+		"github.com/dave/jennifer/jen", "github.com/expr-lang/expr", "github.com/redis/go-redis/v9", "golang.org/x/tools/go/packages", names.Runtime, names.Wrap)
 	if n := compare(t, d, compiled); n < 5000 {
 		t.Errorf("only %d objects were compared", n)
 	}

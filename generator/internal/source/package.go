@@ -114,9 +114,12 @@ func (p *Package) ImportedAs(in token.Pos, name string) *types.Package {
 // Unimported returns the errors about packages that could not be imported.
 func (p *Package) Unimported() annotations.Diagnostics {
 	return slices.DeleteFunc(slices.Clone(p.Errors), func(e annotations.Diagnostic) bool {
-		return !strings.HasPrefix(e.Msg, "could not import ")
+		return !IsImportError(e.Msg)
 	})
 }
+
+// IsImportError reports whether a message of the type checker is about a package that cannot be imported.
+func IsImportError(msg string) bool { return strings.HasPrefix(msg, "could not import ") }
 
 // NoteFault turns a panic, which is a bug of the generator, into an error. It must be deferred.
 func (p *Package) NoteFault(found *annotations.Diagnostics) {
