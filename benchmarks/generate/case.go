@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -137,7 +138,12 @@ func plant(dir, name string) error {
 // write makes the module of the case in dir. It keeps nothing in memory, because a new process starts with the size of its parent, which would
 // show in its peak.
 func (c benchmark) write(dir string) error {
-	if err := writeFile(filepath.Join(dir, "go.mod"), "module example.com/x\n\ngo 1.26.0\n"); err != nil {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		return err
+	}
+	module := "module example.com/x\n\ngo 1.26.0\n\nreplace github.com/ratelimit-go/ratelimit => " + root + "\n"
+	if err := writeFile(filepath.Join(dir, "go.mod"), module); err != nil {
 		return err
 	}
 	for i := range c.forest {
@@ -154,22 +160,18 @@ func (c benchmark) write(dir string) error {
 		if err := goCommand(dir, nil, append([]string{"get"}, c.requires...)...); err != nil {
 			return err
 		}
-		if err := goCommand(dir, nil, "mod", "tidy"); err != nil {
-			return err
-		}
 	}
 	return requireRuntime(dir)
 }
 
-// requireRuntime makes the module in dir use the runtime of this repository, as generated code needs it.
+// requireRuntime adds to the go.mod file in dir what generated code needs. The other tools have no file that imports the runtime.
 func requireRuntime(dir string) error {
-	root, err := filepath.Abs("..")
-	if err != nil {
+	importing := filepath.Join(dir, "runtime.go")
+	if err := writeFile(importing, "package x\n\nimport _ \"github.com/ratelimit-go/ratelimit/runtime/wrap\"\n"); err != nil {
 		return err
 	}
-	const module = "github.com/ratelimit-go/ratelimit"
-	if err := goCommand(dir, nil, "mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+root); err != nil {
+	if err := goCommand(dir, nil, "mod", "tidy"); err != nil {
 		return err
 	}
-	return goCommand(dir, nil, "list", "-mod=mod", module+"/runtime/wrap") // also requires what the runtime imports
+	return os.Remove(importing)
 }
