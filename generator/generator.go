@@ -10,12 +10,9 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/generator/internal/collect"
-	"github.com/ratelimit-go/ratelimit/generator/internal/compile"
 	"github.com/ratelimit-go/ratelimit/generator/internal/doubt"
-	"github.com/ratelimit-go/ratelimit/generator/internal/emit"
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
-	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/pipeline"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
@@ -138,44 +135,20 @@ func (r *run) generate() {
 	r.found = slices.Concat(r.set.Found.Coded("load"), r.found, doubt.Shared(r.set.Fset, counts))
 }
 
-// generate passes a package from stage to stage. After an error the next stages still run, as they may find more errors, but no
-// file is generated.
-func (d *done) generate(fset *token.FileSet, p *source.Package) (found annotations.Diagnostics) {
-	defer p.NoteFault(&found)
-	pkg, found := collect.Package(fset, p)
-	errs := compile.Package(pkg)
-	if slices.ContainsFunc(errs, isUnknownName) {
-		errs = append(errs, p.Unimported().Coded("load")...) // the name may be that of a package that cannot be imported
+// generate generates the files of a package, unless it finds errors.
+func (d *done) generate(fset *token.FileSet, p *source.Package) annotations.Diagnostics {
+	r := pipeline.Read(fset, p)
+	if d.counts = r.Counts; r.Found.HasErrors() {
+		return r.Found
 	}
-	checked, counts := doubt.Package(fset, pkg)
-	found = slices.Concat(found, errs, checked)
-	if d.counts = counts; found.HasErrors() {
-		return found
+	for _, o := range r.Emit() {
+		d.files = append(d.files, File{Name: o.Output, Source: o.Text})
 	}
-	files, faults := emitted(pkg)
-	d.files, d.rules = files, rulesOf(fset, pkg)
-	return slices.Concat(found, faults.Coded("internal"), uncompilable(fset, p, pkg, files).Coded("output"))
-}
-
-// isUnknownName reports whether e is about an unknown name that no known name is close to.
-func isUnknownName(e annotations.Diagnostic) bool {
-	return e.Unknown.Name != "" && e.Unknown.Suggestion == ""
-}
-
-// emitted returns the generated files of a package, and the files to remove.
-func emitted(p *model.Package) (files []File, faults annotations.Diagnostics) {
-	for _, f := range p.Files {
-		if len(f.Wrappers) == 0 {
-			if src, err := os.ReadFile(f.Output); err == nil && source.IsOutput(f.Output, src) {
-				files = append(files, File{Name: f.Output})
-			}
-			continue
+	for _, f := range r.Model.Files {
+		if src, err := os.ReadFile(f.Output); len(f.Wrappers) == 0 && err == nil && source.IsOutput(f.Output, src) {
+			d.files = append(d.files, File{Name: f.Output})
 		}
-		src, err := emit.File(p, f)
-		if err != nil {
-			faults.Add(f.Wrappers[0].Pos, "internal error: %v", err)
-		}
-		files = append(files, File{Name: f.Output, Source: src})
 	}
-	return files, faults
+	d.rules = rulesOf(fset, r.Model)
+	return r.Found
 }

@@ -19,11 +19,10 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/collect"
-	"github.com/ratelimit-go/ratelimit/generator/internal/compile"
 	"github.com/ratelimit-go/ratelimit/generator/internal/doubt"
-	"github.com/ratelimit-go/ratelimit/generator/internal/emit"
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/pipeline"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
@@ -45,39 +44,31 @@ func run(pass *analysis.Pass) (any, error) {
 }
 
 // diagnose returns the mistakes in the directives of p, and its stale generated files.
-func diagnose(pass *analysis.Pass, p *source.Package) (found annotations.Diagnostics) {
-	defer p.NoteFault(&found)
-	pkg, found := collect.Package(pass.Fset, p)
-	found = append(found, compile.Package(pkg)...)
-	checked, counts := doubt.Package(pass.Fset, pkg)
-	found = slices.Concat(found, checked, doubt.Shared(pass.Fset, counts), unheld(pass, pkg))
-	if !found.HasErrors() && pass.Module != nil && !slices.ContainsFunc(p.Files, isCgo) { // otherwise nothing can be generated here
-		found = append(found, stale(pass, pkg)...)
+func diagnose(pass *analysis.Pass, p *source.Package) annotations.Diagnostics {
+	r := pipeline.Read(pass.Fset, p)
+	r.Found = slices.Concat(r.Found, doubt.Shared(pass.Fset, r.Counts), unheld(pass, r.Model))
+	if !r.Found.HasErrors() && pass.Module != nil && !slices.ContainsFunc(p.Files, isCgo) { // otherwise nothing can be generated here
+		found := stale(pass, r)
+		r.Found = append(r.Found, found...) // after what Emit has added
 	}
-	return found
+	return r.Found
 }
 
 // isCgo reports whether cgo generated the file from another one, whose types may differ.
 func isCgo(f *source.File) bool { return strings.HasSuffix(f.Path, ".cgo1.go") }
 
-// stale returns a diagnostic for each generated file of pkg that is missing or out of date.
-func stale(pass *analysis.Pass, pkg *model.Package) (found annotations.Diagnostics) {
+// stale returns a diagnostic for each generated file that is missing or out of date.
+func stale(pass *analysis.Pass, r *pipeline.Result) (found annotations.Diagnostics) {
 	expected := map[string]bool{}
-	for _, f := range pkg.Files {
-		if len(f.Wrappers) == 0 {
-			continue
-		}
-		expected[f.Output] = true
-		first, name := f.Wrappers[0].Pos, filepath.Base(f.Output)
-		want, fault := emit.File(pkg, f)
-		got, err := pass.ReadFile(f.Output)
+	for _, o := range r.Emit() {
+		expected[o.Output] = true
+		first, name := o.Wrappers[0].Pos, filepath.Base(o.Output)
+		got, err := pass.ReadFile(o.Output)
 		got = bytes.ReplaceAll(got, []byte("\r\n"), []byte("\n"))
 		switch {
-		case fault != nil:
-			found.Add(first, "internal error: %v", fault)
 		case err != nil:
 			found.Add(first, "%s is missing; %s", name, remedy)
-		case !bytes.Equal(got, slices.Concat(source.Licence(got), want)):
+		case !bytes.Equal(got, slices.Concat(source.Licence(got), o.Text)):
 			found.Add(first, "%s is not up to date; %s", name, remedy)
 		}
 	}
