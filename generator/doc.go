@@ -4,14 +4,14 @@
 //
 // # The pipeline
 //
-// Each stage is a function that returns values and diagnostics. It does not call another stage; generator.go passes the values
-// on. Only compile changes its argument: it completes the model. One package goes through all stages before the next one is parsed, so that only one is in
-// memory at a time.
+// Each stage is a function that returns values and diagnostics. It does not call another stage: package pipeline passes the values
+// on, for [Generate] and for ratelimit vet, which loads packages itself. Only compile changes its argument: it completes the model. One
+// package goes through all stages before the next one is parsed, so that only one is in memory at a time.
 //
 //	patterns
 //	   |  load      finds files with directives and asks the go command about their packages; parses and type-checks one
 //	   v            package after the other
-//	source.Package  syntax and types; Directives parses a comment, and a Loader type-checks what is generated
+//	source.Package  syntax and types
 //	   |  collect   reads the directives of types and methods, chooses the names of the generated code, resolves fallbacks
 //	   v
 //	model.Package   annotated types, their methods and rules, with positions
@@ -22,7 +22,11 @@
 //	   |            rules of all packages
 //	   |  emit      generates a Go file for each annotated file, unless a stage has found errors
 //	   v
-//	files           for Write and Check, after the Loader has type-checked them: an error stands at the directive
+//	files           for Write and Check, after the Loader has type-checked them with the source of the runtime: an error stands at
+//	                the directive
+//
+// Load knows no directives. Before it type-checks a package, it asks collect which names will be generated, and which imports the
+// directives name.
 //
 // Below the stages are annotations (the syntax of directives), reach (what generated code can refer to), names (identifiers and
 // imports of a file) and expr (expressions as Go code). Besides compile, doubt asks expr about a text that it is going to suggest.
@@ -38,6 +42,7 @@
 //	how messages are sorted and printed    annotations/diagnostic.go
 //	which files are read                   internal/load/find.go
 //	how much of a dependency is checked    internal/load/demand.go
+//	how generated code is checked          internal/load/compile.go, internal/pipeline/check.go
 //	which types can be wrapped             internal/collect/wrapper.go, concrete.go, fields.go, foreign.go
 //	which parameter is the context         internal/expr/context.go
 //	what a fallback may be                 internal/collect/fallback.go

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/collect"
 	"github.com/ratelimit-go/ratelimit/generator/internal/doubt"
 	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/pipeline"
@@ -58,7 +59,7 @@ func Generate(ctx context.Context, cfg Config) (_ *Result, err error) {
 	if len(patterns) == 0 {
 		patterns = []string{"."}
 	}
-	set, err := load.Load(ctx, load.Config{Dir: dir, Patterns: patterns, Tags: cfg.Tags})
+	set, err := load.Load(ctx, load.Config{Dir: dir, Patterns: patterns, Tags: cfg.Tags, Needs: collect.Needs})
 	r := &run{dir: dir, strict: cfg.Strict, set: set}
 	if err != nil {
 		r.found = set.Found.Coded("load")

@@ -30,7 +30,7 @@ func Package(fset *token.FileSet, p *source.Package) (*model.Package, annotation
 		Annotated: slices.Compact(slices.Sorted(slices.Values(c.block.annotated))),
 		Declared:  c.block.taken(), Imported: slices.Collect(maps.Keys(c.block.imported)),
 	}
-	others := c.files(false) // only for the names that their output declares; this drops their errors
+	others := c.files(false) // first, as their outputs have names, too, and methods of the asked ones hand out their types
 	pkg.Files = c.files(true)
 	c.handOut(pkg.Files, others)
 	return pkg, c.found.Coded("declaration")
@@ -68,7 +68,8 @@ func (c *collector) group(cg *ast.CommentGroup) annotations.Group {
 // first returns the position of the first verb in a group that is not empty.
 func first(g annotations.Group) token.Pos { return g.All[0].Verb.Pos }
 
-// files collects the files that are asked for, or, if asked is false, the others.
+// files collects the files that are asked for, or, if asked is false, the others. It drops the errors that were found before, which are
+// those in the others.
 func (c *collector) files(asked bool) (all []*model.File) {
 	c.used, c.found = map[*ast.CommentGroup]bool{}, nil
 	for _, f := range c.pkg.Files {

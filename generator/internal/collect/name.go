@@ -134,7 +134,7 @@ func newBlock(p *source.Package) *block {
 			}
 		}
 	}
-	for s, of := range p.ToGenerate(files) {
+	for s, of := range toGenerate(p, files) {
 		b.annotated = append(b.annotated, s.Name.Name)
 		b.generated = append(b.generated, of.Type, of.New, of.Limit, of.Rules)
 	}

@@ -116,14 +116,15 @@ func (l *loader) parseFile(path string, src []byte) (*ast.File, annotations.Diag
 // check type-checks the declarations of p, and the imported declarations that they need.
 func (d *dependencies) check(p *source.Package, meta *packages.Package) (found annotations.Diagnostics) {
 	defer noteFault(&found, p.Files[0].Syntax.Name.Pos())
-	d.askFor(p, meta)
+	needs := d.cfg.Needs(p)
+	p.StandIns = needs.StandIns
+	d.askFor(p, meta, needs)
 	d.settle()
 	conf := d.config(meta, func(err error) {
 		if e, ok := err.(types.Error); ok {
 			p.Errors = withTypeError(p.Errors, e)
 		}
 	})
-	nameStandIns(p)
 	syntax := []*ast.File{d.standIns(meta.Name, p.StandIns)}
 	for _, f := range p.Files {
 		syntax = append(syntax, f.Syntax)
@@ -173,23 +174,6 @@ func (l *loader) addOthers(p *source.Package, meta *packages.Package) {
 		syntax, _ := parser.ParseFile(l.set.Fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
 		if syntax.Name.Name == meta.Name {
 			p.Others = append(p.Others, &source.File{Path: path, Syntax: syntax})
-		}
-	}
-}
-
-// nameStandIns sets the types that are to be generated for p, because signatures may mention them before they exist. Generic types are
-// left out.
-func nameStandIns(p *source.Package) {
-	taken := map[string]bool{}
-	for _, f := range p.Files {
-		for _, name := range source.Names(f.Syntax) {
-			taken[name.Name] = true
-		}
-	}
-	for s, of := range p.ToGenerate(p.Files) {
-		if _, isFunc := s.Type.(*ast.FuncType); !isFunc && s.TypeParams == nil && !taken[of.Type] && token.IsIdentifier(of.Type) {
-			taken[of.Type] = true
-			p.StandIns = append(p.StandIns, of.Type)
 		}
 	}
 }

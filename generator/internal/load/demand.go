@@ -7,11 +7,9 @@ import (
 	"go/types"
 	"maps"
 	"slices"
-	"strings"
 
 	"golang.org/x/tools/go/packages"
 
-	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
@@ -43,31 +41,19 @@ func (d *dependencies) source(p *packages.Package) *dependency {
 	return s
 }
 
-// askFor asks for everything that p may need of its imports: the names that its declarations and directives mention, and all
-// exported names of dot imports.
-func (d *dependencies) askFor(p *source.Package, meta *packages.Package) {
+// askFor asks for everything that p may need of its imports: the names that its declarations mention, and all exported names of dot
+// imports and of packages that its directives name.
+func (d *dependencies) askFor(p *source.Package, meta *packages.Package, needs source.Needs) {
 	for _, f := range p.Files {
 		file := newSourceFile(f.Syntax, meta)
 		d.askMentioned(nil, file, f.Syntax)
-		d.askDirectives(file)
+		for name, imported := range file.imports {
+			if needs.Names(f, name) {
+				d.askExported(d.source(imported))
+			}
+		}
 		for _, dot := range file.dots {
 			d.askExported(d.source(dot))
-		}
-	}
-}
-
-// askDirectives asks for all exported names of the packages that the directives of a file name.
-func (d *dependencies) askDirectives(f *sourceFile) {
-	for _, group := range f.syntax.Comments {
-		for _, c := range group.List {
-			if !strings.HasPrefix(c.Text, annotations.Head) {
-				continue
-			}
-			for name, p := range f.imports {
-				if strings.Contains(c.Text, name+".") {
-					d.askExported(d.source(p))
-				}
-			}
 		}
 	}
 }

@@ -24,6 +24,8 @@ type Config struct {
 	Dir      string   // Patterns are relative to it
 	Patterns []string // packages as for the go command, or Go files; a Go file means its package, but generating from that file only
 	Tags     string   // build tags, separated by commas
+
+	Needs func(*source.Package) source.Needs // says what the directives of a parsed package need, before it is checked
 }
 
 // Set is the result of Load.

@@ -14,6 +14,7 @@ import (
 	"weak"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/collect"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
@@ -33,7 +34,7 @@ const annotated = "\n//ratelimit:wrap\ntype X interface{ M(x T) error }\n"
 
 func load(t *testing.T, dir string, patterns ...string) *Set {
 	t.Helper()
-	set, err := Load(t.Context(), Config{Dir: dir, Patterns: patterns})
+	set, err := Load(t.Context(), Config{Dir: dir, Patterns: patterns, Needs: collect.Needs})
 	if err != nil {
 		t.Fatal(err)
 	}

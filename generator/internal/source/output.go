@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"go/ast"
-	"iter"
 	"slices"
 	"strings"
 
@@ -84,23 +83,4 @@ func NamesFor(typ string, g annotations.Group) Generated {
 	given := options.Text("name")
 	name = cmp.Or(given, name)
 	return Generated{Type: name, New: names.Prefixed("new", name), Limit: cmp.Or(given, names.Prefixed("limit", typ)), Rules: typ + "Rules"}
-}
-
-// ToGenerate returns the types of files with directives, and the names of what may be generated for them.
-func (p *Package) ToGenerate(files []*File) iter.Seq2[*ast.TypeSpec, Generated] {
-	var syntax []*ast.File
-	for _, f := range files {
-		syntax = append(syntax, f.Syntax)
-	}
-	annotated := Annotated(syntax, annotations.Head)
-	return func(yield func(*ast.TypeSpec, Generated) bool) {
-		for _, f := range syntax {
-			for doc, s := range Types(f) {
-				g, _ := p.Directives(doc)
-				if annotated[s.Name.Name] && !yield(s, NamesFor(s.Name.Name, g)) {
-					return
-				}
-			}
-		}
-	}
 }

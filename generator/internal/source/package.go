@@ -32,6 +32,13 @@ type Package struct {
 	directives map[*ast.CommentGroup]parsed // by Directives
 }
 
+// Needs is what the type checker has to know beside the declarations of a package, because of its directives.
+type Needs struct {
+	StandIns []string // empty types that stand for wrappers to be generated
+	// Names reports whether a directive in a file may mention the package that is imported under a name.
+	Names func(f *File, pkg string) bool
+}
+
 // Loader checks what is generated for one package.
 type Loader interface {
 	// Compile type-checks files that were generated for p, with their function bodies. It returns the errors in these files.
