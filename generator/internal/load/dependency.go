@@ -9,9 +9,11 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/tools/go/packages"
 
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
@@ -66,11 +68,25 @@ func (s *dependency) parse(fset *token.FileSet) {
 				}
 				s.index(f, d)
 			case *ast.FuncDecl:
+				if d.Recv != nil && !d.Name.IsExported() && s.isRuntime() {
+					continue
+				}
 				d.Body = nil // if it was kept
 				s.addDeclaration(&declaration{file: f, decl: d}, cmp.Or(source.Receiver(d), d.Name.Name))
 			}
 		}
 	}
+}
+
+// isRuntime reports whether s is the runtime or a package that it consists of. Their unexported fields and methods are left out: half
+// of the runtime hangs on them, and nothing in generated code does.
+func (s *dependency) isRuntime() bool {
+	return strings.HasPrefix(s.PkgPath, names.Runtime) || strings.HasPrefix(s.PkgPath, names.Module+"/internal/")
+}
+
+// isHidden reports whether a field has no exported name. An embedded field is not hidden, as it promotes what is exported.
+func isHidden(f *ast.Field) bool {
+	return len(f.Names) > 0 && !slices.ContainsFunc(f.Names, (*ast.Ident).IsExported)
 }
 
 // index adds the declarations in d. A group of constants stays together, as a constant may depend on its position in the group.
@@ -82,6 +98,9 @@ func (s *dependency) index(f *sourceFile, d *ast.GenDecl) {
 		}
 		switch spec := spec.(type) {
 		case *ast.TypeSpec:
+			if t, ok := spec.Type.(*ast.StructType); ok && s.isRuntime() {
+				t.Fields.List = slices.DeleteFunc(t.Fields.List, isHidden)
+			}
 			s.addDeclaration(group, spec.Name.Name)
 			if spec.Assign.IsValid() {
 				s.addDeclaration(group, source.NameOf(spec.Type)) // methods of this type may have the alias as their receiver

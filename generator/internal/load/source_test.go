@@ -64,7 +64,7 @@ func compare(t *testing.T, d *dependencies, compiled types.Importer) (n int) {
 				t.Errorf("%s.%s: the compiler has none", path, name)
 				continue
 			}
-			got, want := describe(s.types.Scope().Lookup(name)), describe(o)
+			got, want := describe(s.types.Scope().Lookup(name), s.isRuntime()), describe(o, s.isRuntime())
 			for i, line := range want {
 				want[i] = compilerResult.ReplaceAllString(line, "$1")
 			}
@@ -84,16 +84,23 @@ func compare(t *testing.T, d *dependencies, compiled types.Importer) (n int) {
 	return n
 }
 
-// describe returns everything about o as text.
-func describe(o types.Object) []string {
+// describe returns everything about o as text. If it is of the runtime, it returns only what other packages can name.
+func describe(o types.Object, ofRuntime bool) []string {
 	lines := []string{types.ObjectString(o, nil)}
 	switch o := o.(type) {
 	case *types.Const:
 		lines = append(lines, o.Val().ExactString())
 	case *types.TypeName:
-		lines = append(lines, fmt.Sprint(o.IsAlias(), types.TypeString(o.Type().Underlying(), nil)))
+		under := o.Type().Underlying()
+		if t, ok := under.(*types.Struct); ok && ofRuntime {
+			fields := slices.DeleteFunc(slices.Collect(t.Fields()), func(f *types.Var) bool { return !f.Exported() && !f.Embedded() })
+			lines, under = []string{o.Name()}, types.NewStruct(fields, nil)
+		}
+		lines = append(lines, fmt.Sprint(o.IsAlias(), types.TypeString(under, nil)))
 		for s := range types.NewMethodSet(types.NewPointer(o.Type())).Methods() {
-			lines = append(lines, types.SelectionString(s, nil))
+			if s.Obj().Exported() || !ofRuntime || types.IsInterface(o.Type()) {
+				lines = append(lines, types.SelectionString(s, nil))
+			}
 		}
 	}
 	return lines

@@ -57,9 +57,10 @@ func (im *Imports) Plan(block *Scope) {
 	}
 }
 
-// The paths of the packages that generated code calls.
+// The paths of this module, and of its packages that generated code calls.
 const (
-	Runtime = "github.com/ratelimit-go/ratelimit/runtime"
+	Module  = "github.com/ratelimit-go/ratelimit"
+	Runtime = Module + "/runtime"
 	Wrap    = Runtime + "/wrap"
 )
 
