@@ -117,9 +117,14 @@ var limitsTwoRules = wrap.NewRules("instructions.Limits.Two",
 
 // Two calls [Limits.Two].
 //
-// Limits: 1000000 per day per {user}; 1000000000 per day per {user} (fixed window).
+// Limits:
+//   - 1000000 per day per {user}
+//   - 1000000000 per day per {user} (fixed window)
 func (l *LimitedLimits) Two(ctx context.Context, user string) error {
-	if err := wrap.Take(ctx, l.limits, limitsTwoRules, user, user); err != nil {
+	if err := wrap.Take(ctx, l.limits, limitsTwoRules,
+		user, // 1000000 per day
+		user, // 1000000000 per day
+	); err != nil {
 		return err
 	}
 	return l.next.Two(ctx, user)

@@ -60,7 +60,7 @@ var arenaScoreRules = wrap.NewRules("examples/game.Arena.Score",
 		Slices:    30,
 		Mode:      ratelimit.ModeTrigger,
 	},
-).WithCost("cheating")
+).WithCost()
 
 // Score adds points to a player. More than 1000 points in 3 seconds are probably cheating, which triggers an alert.
 //
@@ -76,7 +76,7 @@ func (a *LimitedArena) Score(ctx context.Context, player string, points int) err
 
 var arenaTradeRules = wrap.NewRules("examples/game.Arena.Trade",
 	ratelimit.Rule{Key: "{player.Name}", Computed: true, Cron: "@daily", TZ: "Asia/Tokyo"},
-).WithCost("examples/game.Arena.Trade")
+).WithCost()
 
 // Trade spends gold of a player. A player on a higher level may spend more.
 //

@@ -67,7 +67,9 @@ var librarySearchRules = wrap.NewRules("examples/httpapi.Library.Search",
 
 // Search returns the books whose title contains text.
 //
-// Limits: 1 per second per user ID (bursts of 5); and those that all methods share.
+// Limits:
+//   - 1 per second per user ID (bursts of 5)
+//   - those that all methods share
 func (l *LimitedLibrary) Search(ctx context.Context, text string) ([]Book, error) {
 	userID, err := librarySearchRules.UserID(ctx)
 	if err != nil {
@@ -77,7 +79,10 @@ func (l *LimitedLibrary) Search(ctx context.Context, text string) ([]Book, error
 	if err != nil {
 		return nil, wrap.Failed(ctx, l.limits, err)
 	}
-	if err := wrap.Take(ctx, l.limits, librarySearchRules, userID, clientIP); err != nil {
+	if err := wrap.Take(ctx, l.limits, librarySearchRules,
+		userID,   // search
+		clientIP, // client
+	); err != nil {
 		return nil, err
 	}
 	return l.next.Search(ctx, text)
@@ -104,8 +109,10 @@ var libraryReserveRules = wrap.NewRules("examples/httpapi.Library.Reserve",
 
 // Reserve keeps a copy of a book for the user.
 //
-// Limits: 3 per day (Europe/Berlin) per user ID; 2 per day (Europe/Berlin) per {isbn}; and those that
-// all methods share.
+// Limits:
+//   - 3 per day (Europe/Berlin) per user ID
+//   - 2 per day (Europe/Berlin) per {isbn}
+//   - those that all methods share
 func (l *LimitedLibrary) Reserve(ctx context.Context, isbn string) error {
 	userID, err := libraryReserveRules.UserID(ctx)
 	if err != nil {
@@ -115,10 +122,14 @@ func (l *LimitedLibrary) Reserve(ctx context.Context, isbn string) error {
 	if err != nil {
 		return wrap.Failed(ctx, l.limits, err)
 	}
-	if err := wrap.Take(ctx, l.limits, libraryReserveRules, userID, isbn, clientIP); err != nil {
+	if err := wrap.Take(ctx, l.limits, libraryReserveRules,
+		userID,   // reservations-user
+		isbn,     // reservations-title
+		clientIP, // client
+	); err != nil {
 		return wrap.Describe(l.limits, err,
-			wrap.AsDeclared,
-			wrap.Shown(l.limits, isbn)+" is in great demand today.",
+			wrap.AsDeclared, // reservations-user
+			wrap.Shown(l.limits, isbn)+" is in great demand today.", // reservations-title
 		)
 	}
 	return l.next.Reserve(ctx, isbn)

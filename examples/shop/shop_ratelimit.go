@@ -60,13 +60,18 @@ var shopSearchRules = wrap.NewRules("shop.Shop.Search",
 
 // Search returns the products whose name contains text.
 //
-// Limits: 1 per second per client IP (bursts of 5); and those that all methods share.
+// Limits:
+//   - 1 per second per client IP (bursts of 5)
+//   - those that all methods share
 func (s *LimitedShop) Search(ctx context.Context, text string) ([]Product, error) {
 	clientIP, err := shopSearchRules.ClientIP(ctx)
 	if err != nil {
 		return nil, wrap.Failed(ctx, s.limits, err)
 	}
-	if err := wrap.Take(ctx, s.limits, shopSearchRules, clientIP, clientIP); err != nil {
+	if err := wrap.Take(ctx, s.limits, shopSearchRules,
+		clientIP, // search
+		clientIP, // client
+	); err != nil {
 		return nil, err
 	}
 	return s.next.Search(ctx, text)
@@ -87,7 +92,9 @@ var shopOrderRules = wrap.NewRules("shop.Shop.Order",
 // Order orders a product for the user, and returns the price with shipping, in cents. An order that fails does
 // not count.
 //
-// Limits: 2 per minute per user ID (given back on an error); and those that all methods share.
+// Limits:
+//   - 2 per minute per user ID (given back on an error)
+//   - those that all methods share
 func (s *LimitedShop) Order(ctx context.Context, product string) (cents int64, err error) {
 	userID, err := shopOrderRules.UserID(ctx)
 	if err != nil {
@@ -98,8 +105,8 @@ func (s *LimitedShop) Order(ctx context.Context, product string) (cents int64, e
 		return 0, wrap.Failed(ctx, s.limits, err)
 	}
 	taken, err := wrap.Begin(ctx, s.limits, shopOrderRules,
-		wrap.Charge{Key: userID, Cost: 1},
-		wrap.Charge{Key: clientIP, Cost: 1},
+		wrap.Charge{Key: userID, Cost: 1},   // orders
+		wrap.Charge{Key: clientIP, Cost: 1}, // client
 	)
 	if err != nil {
 		return 0, err

@@ -56,17 +56,23 @@ var senderSendCodeRules = wrap.NewRules("examples/sms.Sender.SendCode",
 
 // SendCode sends a login code to phone.
 //
-// Limits: 1 per minute per {phone}; 10 per day (Asia/Shanghai) per {phone}; 100 per hour per client
-// IP.
+// Limits:
+//   - 1 per minute per {phone}
+//   - 10 per day (Asia/Shanghai) per {phone}
+//   - 100 per hour per client IP
 func (s *LimitedSender) SendCode(ctx context.Context, phone string) error {
 	clientIP, err := senderSendCodeRules.ClientIP(ctx)
 	if err != nil {
 		return wrap.Failed(ctx, s.limits, err)
 	}
-	if err := wrap.Take(ctx, s.limits, senderSendCodeRules, phone, phone, clientIP); err != nil {
+	if err := wrap.Take(ctx, s.limits, senderSendCodeRules,
+		phone,    // 1 per minute
+		phone,    // 10 per day (Asia/Shanghai)
+		clientIP, // 100 per hour
+	); err != nil {
 		return wrap.Describe(s.limits, err,
-			wrap.AsDeclared,
-			"Ten codes a day; "+wrap.Shown(s.limits, phone)+" has had them.",
+			wrap.AsDeclared, // 1 per minute
+			"Ten codes a day; "+wrap.Shown(s.limits, phone)+" has had them.", // 10 per day (Asia/Shanghai)
 		)
 	}
 	return s.next.SendCode(ctx, phone)

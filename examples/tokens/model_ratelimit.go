@@ -57,10 +57,12 @@ var modelAskRules = wrap.NewRules("examples/tokens.Model.Ask",
 
 // Ask begins an answer. The caller reads it to its end, or closes it.
 //
-// Limits: 100000 per hour per {req.Org} (a call costs {req.InputTokens()}); 20000 per hour per
-// {req.Org} (a call costs {req.MaxOutput}); 11000 per hour per {req.Org} and {req.Team} (a call costs
-// {req.MaxOutput}); 20 per hour per {req.User}; 12000 per hour per {req.User} (a call costs
-// {req.MaxOutput}).
+// Limits:
+//   - 100000 per hour per {req.Org} (a call costs {req.InputTokens()})
+//   - 20000 per hour per {req.Org} (a call costs {req.MaxOutput})
+//   - 11000 per hour per {req.Org} and {req.Team} (a call costs {req.MaxOutput})
+//   - 20 per hour per {req.User}
+//   - 12000 per hour per {req.User} (a call costs {req.MaxOutput})
 func (m *LimitedModel) Ask(ctx context.Context, req *Request) (*Answer, error) {
 	org, err := wrap.Value(modelAskRules, "req.Org", func() string { return req.Org })
 	if err != nil {
@@ -87,11 +89,11 @@ func (m *LimitedModel) Ask(ctx context.Context, req *Request) (*Answer, error) {
 		return nil, wrap.Failed(ctx, m.limits, err)
 	}
 	if err := wrap.TakeCharges(ctx, m.limits, modelAskRules,
-		wrap.Charge{Key: org, Cost: inputTokens},
-		wrap.Charge{Key: org, Cost: maxOutput},
-		wrap.Charge{Key: wrap.PartBefore(org, '/') + "/" + team, Cost: maxOutput},
-		wrap.Charge{Key: user, Cost: 1},
-		wrap.Charge{Key: user, Cost: maxOutput},
+		wrap.Charge{Key: org, Cost: inputTokens},                                  // org-input
+		wrap.Charge{Key: org, Cost: maxOutput},                                    // org-output
+		wrap.Charge{Key: wrap.PartBefore(org, '/') + "/" + team, Cost: maxOutput}, // team-output
+		wrap.Charge{Key: user, Cost: 1},                                           // user-requests
+		wrap.Charge{Key: user, Cost: maxOutput},                                   // user-output
 	); err != nil {
 		return nil, err
 	}

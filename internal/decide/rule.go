@@ -66,10 +66,10 @@ type Rules struct {
 	All    []*Rule
 }
 
-// WithCost notes which of the rules have cost=, by the names that errors and events show.
+// WithCost notes which of the rules have cost=, by the names that errors and events show. Without names, all have it.
 func (r *Rules) WithCost(labels ...string) {
 	for _, rule := range r.All {
-		rule.Priced = rule.Priced || slices.Contains(labels, rule.Label)
+		rule.Priced = rule.Priced || len(labels) == 0 || slices.Contains(labels, rule.Label)
 	}
 }
 

@@ -55,19 +55,23 @@ var shopSellRules = wrap.NewRules("runtime/behaviour_test.shop.sell",
 	ratelimit.Rule{Name: "sells", Key: "{user}", Algorithm: ratelimit.Concurrency, Limit: 1},
 ).WithCost("used", "sold")
 
-// sell decides whether a call of shop.sell may go on. Limits: 100000 per 125d per {user} (a call costs
-// 50, settled to {usage?.Total ?? 7}, fixed window); 100000 per 125d per {user} (a call costs 40,
-// settled to {usage.Total}, fixed window, given back on an error); 10000 per 125d per {user} (fixed
-// window); 1 at the same time per {user}. If the error is nil, defer done at once, with pointers to
-// the named results.
+// sell decides whether a call of shop.sell may go on. If the error is nil, defer done at once, with
+// pointers to the named results.
+//
+// Limits:
+//   - 100000 per 125d per {user} (a call costs 50, settled to {usage?.Total ?? 7}, fixed window)
+//   - 100000 per 125d per {user} (a call costs 40, settled to {usage.Total}, fixed window, given back on
+//     an error)
+//   - 10000 per 125d per {user} (fixed window)
+//   - 1 at the same time per {user}
 func (g *shopGuard) sell(ctx context.Context, user string) (done func(usage **usage, err *error), err error) {
 	wrap.NeedGuard("runtime/behaviour_test.shop", g != nil && g.limits != nil)
 	done = func(**usage, *error) {} // for a refused call
 	taken, err := wrap.Begin(ctx, g.limits, shopSellRules,
-		wrap.Charge{Key: user, Cost: 50},
-		wrap.Charge{Key: user, Cost: 40},
-		wrap.Charge{Key: user, Cost: 1},
-		wrap.Charge{Key: user, Cost: 1},
+		wrap.Charge{Key: user, Cost: 50}, // used
+		wrap.Charge{Key: user, Cost: 40}, // sold
+		wrap.Charge{Key: user, Cost: 1},  // tries
+		wrap.Charge{Key: user, Cost: 1},  // sells
 	)
 	if err != nil {
 		return done, err
@@ -80,31 +84,21 @@ func (g *shopGuard) sell(ctx context.Context, user string) (done func(usage **us
 		usage, err := *usagePtr, *errPtr
 		ok := err == nil
 		defer taken.RefundUnless(ctx, &ok)
+		cost := wrap.Keep
 		if err == nil {
-			taken.Settle(ctx,
-				shopSellRules.Cost(ctx, taken, 0, "usage?.Total ?? 7", func() int64 {
-					if usage != nil {
-						return usage.Total
-					}
-					return 7
-				}),
-				shopSellRules.Cost(ctx, taken, 1, "usage.Total", func() int64 { return usage.Total }),
-				wrap.Keep,
-				wrap.Keep,
-			)
-		} else {
-			taken.Settle(ctx,
-				shopSellRules.Cost(ctx, taken, 0, "usage?.Total ?? 7", func() int64 {
-					if usage != nil {
-						return usage.Total
-					}
-					return 7
-				}),
-				wrap.Keep,
-				wrap.Keep,
-				wrap.Keep,
-			)
+			cost = shopSellRules.Cost(ctx, taken, 1, "usage.Total", func() int64 { return usage.Total })
 		}
+		taken.Settle(ctx,
+			shopSellRules.Cost(ctx, taken, 0, "usage?.Total ?? 7", func() int64 {
+				if usage != nil {
+					return usage.Total
+				}
+				return 7
+			}), // used
+			cost,      // sold
+			wrap.Keep, // tries
+			wrap.Keep, // sells
+		)
 	}, nil
 }
 
@@ -112,7 +106,9 @@ var shopOpenRules = wrap.NewRules("runtime/behaviour_test.shop.open",
 	ratelimit.Rule{Limit: 1, Per: 3000 * time.Hour},
 )
 
-// open decides whether a call of shop.open may go on. Limits: 1 per 125d.
+// open decides whether a call of shop.open may go on.
+//
+// Limits: 1 per 125d.
 func (g *shopGuard) open() error {
 	wrap.NeedGuard("runtime/behaviour_test.shop", g != nil && g.limits != nil)
 	return wrap.Take(context.Background(), g.limits, shopOpenRules, wrap.Everybody)

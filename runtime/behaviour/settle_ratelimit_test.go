@@ -72,14 +72,16 @@ var sellerSellRules = wrap.NewRules("runtime/behaviour_test.seller.sell",
 
 // sell settles the first rule also if it fails, and gives the second one back then.
 //
-// Limits: 100000 per 125d per {user} (a call costs 50, settled to {usage?.Total ?? 7}, fixed window);
-// 100000 per 125d per {user} (a call costs 40, settled to {usage.Total}, fixed window, given back on
-// an error); 10000 per 125d per {user} (fixed window).
+// Limits:
+//   - 100000 per 125d per {user} (a call costs 50, settled to {usage?.Total ?? 7}, fixed window)
+//   - 100000 per 125d per {user} (a call costs 40, settled to {usage.Total}, fixed window, given back on
+//     an error)
+//   - 10000 per 125d per {user} (fixed window)
 func (s *limitedSeller) sell(ctx context.Context, user string) (usage *usage, err error) {
 	taken, err := wrap.Begin(ctx, s.limits, sellerSellRules,
-		wrap.Charge{Key: user, Cost: 50},
-		wrap.Charge{Key: user, Cost: 40},
-		wrap.Charge{Key: user, Cost: 1},
+		wrap.Charge{Key: user, Cost: 50}, // used
+		wrap.Charge{Key: user, Cost: 40}, // sold
+		wrap.Charge{Key: user, Cost: 1},  // tries
 	)
 	if err != nil {
 		return nil, err
@@ -88,29 +90,20 @@ func (s *limitedSeller) sell(ctx context.Context, user string) (usage *usage, er
 	defer taken.RefundUnless(ctx, &ok)
 	usage, err = s.next.sell(ctx, user)
 	ok = err == nil
+	cost := wrap.Keep
 	if err == nil {
-		taken.Settle(ctx,
-			sellerSellRules.Cost(ctx, taken, 0, "usage?.Total ?? 7", func() int64 {
-				if usage != nil {
-					return usage.Total
-				}
-				return 7
-			}),
-			sellerSellRules.Cost(ctx, taken, 1, "usage.Total", func() int64 { return usage.Total }),
-			wrap.Keep,
-		)
-	} else {
-		taken.Settle(ctx,
-			sellerSellRules.Cost(ctx, taken, 0, "usage?.Total ?? 7", func() int64 {
-				if usage != nil {
-					return usage.Total
-				}
-				return 7
-			}),
-			wrap.Keep,
-			wrap.Keep,
-		)
+		cost = sellerSellRules.Cost(ctx, taken, 1, "usage.Total", func() int64 { return usage.Total })
 	}
+	taken.Settle(ctx,
+		sellerSellRules.Cost(ctx, taken, 0, "usage?.Total ?? 7", func() int64 {
+			if usage != nil {
+				return usage.Total
+			}
+			return 7
+		}), // used
+		cost,      // sold
+		wrap.Keep, // tries
+	)
 	return usage, err
 }
 
@@ -164,23 +157,25 @@ var clerkAskRules = wrap.NewRules("runtime/behaviour_test.clerk.ask",
 		Per:      3000 * time.Hour,
 		Pausable: true,
 	},
-).WithCost("long", "some", "short")
+).WithCost()
 
 // ask calls clerk.ask.
 //
-// Limits: 1000 per 125d per {user}, if isLong (a call costs 50, settled to {usage.costOf("long")},
-// paused for {usage.delayOf("long")} after a call); 1000 per 125d per {user} (a call costs {some},
-// settled to {usage.costOf("some")}); 1000 per 125d per {user} (a call costs 5, settled to
-// {usage.costOf("short")}, paused for {usage.delayOf("short")} after a call).
+// Limits:
+//   - 1000 per 125d per {user}, if isLong (a call costs 50, settled to {usage.costOf("long")}, paused for
+//     {usage.delayOf("long")} after a call)
+//   - 1000 per 125d per {user} (a call costs {some}, settled to {usage.costOf("some")})
+//   - 1000 per 125d per {user} (a call costs 5, settled to {usage.costOf("short")}, paused for
+//     {usage.delayOf("short")} after a call)
 func (c *limitedClerk) ask(ctx context.Context, user string, isLong bool, some int) (usage *usages, err error) {
 	charge := wrap.Charge{Skip: true}
 	if isLong {
 		charge = wrap.Charge{Key: user, Cost: 50}
 	}
 	taken, err := wrap.Begin(ctx, c.limits, clerkAskRules,
-		charge,
-		wrap.Charge{Key: user, Cost: int64(some)},
-		wrap.Charge{Key: user, Cost: 5},
+		charge, // long
+		wrap.Charge{Key: user, Cost: int64(some)}, // some
+		wrap.Charge{Key: user, Cost: 5},           // short
 	)
 	if err != nil {
 		return nil, err
@@ -189,22 +184,22 @@ func (c *limitedClerk) ask(ctx context.Context, user string, isLong bool, some i
 	taken.Pause(ctx,
 		clerkAskRules.Delay(ctx, taken, 0, `usage.delayOf("long")`, func() time.Duration {
 			return wrap.NotNil(usage).delayOf("long")
-		}),
-		0,
+		}), // long
+		0, // some
 		clerkAskRules.Delay(ctx, taken, 2, `usage.delayOf("short")`, func() time.Duration {
 			return wrap.NotNil(usage).delayOf("short")
-		}),
+		}), // short
 	)
 	taken.Settle(ctx,
 		clerkAskRules.Cost(ctx, taken, 0, `usage.costOf("long")`, func() int64 {
 			return wrap.NotNil(usage).costOf("long")
-		}),
+		}), // long
 		clerkAskRules.Cost(ctx, taken, 1, `usage.costOf("some")`, func() int64 {
 			return wrap.NotNil(usage).costOf("some")
-		}),
+		}), // some
 		clerkAskRules.Cost(ctx, taken, 2, `usage.costOf("short")`, func() int64 {
 			return wrap.NotNil(usage).costOf("short")
-		}),
+		}), // short
 	)
 	return usage, err
 }

@@ -47,7 +47,8 @@ func (r *Rules) Named(rule string) *Rules { return r.named[rule] }
 // at returns r for errors about the rule with an index.
 func (r *Rules) at(rule int) *Rules { return r.named[r.rules[rule].Name] }
 
-// WithCost notes which rules have cost=, by the names that errors show: those that a [ratelimit.Charge] settles. It returns r.
+// WithCost notes which rules have cost=, by the names that errors show: those that a [ratelimit.Charge] settles. Without names, all rules have
+// it. WithCost returns r.
 func (r *Rules) WithCost(rules ...string) *Rules {
 	r.prepared.WithCost(rules...)
 	return r

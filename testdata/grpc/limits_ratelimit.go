@@ -194,7 +194,7 @@ var listerType = wrap.NewType("shop.Lister", listerListRules)
 
 var listerListRules = wrap.NewRules("shop.Lister.List",
 	ratelimit.Rule{Name: "items", Limit: 100, Per: time.Hour},
-).WithCost("items")
+).WithCost()
 
 // List calls [Lister.List].
 //
@@ -258,6 +258,9 @@ func (s *LimitedServer) Get(ctx context.Context, req *catalogpb.GetRequest) (*ca
 	return s.next.Get(ctx, req)
 }
 
+// List calls [Server.List].
+//
+// No limit applies.
 func (s *LimitedServer) List(arg0 *catalogpb.ListRequest, arg1 grpc.ServerStreamingServer[catalogpb.Item]) error {
 	return s.next.List(arg0, arg1)
 }

@@ -49,10 +49,14 @@ var deskAskRules = wrap.NewRules("examples/guard/after.Desk.Ask",
 	ratelimit.Rule{Name: "running", Key: "{team}", Algorithm: ratelimit.Concurrency, Limit: 2},
 ).WithCost("tokens")
 
-// Ask decides whether a call of [Desk.Ask] may go on. Limits: 20000 per hour per {team} (a call costs
-// {len(question)}, settled to {answer?.Tokens ?? 0}); 100 per day per {team} (given back on an error);
-// 60 per minute (waits up to 1s, paused for {retryAfter(err)} after a call); 2 at the same time per
-// {team}. If the error is nil, defer done at once, with pointers to the named results.
+// Ask decides whether a call of [Desk.Ask] may go on. If the error is nil, defer done at once, with
+// pointers to the named results.
+//
+// Limits:
+//   - 20000 per hour per {team} (a call costs {len(question)}, settled to {answer?.Tokens ?? 0})
+//   - 100 per day per {team} (given back on an error)
+//   - 60 per minute (waits up to 1s, paused for {retryAfter(err)} after a call)
+//   - 2 at the same time per {team}
 func (g *DeskGuard) Ask(
 	ctx context.Context,
 	team, question string,
@@ -60,17 +64,17 @@ func (g *DeskGuard) Ask(
 	wrap.NeedGuard("examples/guard/after.Desk", g != nil && g.limits != nil)
 	done = func(**Answer, *error) {} // for a refused call
 	taken, err := wrap.Begin(ctx, g.limits, deskAskRules,
-		wrap.Charge{Key: team, Cost: int64(utf8.RuneCountInString(question))},
-		wrap.Charge{Key: team, Cost: 1},
-		wrap.Charge{Cost: 1},
-		wrap.Charge{Key: team, Cost: 1},
+		wrap.Charge{Key: team, Cost: int64(utf8.RuneCountInString(question))}, // tokens
+		wrap.Charge{Key: team, Cost: 1},                                       // answers
+		wrap.Charge{Cost: 1},                                                  // model
+		wrap.Charge{Key: team, Cost: 1},                                       // running
 	)
 	if err != nil {
 		return done, wrap.Describe(g.limits, err,
-			wrap.AsDeclared,
-			wrap.AsDeclared,
-			wrap.AsDeclared,
-			"Two questions of "+wrap.Shown(g.limits, team)+" are being answered.",
+			wrap.AsDeclared, // tokens
+			wrap.AsDeclared, // answers
+			wrap.AsDeclared, // model
+			"Two questions of "+wrap.Shown(g.limits, team)+" are being answered.", // running
 		)
 	}
 	return func(answerPtr **Answer, errPtr *error) {
@@ -81,17 +85,22 @@ func (g *DeskGuard) Ask(
 		answer, err := *answerPtr, *errPtr
 		ok := err == nil
 		defer taken.RefundUnless(ctx, &ok)
-		taken.Pause(ctx, 0, 0, wrap.RetryAfter(err), 0)
+		taken.Pause(ctx,
+			0,                    // tokens
+			0,                    // answers
+			wrap.RetryAfter(err), // model
+			0,                    // running
+		)
 		taken.Settle(ctx,
 			deskAskRules.Cost(ctx, taken, 0, "answer?.Tokens ?? 0", func() int64 {
 				if answer != nil {
 					return int64(answer.Tokens)
 				}
 				return 0
-			}),
-			wrap.Keep,
-			wrap.Keep,
-			wrap.Keep,
+			}), // tokens
+			wrap.Keep, // answers
+			wrap.Keep, // model
+			wrap.Keep, // running
 		)
 	}, nil
 }

@@ -153,16 +153,16 @@ func (w *writer) asked(fn string, arguments func() []string) string {
 	w.asking = true
 	args := arguments()
 	w.asking = false
-	return headed(fn, strings.Join([]string{w.context(), w.limits, w.rulesOf[w.method]}, ", "), args...)
+	return w.forRules(fn, strings.Join([]string{w.context(), w.limits, w.rulesOf[w.method]}, ", "), args...)
 }
 
 // errorName returns the name of the variable for the refusal: err, unless a parameter, an import, the type or the package has that name. A
 // message may contain a parameter. For example:
 //
-//	err2
+//	failure
 func (f *function) errorName() string {
 	if f.block.Inside(append(f.imports.Names(), f.params...)...).Has("err") {
-		return f.Take("err")
+		return f.Take("err", "failure")
 	}
 	f.Reserve("err")
 	return "err"

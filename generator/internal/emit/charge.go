@@ -11,6 +11,24 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
+// forRules returns a call whose last arguments are for the rules, in their order. If there are several rules, each argument has its own line
+// and says which rule it is for:
+//
+//	wrap.Take(ctx, s.limits, senderSendRules,
+//		phone,    // 1 per minute
+//		clientIP, // addresses
+//	)
+func (w *writer) forRules(fn, head string, args ...string) string {
+	if len(w.method.Rules) == 1 {
+		return headed(fn, head, args...)
+	}
+	text := fn + "(" + head + ",\n"
+	for i, arg := range args {
+		text += arg + ", // " + brief(w.method.Rules[i]) + "\n"
+	}
+	return text + ")"
+}
+
 // needsCharge reports whether a rule of m needs more than its subject: a condition, a cost, a limit or a member of each call.
 func needsCharge(m *model.Method) bool {
 	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool {

@@ -37,14 +37,12 @@ func limitDoc(w *model.Wrapper, next string) string {
 	name := link(w.Object.Name())
 	if w.Kind == model.Func {
 		doc := fmt.Sprintf("%s wraps %s with the limits declared on %s. Use what it returns in its place:", w.New, next, name)
-		return joined(wrapped(doc)+example(w, next), w.Doc, wrapped(limits(w, w.Methods[0])))
+		return joined(wrapped(doc)+example(w, next), w.Doc, limits(w, w.Methods[0]))
 	}
 	doc := fmt.Sprintf("%s returns a copy of %s whose funcs enforce the limits declared on %s. A nil func stays nil. For example:", w.New, next, name)
 	docs := []string{wrapped(doc) + example(w, next), w.Doc, sharedDoc(w)}
 	for _, m := range w.Methods {
-		if said := limits(w, m); said != "" {
-			docs = append(docs, wrapped(m.Name+": "+said))
-		}
+		docs = append(docs, limits(w, m))
 	}
 	return joined(docs...)
 }
@@ -88,7 +86,7 @@ func sharedDoc(w *model.Wrapper) string {
 	if len(w.Rules) == 0 {
 		return ""
 	}
-	return wrapped(fmt.Sprintf("Limits of all %s together: %s.", plural(w), allowed(w.Rules)))
+	return list("Limits of all "+plural(w)+" together:", phrases(w.Rules), "")
 }
 
 // link returns the name of a type, as a link if it can be one:
@@ -114,12 +112,11 @@ func example(w *model.Wrapper, next string) string {
 //
 //	Limits: 1 per minute per {phone}.
 func methodDoc(w *model.Wrapper, m *model.Method) string {
-	said := limits(w, m)
 	doc := m.Doc
-	if doc == "" && said != "" {
+	if doc == "" {
 		doc = wrapped(m.Name + " calls " + methodLink(w, m) + ".")
 	}
-	return joined(doc, wrapped(said))
+	return joined(doc, limits(w, m))
 }
 
 // methodLink names a method, as a link if it can be one:
@@ -135,38 +132,57 @@ func methodLink(w *model.Wrapper, m *model.Method) string {
 
 // guardDoc returns the doc comment of a guard's method:
 //
-//	Buy decides whether a call of [Service.Buy] may go on. Limits: 1 per minute per {user}.
+//	Buy decides whether a call of [Service.Buy] may go on.
+//
+//	Limits: 1 per minute per {user}.
 func guardDoc(w *model.Wrapper, m *model.Method) string {
-	said := fmt.Sprintf("%s decides whether a call of %s may go on. %s", m.Name, methodLink(w, m), limits(w, m))
+	doc := fmt.Sprintf("%s decides whether a call of %s may go on.", m.Name, methodLink(w, m))
 	if m.LooksBack() {
-		said += " If the error is nil, defer done at once, with pointers to the named results."
+		doc += " If the error is nil, defer done at once, with pointers to the named results."
 	}
-	return wrapped(said)
+	return joined(wrapped(doc), limits(w, m))
 }
 
-// limits describes the limits of m. It returns "" if there is nothing to say. For example:
+// limits describes the limits of m. For example:
 //
-//	Limits: 1 per minute per {phone}; and those that all methods share.
+//	Limits: 1 per minute per {phone}.
 func limits(w *model.Wrapper, m *model.Method) string {
+	subject, of, to := "It", "", ""
+	if w.Kind == model.Fields {
+		subject, of, to = m.Name, " of "+m.Name, " to "+m.Name
+	}
 	own := slices.DeleteFunc(slices.Clone(m.Rules), func(r *model.Rule) bool { return r.OfType })
-	shared := len(own) < len(m.Rules)
-	var said []string
-	switch {
-	case len(own) > 0 && shared:
-		said = append(said, fmt.Sprintf("Limits: %s; and those that all %s share.", allowed(own), plural(w)))
-	case len(own) > 0:
-		said = append(said, "Limits: "+allowed(own)+".")
-	case shared:
-		said = append(said, fmt.Sprintf("Limits: those that all %s share.", plural(w)))
-	case m.Spared:
-		said = append(said, "It has no error result, so no limit applies.")
-	case m.Skipped && len(w.Rules) > 0:
-		said = append(said, "No limit applies.")
+	items := phrases(own)
+	if len(own) < len(m.Rules) {
+		items = append(items, "those that all "+plural(w)+" share")
 	}
+	after := ""
 	if m.Fallback != nil {
-		said = append(said, "Refused calls go to "+strings.TrimPrefix(m.Fallback.Func.Value, ".")+".")
+		after = "Refused calls" + of + " go to " + strings.TrimPrefix(m.Fallback.Func.Value, ".") + "."
 	}
-	return strings.Join(said, " ")
+	switch {
+	case len(items) > 0:
+		return list("Limits"+of+":", items, after)
+	case m.Spared:
+		return wrapped(subject + " has no error result, so no limit applies.")
+	}
+	return "No limit applies" + to + "."
+}
+
+// list returns a paragraph that begins with title and has one item, or a list of several items as gofmt formats it. The text of after follows.
+// For example:
+//
+//	Limits:
+//	  - 1 per minute per {phone}
+//	  - 100 per hour per client IP
+func list(title string, items []string, after string) string {
+	if len(items) == 1 {
+		return wrapped(title + " " + items[0] + ". " + after)
+	}
+	for _, item := range items {
+		title += "\n  - " + strings.ReplaceAll(wrapped(item), "\n", "\n    ")
+	}
+	return joined(title, wrapped(after))
 }
 
 // plural returns the word for the methods of w.
@@ -177,13 +193,16 @@ func plural(w *model.Wrapper) string {
 	return "methods"
 }
 
-// oneLine returns a text of a directive on one line, as part of a comment. It also replaces pairs of single quotes and of
-// backquotes, which gofmt would turn into typographic quotes.
+// oneLine returns a text of a directive as part of a comment, in which no line ends within it. It also replaces pairs of single quotes and
+// of backquotes, which gofmt would turn into typographic quotes.
 func oneLine(s string) string {
-	return unpaired.Replace(printable.Text(strings.Join(strings.Fields(s), " "), math.MaxInt))
+	return strings.ReplaceAll(unpaired.Replace(printable.Text(strings.Join(strings.Fields(s), " "), math.MaxInt)), " ", unbroken)
 }
 
 var unpaired = strings.NewReplacer("''", `""`, "``", `""`)
+
+// unbroken is a space at which no line ends. The text of a directive cannot have it, because it is not printable.
+const unbroken = "\x00"
 
 // wrapped breaks text into lines of about 100 characters.
 func wrapped(text string) string {
@@ -194,7 +213,7 @@ func wrapped(text string) string {
 		switch n := utf8.RuneCountInString(word); {
 		case column == 0:
 			column = n
-		case column+1+n > width && word != plusBuild:
+		case column+1+n > width && !strings.HasPrefix(word, plusBuild):
 			b.WriteByte('\n')
 			column = n
 		default:
@@ -203,7 +222,7 @@ func wrapped(text string) string {
 		}
 		b.WriteString(word)
 	}
-	return b.String()
+	return strings.ReplaceAll(b.String(), unbroken, " ")
 }
 
 // plusBuild at the start of a line is a build constraint for gofmt.

@@ -36,3 +36,14 @@ func TestDocIsGofmts(t *testing.T) {
 		}
 	})
 }
+
+// TestDocBreaksNoExpression expects each expression of a sentence on one line, wherever it stands.
+func TestDocBreaksNoExpression(t *testing.T) {
+	const expression = "{len(texts) > 0 ? texts[0] : tenant}"
+	for n := range 120 {
+		text := wrapped(strings.Repeat("x", n) + " per " + said(expression[1:len(expression)-1]) + " and " + said("clientIP(ctx)"))
+		if !strings.Contains(text, expression) || !strings.Contains(text, "client IP") {
+			t.Errorf("a line ends in an expression:\n%s", text)
+		}
+	}
+}

@@ -27,7 +27,7 @@ func (w *wrapper) guard() []*jen.Statement {
 		f.guards, f.limits = true, w.receiver+"."+limits
 		f.first = []string{f.needsGuard(w)}
 		if m.LooksBack() {
-			f.done, f.failed = f.Take("done"), f.errorName()
+			f.done, f.failed = f.Take("done", "finish"), f.errorName()
 			f.first = append(f.first, f.done+" = func("+strings.Join(f.pointerTypes(false), ", ")+") {} // for a refused call")
 		}
 		body := f.body()

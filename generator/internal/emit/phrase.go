@@ -14,15 +14,14 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// allowed describes what rules allow:
+// phrases describes rules, one by one:
 //
-//	1 per minute per {phone}; 10 per day (Asia/Shanghai) per {phone}
-func allowed(rules []*model.Rule) string {
-	var said []string
+//	1 per minute per {phone}
+func phrases(rules []*model.Rule) (all []string) {
 	for _, r := range rules {
-		said = append(said, phrase(r))
+		all = append(all, phrase(r))
 	}
-	return strings.Join(said, "; ")
+	return all
 }
 
 // phrase describes a rule: its limit, window and subject, its condition, and other settings in parentheses:
@@ -40,6 +39,21 @@ func phrase(r *model.Rule) string {
 		s += " (" + strings.Join(notes, ", ") + ")"
 	}
 	return s
+}
+
+// brief returns the name of a rule, or, if the directive has none, its limit and window:
+//
+//	1 per minute
+func brief(r *model.Rule) string {
+	said := r.Text("name")
+	switch {
+	case said != "":
+	case r.Declared.Computed:
+		said = window(r.Declared)
+	default:
+		said = strconv.FormatInt(r.Declared.Limit, 10) + " " + window(r.Declared)
+	}
+	return strings.ReplaceAll(said, unbroken, " ")
 }
 
 // permits returns the limit, as a number or an expression, and the members if the rule counts those:
@@ -70,7 +84,7 @@ func window(r ratelimit.Rule) string {
 	if name := period.Calendar(strings.Join(strings.Fields(r.Cron), " ")); name != "" {
 		return "per " + name + " (" + zone + ")"
 	}
-	return fmt.Sprintf("between the times of %q (%s)", r.Cron, zone)
+	return fmt.Sprintf("between the times of %s (%s)", oneLine(strconv.Quote(r.Cron)), zone)
 }
 
 // subject describes the subject of a key, after a space:
@@ -102,7 +116,7 @@ func islands(t annotations.Template) string {
 func said(expression string) string {
 	text := oneLine(expression)
 	if spoken := expr.Spoken(text); spoken != text {
-		return spoken
+		return strings.ReplaceAll(spoken, " ", unbroken)
 	}
 	return "{" + shortened(text) + "}"
 }

@@ -79,7 +79,7 @@ func (w *wrapper) rulesVar(m *model.Method) *jen.Statement {
 	return jen.Id(headed("var "+w.rulesOf[m]+" = "+w.wrap("NewRules"), quote(m.Scope), rules...) + withCost(m))
 }
 
-// withCost notes the rules of m that have cost=, if there are any, by the names that errors show:
+// withCost notes which rules of m have cost=, by the names that errors show. If all have it, their names are left out:
 //
 //	.WithCost("input", "output")
 func withCost(m *model.Method) string {
@@ -96,8 +96,11 @@ func withCost(m *model.Method) string {
 			priced = append(priced, quote(name))
 		}
 	}
-	if priced == nil {
+	switch len(priced) {
+	case 0:
 		return ""
+	case len(m.Rules):
+		return ".WithCost()"
 	}
 	return call(".WithCost", priced...)
 }

@@ -337,7 +337,7 @@ var serviceChargeRules = wrap.NewRules("generator/internal/emit_test.Service.Cha
 		Limit:     10000000,
 		Per:       time.Second,
 	},
-).WithCost("generator/internal/emit_test.Service.Charge")
+).WithCost()
 
 // Charge calls [Service.Charge].
 //

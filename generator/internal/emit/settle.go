@@ -91,68 +91,61 @@ func (w *writer) succeeded(variables []string) string {
 
 // pauseAndSettle pauses keys and settles the charge, as far as rules ask for that. The results of the call are in variables:
 //
-//	taken.Pause(ctx, 0, wrap.RetryAfter(err))
+//	taken.Pause(ctx, wrap.RetryAfter(err))
 func (w *writer) pauseAndSettle(variables []string, taken string) {
 	w.returned = variables
 	if w.method.Pauses() {
-		w.add(w.computed(taken+".Pause", "0", "Delay", taken, func(r *model.Rule) (*expr.Code, string) { return r.Pause, r.Rule.Pause.Value }))
+		delays := w.computed("0", "Delay", taken, func(r *model.Rule) (*expr.Code, string) { return r.Pause, r.Rule.Pause.Value })
+		w.add(w.forRules(taken+".Pause", w.context(), delays...))
 	}
 	if w.method.Settles() {
-		w.add(w.settlement(w.succeeded(variables), taken))
+		w.settle(w.succeeded(variables), taken)
 	}
 }
 
-// settlement returns the statement that settles the charge:
+// settle settles the charge. A rule with refund=error gives its permits back after an error, so it is settled only if the call has succeeded:
 //
+//	cost := wrap.Keep
 //	if err == nil {
-//		taken.Settle(ctx, int64(answer.Tokens))
+//		cost = int64(answer.Tokens)
 //	}
-func (w *writer) settlement(succeeded, taken string) string {
-	any := func(r *model.Rule) bool { return r.Settle != nil }
-	refunded := func(r *model.Rule) bool { return any(r) && r.Declared.Refund == ratelimit.RefundError }
-	kept := func(r *model.Rule) bool { return any(r) && !refunded(r) }
-	after := w.settled(any, taken)
-	if succeeded == "true" || !slices.ContainsFunc(w.method.Rules, refunded) {
-		return after
+//	taken.Settle(ctx,
+//		cost, // tokens
+//		int64(answer.Words), // words
+//	)
+func (w *writer) settle(succeeded, taken string) {
+	keep := w.wrap("Keep")
+	costs := w.computed(keep, "Cost", taken, func(r *model.Rule) (*expr.Code, string) { return r.Settle, r.Rule.Settle.Value })
+	onSuccess := func(r *model.Rule) bool { return r.Declared.Refund == ratelimit.RefundError && succeeded != "true" }
+	always := func(r *model.Rule) bool { return r.Settle != nil && !onSuccess(r) }
+	if !slices.ContainsFunc(w.method.Rules, always) {
+		w.add("if " + succeeded + " {\n" + w.forRules(taken+".Settle", w.context(), costs...) + "\n}")
+		return
 	}
-	text := "if " + succeeded + " {\n" + after + "\n}"
-	if slices.ContainsFunc(w.method.Rules, kept) {
-		text += " else {\n" + w.settled(kept, taken) + "\n}"
-	}
-	return text
-}
-
-// settled returns the statement that settles the rules that wanted selects:
-//
-//	taken.Settle(ctx, wrap.Keep, int64(answer.Tokens))
-func (w *writer) settled(wanted func(*model.Rule) bool, taken string) string {
-	return w.computed(taken+".Settle", w.wrap("Keep"), "Cost", taken, func(r *model.Rule) (*expr.Code, string) {
-		if !wanted(r) {
-			return nil, ""
-		}
-		return r.Settle, r.Rule.Settle.Value
-	})
-}
-
-// computed returns a call of fn with a value for each rule: that of its expression, or none if it has no expression. The method one of the rules
-// computes an expression that may fail, if the rule has charged the call:
-//
-//	taken.Settle(ctx, wrap.Keep, askRules.Cost(ctx, taken, 1, "answer.Tokens", func() int64 {
-//		return int64(answer.Tokens)
-//	}))
-func (w *writer) computed(fn, none, one, taken string, of func(*model.Rule) (code *expr.Code, src string)) string {
-	var args []string
 	for i, r := range w.method.Rules {
-		code, src := of(r)
-		if code == nil {
-			args = append(args, none)
-			continue
+		if r.Settle != nil && onSuccess(r) {
+			name := w.Take("cost")
+			w.add(name+" := "+keep, "if "+succeeded+" {\n"+name+" = "+costs[i]+"\n}")
+			costs[i] = name
 		}
-		written := code.Write(w)
-		if written.Fails || written.Value == "" {
-			written.Value = island(w.rulesOf[w.method]+"."+one, written, w.context(), taken, strconv.Itoa(i), quote(src))
-		}
-		args = append(args, written.Value)
 	}
-	return headed(fn, w.context(), args...)
+	w.add(w.forRules(taken+".Settle", w.context(), costs...))
+}
+
+// computed returns a value for each rule: that of its expression, or none if it has no expression. The method one of the rules computes an
+// expression that may fail, if the rule has charged the call:
+//
+//	askRules.Cost(ctx, taken, 1, "answer.Tokens", func() int64 { return int64(answer.Tokens) })
+func (w *writer) computed(none, one, taken string, of func(*model.Rule) (code *expr.Code, src string)) (values []string) {
+	for i, r := range w.method.Rules {
+		value := none
+		if code, src := of(r); code != nil {
+			written := code.Write(w)
+			if value = written.Value; written.Fails || value == "" {
+				value = island(w.rulesOf[w.method]+"."+one, written, w.context(), taken, strconv.Itoa(i), quote(src))
+			}
+		}
+		values = append(values, value)
+	}
+	return values
 }

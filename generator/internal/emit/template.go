@@ -133,7 +133,7 @@ func (w *writer) described(err string, leave func(err string) string) string {
 			args = append(args, w.message(r))
 		}
 	}
-	return leave(headed(w.wrap("Describe"), w.limits+", "+err, args...))
+	return leave(w.forRules(w.wrap("Describe"), w.limits+", "+err, args...))
 }
 
 // describedRules returns the rules of m up to the last one whose message depends on the call.

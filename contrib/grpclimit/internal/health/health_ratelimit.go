@@ -17,8 +17,9 @@ import (
 //
 // HealthServer is the generated interface of the service.
 //
-// Limits of all methods together: 2 per hour per client IP; 3 per hour per user ID, if userID(ctx) !=
-// "".
+// Limits of all methods together:
+//   - 2 per hour per client IP
+//   - 3 per hour per user ID, if userID(ctx) != ""
 type LimitedHealthServer struct {
 	next   HealthServer
 	limits *wrap.Limits
@@ -98,8 +99,8 @@ func (h *LimitedHealthServer) Check(
 		charge = wrap.Charge{Key: userID2, Cost: 1}
 	}
 	if err := wrap.TakeCharges(ctx, h.limits, healthServerCheckRules,
-		wrap.Charge{Key: clientIP, Cost: 1},
-		charge,
+		wrap.Charge{Key: clientIP, Cost: 1}, // address
+		charge,                              // 3 per hour
 	); err != nil {
 		return nil, err
 	}
@@ -134,8 +135,8 @@ func (h *LimitedHealthServer) List(
 		charge = wrap.Charge{Key: userID2, Cost: 1}
 	}
 	if err := wrap.TakeCharges(ctx, h.limits, healthServerListRules,
-		wrap.Charge{Key: clientIP, Cost: 1},
-		charge,
+		wrap.Charge{Key: clientIP, Cost: 1}, // address
+		charge,                              // 3 per hour
 	); err != nil {
 		return nil, err
 	}
@@ -173,8 +174,8 @@ func (h *LimitedHealthServer) Watch(
 		charge = wrap.Charge{Key: userID2, Cost: 1}
 	}
 	if err := wrap.TakeCharges(arg1.Context(), h.limits, healthServerWatchRules,
-		wrap.Charge{Key: clientIP, Cost: 1},
-		charge,
+		wrap.Charge{Key: clientIP, Cost: 1}, // address
+		charge,                              // 3 per hour
 	); err != nil {
 		return err
 	}
