@@ -17,26 +17,17 @@ type function struct {
 	*planned
 	*names.Scope
 	method  *model.Method
-	target  string // the function to call: next, or a method or field of it
-	next    string // the wrapped value
 	limits  string
-	generic string // the type arguments of the wrapper, as in [K, V]
 	params  []string
-	passed  map[int]string // the variables with funcs that stand for parameters, by the indices of these
-	results []string       // "" for results without names
-	guards  bool           // the method belongs to a guard, so it calls no other
-	first   []string       // the first statements of a guard's method
-	looks   string         // the body of the func that a guard's method returns
-	done    string         // the result of a guard's method that looks back; "" if there is none
-	failed  string         // the error beside done
-	head    string         // what stands before the parameters
+	results []string // "" for results without names
+	head    string   // what stands before the parameters
 }
 
 // function chooses the names of the variables of m. It keeps the user's names, except those that would hide a name that the body
 // needs, such as those of imports and in outer.
 func (w *wrapper) function(m *model.Method, outer ...string) *function {
 	taken := w.block.Inside(slices.Concat(w.imports.Names(), types.Universe.Names(), outer)...)
-	f := &function{planned: w.planned, Scope: taken, method: m, generic: w.args, passed: map[int]string{}, head: "\treturn func"}
+	f := &function{planned: w.planned, Scope: taken, method: m, head: "\treturn func"}
 	if w.receiver != "" {
 		f.head = w.method(m.Name)
 	}
@@ -151,4 +142,27 @@ func declarations(names, types []string) (all []string) {
 		all, begin = append(all, strings.TrimSpace(begin+names[i]+" "+t)), ""
 	}
 	return all
+}
+
+// zero returns an expression for the zero value of t. For example:
+//
+//	Document{}
+func (p *planned) zero(t types.Type) string {
+	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
+		return "*new(" + p.imports.Type(t) + ")"
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		switch info := u.Info(); {
+		case info&types.IsBoolean != 0:
+			return "false"
+		case info&types.IsNumeric != 0:
+			return "0"
+		case info&types.IsString != 0:
+			return `""`
+		}
+	case *types.Struct, *types.Array:
+		return p.imports.Type(t) + "{}"
+	}
+	return "nil"
 }

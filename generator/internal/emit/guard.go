@@ -1,12 +1,14 @@
 package emit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
 
+	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
@@ -23,15 +25,9 @@ func (w *wrapper) guard() []*jen.Statement {
 	w.receiver = w.receiverName()
 	decls := append([]*jen.Statement{w.guardType(limits), w.guardConstructor(limits), w.rulesFunc(), w.typeVar()}, w.sharedVars()...)
 	for _, m := range w.Methods {
-		f := w.function(m, append(typeParamNames(w.Wrapper), w.receiver)...)
-		f.guards, f.limits = true, w.receiver+"."+limits
-		f.first = []string{f.needsGuard(w)}
-		if m.LooksBack() {
-			f.done, f.failed = f.Take("done", "finish"), f.errorName()
-			f.first = append(f.first, f.done+" = func("+strings.Join(f.pointerTypes(false), ", ")+") {} // for a refused call")
-		}
-		body := f.body()
-		decls = append(append(decls, w.vars(m)...), comment(guardDoc(w.Wrapper, m)).Id(f.head+f.guardSignature()).Block(body...))
+		f := w.newGuarding(m, limits)
+		body := f.statements()
+		decls = append(append(decls, w.vars(m)...), comment(guardDoc(w.Wrapper, m)).Id(f.head+f.signature()).Block(body...))
 	}
 	return decls
 }
@@ -59,22 +55,70 @@ func (w *wrapper) guardConstructor(limits string) *jen.Statement {
 		Block(jen.Return(jen.Id(literal("&"+own, limits+": "+w.on(with)))))
 }
 
-// needsGuard returns the statement that panics if there is no guard:
-//
-//	wrap.NeedGuard("shop.Service", g != nil && g.limits != nil)
-func (f *function) needsGuard(w *wrapper) string {
-	return f.wrap("NeedGuard") + "(" + quote(w.Scope) + ", " + w.receiver + " != nil && " + f.limits + " != nil)"
+// guarding writes a method of a guard, which decides whether a call may go on.
+type guarding struct {
+	*writer
+	done  string   // the result with the func that looks back; "" if there is none
+	first []string // the statements that come before all others
 }
 
-// guardSignature returns the parameters of the method, and the results of the guard's method: an error, or done and an error:
+// newGuarding returns a guarding for m. The guard has this field with the limits.
+func (w *wrapper) newGuarding(m *model.Method, limits string) *guarding {
+	f := w.function(m, append(typeParamNames(w.Wrapper), w.receiver)...)
+	f.limits = w.receiver + "." + limits
+	need := w.wrap("NeedGuard") + "(" + quote(w.Scope) + ", " + w.receiver + " != nil && " + f.limits + " != nil)"
+	g := &guarding{first: []string{need}}
+	if m.LooksBack() {
+		g.done = f.Take("done", "finish")
+		g.first = append(g.first, g.done+" = func("+strings.Join(f.pointerTypes(false), ", ")+") {} // for a refused call")
+	}
+	g.writer = f.newWriter()
+	g.leave = g.answer
+	return g
+}
+
+// statements returns the statements of the method:
+//
+//	wrap.NeedGuard("shop.Service", g != nil && g.limits != nil)
+//	return wrap.Take(ctx, g.limits, serviceBuyRules, user)
+func (g *guarding) statements() []jen.Code {
+	before, looks := append(g.first, g.checkContext()...), ""
+	if g.method.LooksBack() {
+		taken := g.begin(g.err, g.refused)
+		looks = g.lookBack(taken)
+	} else if asked := g.take(); len(describedRules(g.method)) == 0 {
+		g.add("return " + asked)
+	} else {
+		g.add("if "+g.err+" := "+asked+"; "+g.err+" != nil {\n"+g.refused(g.err)+"\n}", "return nil")
+	}
+	stmts := slices.Concat(before, g.identified, g.stmts)
+	return g.body(stmts, cmp.Or(looks, strings.Join(stmts, "\n")))
+}
+
+// refused returns the statement that returns the error in the variable err, with the message of its rule:
+//
+//	return done, err
+func (g *guarding) refused(err string) string { return g.described(err, g.answer) }
+
+// answer returns the statement that returns an error:
+//
+//	return done, err
+func (g *guarding) answer(err string) string {
+	if g.done == "" {
+		return "return " + err
+	}
+	return "return " + g.done + ", " + err
+}
+
+// signature returns the parameters of the method, and the results of the guard's method: an error, or done and an error:
 //
 //	(ctx context.Context, user string) (done func(order **Order, err *error), err error)
-func (f *function) guardSignature() string {
+func (g *guarding) signature() string {
 	results := "error"
-	if f.done != "" {
-		results = "(" + f.done + " func(" + strings.Join(f.pointerTypes(true), ", ") + "), " + f.failed + " error)"
+	if g.done != "" {
+		results = "(" + g.done + " func(" + strings.Join(g.pointerTypes(true), ", ") + "), " + g.err + " error)"
 	}
-	return f.parameters(results) + " " + results
+	return g.parameters(results) + " " + results
 }
 
 // pointerTypes returns the types of the pointers to the results of the method, which done takes. If named is true and the results have
@@ -92,60 +136,39 @@ func (f *function) pointerTypes(named bool) (all []string) {
 	return all
 }
 
-// guarded returns the results of a guard's method for an error:
+// lookBack returns a func, which a method of the struct defers, and returns the statements of the func. After a panic it gives back the permits
+// of calls that run, and no others:
 //
-//	done, err
-func (w *writer) guarded(err string) string {
-	if w.done == "" {
-		return err
-	}
-	return w.done + ", " + err
-}
-
-// beginGuarded asks the limiter, and returns the func that looks back:
-//
-//	taken, err := wrap.Begin(ctx, g.limits, serviceBuyRules, wrap.Charge{Key: user, Cost: 1})
-//	if err != nil {
-//		return done, err
-//	}
-//	return func(orderPtr **Order, errPtr *error) {
-func (w *writer) beginGuarded() {
-	taken := w.asksToBegin(w.err)
-	w.add("return " + w.lookBack(taken) + ", nil")
-}
-
-// lookBack returns the func that a method of the struct defers. After a panic it gives back the permits of calls that run, and no others:
-//
-//	func(respPtr **Response, _ *error) {
+//	return func(respPtr **Response, _ *error) {
 //		if cause := recover(); cause != nil {
 //			panic(cause) // which has set no results
 //		}
 //		resp := *respPtr
 //		taken.Settle(ctx, int64(resp.Total))
-//	}
-func (w *writer) lookBack(taken string) string {
-	begun := w.stmts
-	w.stmts, w.pointed = nil, map[int]bool{}
-	pointers, variables := w.pointers()
+//	}, nil
+func (g *guarding) lookBack(taken string) (looks string) {
+	begun := g.stmts
+	g.stmts, g.pointed = nil, map[int]bool{}
+	pointers, variables := g.pointers()
 	var release []string
-	if w.method.Releases() {
-		release = w.release(taken)
+	if g.method.Releases() {
+		release = g.release(taken)
 	}
-	w.refundAndSettle(taken, pointers, variables)
-	first := w.dereferenced(pointers, variables)
-	if len(w.stmts) == 0 {
+	g.refundAndSettle(taken, pointers, variables)
+	first := g.dereferenced(pointers, variables)
+	if len(g.stmts) == 0 {
 		release[0] = strings.TrimPrefix(release[0], "defer ") // nothing follows
 	} else {
-		cause := w.Take("cause")
+		cause := g.Take("cause")
 		first = slices.Insert(first, 0, "if "+cause+" := recover(); "+cause+" != nil {\npanic("+cause+") // which has set no results\n}")
 	}
-	params := w.pointerTypes(false)
+	params := g.pointerTypes(false)
 	for i := range params {
 		params[i] = pointers[i] + " " + params[i]
 	}
-	w.looks = strings.Join(slices.Concat(release, first, w.stmts), "\n")
-	w.stmts = begun
-	return "func(" + strings.Join(params, ", ") + ") {\n" + w.looks + "\n}"
+	looks = strings.Join(slices.Concat(release, first, g.stmts), "\n")
+	g.stmts = append(begun, "return func("+strings.Join(params, ", ")+") {\n"+looks+"\n}, nil")
+	return looks
 }
 
 // refundAndSettle gives the permits back if the call has failed, lets a result hold them, pauses, and settles the cost. The results of the
@@ -153,32 +176,32 @@ func (w *writer) lookBack(taken string) string {
 //
 //	ok := err == nil
 //	defer taken.RefundUnless(ctx, &ok)
-func (w *writer) refundAndSettle(taken string, pointers, variables []string) {
-	if w.method.Refunds() {
-		w.pointed[w.method.Error] = true
-		ok := w.Take("ok")
-		w.add(ok+" := "+w.succeeded(variables), "defer "+taken+".RefundUnless("+w.context()+", &"+ok+")")
+func (g *guarding) refundAndSettle(taken string, pointers, variables []string) {
+	if g.method.Refunds() {
+		g.pointed[g.method.Error] = true
+		ok := g.Take("ok")
+		g.add(ok+" := "+g.succeeded(variables), "defer "+taken+".RefundUnless("+g.context()+", &"+ok+")")
 	}
-	if h := w.method.Hold; h != nil {
-		w.pointed[h.Result] = true
-		if w.method.Error >= 0 {
-			w.pointed[w.method.Error] = true
+	if h := g.method.Hold; h != nil {
+		g.pointed[h.Result] = true
+		if g.method.Error >= 0 {
+			g.pointed[g.method.Error] = true
 		}
-		w.keep(variables, func(string) string { return "*" + pointers[h.Result] })
+		g.keep(variables, func(string) string { return "*" + pointers[h.Result] })
 	}
-	w.pauseAndSettle(variables, taken)
+	g.pauseAndSettle(variables, taken)
 }
 
 // pointers returns the names of the parameters of done, and of variables for the results that they point to:
 //
 //	orderPtr, errPtr
 //	order, err
-func (w *writer) pointers() (pointers, variables []string) {
-	for _, name := range w.results {
+func (g *guarding) pointers() (pointers, variables []string) {
+	for _, name := range g.results {
 		if names.IsBlank(name) {
-			name = w.Take("result")
+			name = g.Take("result")
 		}
-		pointers, variables = append(pointers, w.Take(name+"Ptr")), append(variables, name)
+		pointers, variables = append(pointers, g.Take(name+"Ptr")), append(variables, name)
 	}
 	return pointers, variables
 }
@@ -186,10 +209,10 @@ func (w *writer) pointers() (pointers, variables []string) {
 // dereferenced returns the statement that sets the variables that are read. Pointers that are not read lose their names:
 //
 //	order, err := *orderPtr, *errPtr
-func (w *writer) dereferenced(pointers, variables []string) []string {
+func (g *guarding) dereferenced(pointers, variables []string) []string {
 	var read, from []string
 	for i, name := range variables {
-		if !w.pointed[i] {
+		if !g.pointed[i] {
 			pointers[i] = "_"
 			continue
 		}

@@ -13,24 +13,24 @@ import (
 // limitedResult returns the Go expression for a result of the wrapped call with the limits of its type:
 //
 //	wrap.WithLimits(repo, r.limits, NewLimitedRepo)
-func (f *function) limitedResult(l *model.Limited, value string) string {
-	limit := f.instance(l.New, l)
+func (c *caller) limitedResult(l *model.Limited, value string) string {
+	limit := c.instance(l.New, l)
 	switch {
 	case l.Kind == model.Interface:
-		return f.wrap("WithLimits") + "(" + value + ", " + f.limits + ", " + limit + ")"
+		return c.wrap("WithLimits") + "(" + value + ", " + c.limits + ", " + limit + ")"
 	case l.Value:
 		value = "&" + value
 	}
-	return f.wrap("PointerWithLimits") + "(" + value + ", " + f.limits + ", " + limit + ")"
+	return c.wrap("PointerWithLimits") + "(" + value + ", " + c.limits + ", " + limit + ")"
 }
 
 // limitedResults returns the variables with the results of the wrapped call. Those of annotated types get limits:
 //
 //	wrap.WithLimits(repo, r.limits, NewLimitedRepo), err
-func (f *function) limitedResults(variables []string) []string {
+func (c *caller) limitedResults(variables []string) []string {
 	values := slices.Clone(variables)
-	for i, l := range f.method.Returns {
-		values[i] = f.limitedResult(l, variables[i])
+	for i, l := range c.method.Returns {
+		values[i] = c.limitedResult(l, variables[i])
 	}
 	return values
 }
@@ -70,42 +70,42 @@ func (f *function) instance(name string, l *model.Limited) string {
 //
 //	repo, err := r.next.WithTx(tx)
 //	return wrap.WithLimits(repo, r.limits, NewLimitedRepo), err
-func (f *function) handOut(fn string, args []string) string {
-	switch n := len(f.results); {
+func (c *caller) handOut(fn string, args []string) string {
+	switch n := len(c.results); {
 	case n == 0:
 		return hugging(fn, args...)
-	case len(f.method.Returns) == 0:
+	case len(c.method.Returns) == 0:
 		return hugging("return "+fn, args...)
-	case n == 1 && (!f.method.Returns[0].Value || f.method.Returns[0].Kind == model.Interface):
-		return "return " + f.limitedResult(f.method.Returns[0], hugging(fn, args...))
+	case n == 1 && (!c.method.Returns[0].Value || c.method.Returns[0].Kind == model.Interface):
+		return "return " + c.limitedResult(c.method.Returns[0], hugging(fn, args...))
 	}
-	outer := f.Scope
-	f.Scope = outer.Inside() // the names are free again after these statements, which leave the function
-	defer func() { f.Scope = outer }()
-	variables, assign := f.resultVariables("")
-	return hugging(listed(variables, " "+assign+" "+fn), args...) + "\nreturn " + listed(f.limitedResults(variables), "")
+	outer := c.Scope
+	c.Scope = outer.Inside() // the names are free again after these statements, which leave the function
+	defer func() { c.Scope = outer }()
+	variables, assign := c.resultVariables("")
+	return hugging(listed(variables, " "+assign+" "+fn), args...) + "\nreturn " + listed(c.limitedResults(variables), "")
 }
 
 // resultVariables returns the variables for the results of the wrapped call, and how to assign to them. The error goes to err if that is
 // declared already:
 //
 //	repo, err :=
-func (f *function) resultVariables(err string) (variables []string, assign string) {
+func (c *caller) resultVariables(err string) (variables []string, assign string) {
 	assign = "="
-	if at := f.method.Error; at >= 0 && err == "" {
-		if err = f.results[at]; names.IsBlank(err) {
-			err, assign = f.errorName(), ":="
+	if at := c.method.Error; at >= 0 && err == "" {
+		if err = c.results[at]; names.IsBlank(err) {
+			err, assign = c.err, ":="
 		}
 	}
-	for i, name := range f.results {
-		switch l := f.method.Returns[i]; {
-		case i == f.method.Error:
+	for i, name := range c.results {
+		switch l := c.method.Returns[i]; {
+		case i == c.method.Error:
 			name = err
 		case !names.IsBlank(name):
 		case l != nil:
-			name, assign = f.Take(names.Lower(l.Object.Name())), ":="
+			name, assign = c.Take(names.Lower(l.Object.Name())), ":="
 		default:
-			name, assign = f.Take("result"), ":="
+			name, assign = c.Take("result"), ":="
 		}
 		variables = append(variables, name)
 	}
@@ -120,14 +120,14 @@ func (f *function) resultVariables(err string) (variables []string, assign strin
 //			return do(wrap.WithLimits(repo, r.limits, NewLimitedRepo))
 //		}
 //	}
-func (f *function) limitArguments() (stmts []string) {
-	for i, param := range f.params {
-		taken := f.method.Passes[i]
+func (c *caller) limitArguments() (stmts []string) {
+	for i, param := range c.params {
+		taken := c.method.Passes[i]
 		if len(taken) == 0 {
 			continue
 		}
-		sig := f.method.Params[i].Type.Underlying().(*types.Signature)
-		inner := f.Inside(f.params...)
+		sig := c.method.Params[i].Type.Underlying().(*types.Signature)
+		inner := c.Inside(c.params...)
 		var params []*types.Var
 		var args []string
 		for j := range sig.Params().Len() {
@@ -136,9 +136,9 @@ func (f *function) limitArguments() (stmts []string) {
 				hint = names.Lower(l.Object.Name())
 			}
 			name := inner.Take(hint)
-			params, args = append(params, types.NewVar(token.NoPos, f.pkg, name, sig.Params().At(j).Type())), append(args, name)
+			params, args = append(params, types.NewVar(token.NoPos, c.pkg, name, sig.Params().At(j).Type())), append(args, name)
 			if l != nil {
-				args[j] = f.limitedResult(l, name)
+				args[j] = c.limitedResult(l, name)
 			}
 		}
 		if sig.Variadic() {
@@ -148,11 +148,11 @@ func (f *function) limitArguments() (stmts []string) {
 		if sig.Results().Len() > 0 {
 			call = "return " + param
 		}
-		limited := f.Take("limited")
-		head := f.imports.Type(types.NewSignatureType(nil, nil, nil, types.NewTuple(params...), sig.Results(), sig.Variadic()))
+		limited := c.Take("limited")
+		head := c.imports.Type(types.NewSignatureType(nil, nil, nil, types.NewTuple(params...), sig.Results(), sig.Variadic()))
 		stmts = append(stmts, limited+" := "+param,
 			"if "+param+" != nil {\n"+limited+" = "+head+" {\n"+hugging(call, args...)+"\n}\n}")
-		f.passed[i] = limited
+		c.passed[i] = limited
 	}
 	return stmts
 }

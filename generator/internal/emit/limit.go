@@ -10,10 +10,9 @@ import "github.com/dave/jennifer/jen"
 func (w *wrapper) limitFunc() *jen.Statement {
 	taken := w.around()
 	next, limiter, limits := taken.Take("next", "wrapped"), taken.Take("limiter"), taken.Take("limits")
-	f := w.function(w.Methods[0], next, limits)
-	f.target, f.next, f.limits = next, next, limits
+	c := w.newCaller(w.Methods[0], next, limits, next, next, limits)
 	check := jen.Id(listed([]string{next + ", " + limits + " := " + w.checked(next), w.on(limiter)}, ""))
-	return comment(limitDoc(w.Wrapper, next)).Id(w.head(next, limiter)).Id(w.wrapped).Block(check, jen.Return(f.literal()))
+	return comment(limitDoc(w.Wrapper, next)).Id(w.head(next, limiter)).Id(w.wrapped).Block(check, jen.Return(c.literal()))
 }
 
 // limitFields declares the function that returns a struct with limited funcs:
@@ -32,10 +31,9 @@ func (w *wrapper) limitFields() *jen.Statement {
 		if len(m.Rules) == 0 {
 			continue // the field is copied
 		}
-		f := w.function(m, next, limits, limited)
-		f.target, f.next, f.limits = next+"."+m.Name, next, limits
-		body = append(body, jen.If(jen.Id(f.target).Op("!=").Nil()).Block(
-			jen.Id(limited).Dot(m.Name).Op("=").Add(f.literal()),
+		c := w.newCaller(m, next, limits, next+"."+m.Name, next, limits, limited)
+		body = append(body, jen.If(jen.Id(c.target).Op("!=").Nil()).Block(
+			jen.Id(limited).Dot(m.Name).Op("=").Add(c.literal()),
 		))
 	}
 	return comment(limitDoc(w.Wrapper, next)).Id(w.head(next, limiter)).Id(w.wrapped).Block(append(body, jen.Return(jen.Id(limited)))...)
@@ -45,7 +43,7 @@ func (w *wrapper) limitFields() *jen.Statement {
 //
 //	func(id string) error {
 //		if err := wrap.Take(context.Background(), limits, clientDoRules, id); err != nil {
-func (f *function) literal() *jen.Statement {
-	body := f.body()
-	return jen.Id("func" + f.signature()).Block(body...)
+func (c *caller) literal() *jen.Statement {
+	body := c.statements()
+	return jen.Id("func" + c.signature()).Block(body...)
 }

@@ -6,78 +6,8 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
-
-// begin asks the limiter and makes the wrapped call. If the call fails, rules with refund=error give their permits back. The other rules
-// with settle= settle their cost in any case, and those with pause= pause their keys. Rules that count calls that run give their permits
-// back when the method returns. For example:
-//
-//	taken, err := wrap.Begin(ctx, a.limits, askRules, wrap.Charge{Key: user, Cost: 500})
-//	if err != nil {
-//		return nil, err
-//	}
-//	ok := false
-//	defer taken.RefundUnless(ctx, &ok)
-//	answer, err := a.next.Ask(ctx, user)
-//	ok = err == nil
-//	return answer, err
-func (w *writer) begin() {
-	m, err := w.method, w.err
-	if m.Error >= 0 && !names.IsBlank(w.results[m.Error]) {
-		err = w.results[m.Error]
-	}
-	taken := w.asksToBegin(err)
-	if m.Releases() {
-		w.add(w.release(taken)...)
-	}
-	ok := ""
-	switch {
-	case m.Refunds():
-		ok = w.Take("ok")
-		w.add(ok+" := false", "defer "+taken+".RefundUnless("+w.context()+", &"+ok+")")
-	case !m.Settles() && !m.Pauses() && m.Hold == nil:
-		w.add(w.forward())
-		return
-	}
-	w.callAndSettle(err, taken, ok)
-}
-
-// asksToBegin asks the limiter, and returns the variable with the charge. The error goes to err:
-//
-//	taken, err := wrap.Begin(ctx, a.limits, askRules, wrap.Charge{Key: user, Cost: 500})
-func (w *writer) asksToBegin(err string) (taken string) {
-	asked := w.asked(w.wrap("Begin"), w.charges)
-	taken = w.Take("taken")
-	w.add(taken+", "+err+" := "+asked, "if "+err+" != nil {\n"+w.refusal(err)+"\n}")
-	return taken
-}
-
-func (w *writer) add(stmts ...string) { w.stmts = append(w.stmts, stmts...) }
-
-// callAndSettle makes the wrapped call, notes in the variable ok, if there is one, whether the call has succeeded, lets a result hold
-// permits, pauses, settles the charge, and returns the results:
-//
-//	answer, err := a.next.Ask(ctx, user)
-//	ok = err == nil
-//	return answer, err
-func (w *writer) callAndSettle(err, taken, ok string) {
-	variables, assign := w.resultVariables(err)
-	made, leave := w.target, "return"
-	if len(variables) > 0 {
-		made, leave = listed(variables, " "+assign+" "+w.target), "return "+listed(w.limitedResults(variables), "")
-	}
-	w.add(hugging(made, w.arguments(w.method.Signature.Variadic())...))
-	if ok != "" {
-		w.add(ok + " = " + w.succeeded(variables))
-	}
-	w.keep(variables, func(result string) string { return result })
-	w.pauseAndSettle(variables, taken)
-	if len(variables) > 0 {
-		w.add(leave)
-	}
-}
 
 // succeeded returns the condition that the call has succeeded. Its results are in variables:
 //

@@ -89,34 +89,6 @@ func (w *writer) joined(pieces []model.Piece) string {
 	})
 }
 
-// refusal returns the statements that handle the limiter's error, which is in the variable err. They return the error, or, if the
-// call is refused, call the fallback unless it is nil. A method without an error result calls its fallback for every error:
-//
-//	if errors.Is(err, ratelimit.ErrTooManyRequests) {
-//		return sendLater(ctx, phone)
-//	}
-//	return err
-func (w *writer) refusal(err string) string {
-	fallback := w.method.Fallback
-	if fallback == nil {
-		return w.described(err, w.failure)
-	}
-	instead := w.instead(err)
-	if fallback.TakesErr {
-		instead = w.described(err, w.instead)
-	}
-	if w.method.Error < 0 {
-		return instead
-	}
-	is := w.Import(errorsPackage) + ".Is(" + err + ", " + w.Import(runtimePackage) + ".ErrTooManyRequests" + ")"
-	failure := w.failure(err)
-	if fallback.MayBeNil {
-		is += " && " + w.fallback(fallback) + " != nil"
-		failure = w.described(err, w.failure)
-	}
-	return "if " + is + " {\n" + instead + "\n}\n" + failure
-}
-
 // described returns the statements of leave for the error in the variable err, with the message of the rule that the error is about:
 //
 //	return wrap.Describe(s.limits, err, wrap.AsDeclared, wrap.Printable(phone)+" has had ten codes today.")

@@ -60,11 +60,10 @@ func (w *wrapper) wrapper() []*jen.Statement {
 	decls = append(append(decls, w.typeVar()), w.sharedVars()...)
 	outer := append(typeParamNames(w.Wrapper), w.receiver) // in the scope of each method
 	for _, m := range w.Methods {
-		f := w.function(m, outer...)
-		f.next, f.limits = w.receiver+"."+next, w.receiver+"."+limits
-		f.target = f.next + "." + m.Name
-		body := f.body()
-		decls = append(append(decls, w.vars(m)...), comment(methodDoc(w.Wrapper, m)).Id(f.head+f.signature()).Block(body...))
+		wrapped := w.receiver + "." + next
+		c := w.newCaller(m, wrapped, w.receiver+"."+limits, wrapped+"."+m.Name, outer...)
+		body := c.statements()
+		decls = append(append(decls, w.vars(m)...), comment(methodDoc(w.Wrapper, m)).Id(c.head+c.signature()).Block(body...))
 	}
 	return decls
 }

@@ -13,13 +13,15 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// writer writes the statements of a method that has rules. It implements expr.Names for the code of expressions.
+// writer writes the statements that methods of wrappers and guards have in common. It implements expr.Names for the code of expressions.
 type writer struct {
 	*function
 	identified []string // the statements that read identities, which come before those in stmts
 	stmts      []string
-	err        string // the variable for errors of expressions
+	err        string                     // the variable for errors of expressions
+	leave      func(failed string) string // returns the statements that leave the method with an error of an expression
 
+	receiver string            // the wrapped value
 	returned []string          // the variables with the results of the wrapped call, after the call
 	pointed  map[int]bool      // the results that the func of a guard's method reads; nil outside of it
 	values   map[string]string // the Go expressions of values that are computed already, by the types and texts of their expressions
@@ -43,7 +45,7 @@ func (w *writer) Variable(i int) string {
 	if result := i - len(w.params) - 1; result >= 0 && w.pointed != nil {
 		w.pointed[result] = true
 	}
-	return slices.Concat(w.params, []string{w.next}, w.returned)[i]
+	return slices.Concat(w.params, []string{w.receiver}, w.returned)[i]
 }
 
 // Local implements expr.Names.
@@ -87,14 +89,15 @@ func (w *writer) usesOf(function string) (needed bool, uses int) {
 	return needed, uses
 }
 
-// body returns the statements of the method. Those of a method without rules are:
-//
-//	return s.next.Close()
-func (f *function) body() []jen.Code {
-	stmts := f.statements()
+// newWriter returns a writer for the statements of f.
+func (f *function) newWriter() *writer {
+	return &writer{function: f, err: f.errorName(), values: map[string]string{}, identities: map[string]identity{}}
+}
+
+// body returns the statements of a method for jennifer. Later is the part of them that follows the declarations of all variables.
+func (f *function) body(stmts []string, later string) []jen.Code {
 	if _, known := f.needed[f.method]; !known {
-		all := strings.Join(stmts, "\n")
-		f.needed[f.method] = needs{f.namesIn(cmp.Or(f.looks, all)), f.namesIn(all)}
+		f.needed[f.method] = needs{f.namesIn(later), f.namesIn(strings.Join(stmts, "\n"))}
 	}
 	codes := make([]jen.Code, len(stmts))
 	for i, s := range stmts {
@@ -103,50 +106,33 @@ func (f *function) body() []jen.Code {
 	return codes
 }
 
-// statements returns the statements of the method as text:
-//
-//	return s.next.Close()
-func (f *function) statements() []string {
-	before := append(f.first, f.limitArguments()...)
-	if len(f.method.Rules) == 0 {
-		return append(before, f.forward())
-	}
-	w := &writer{function: f, values: map[string]string{}, identities: map[string]identity{}}
-	if w.err = f.failed; w.err == "" {
-		w.err = f.errorName()
-	}
-	before = append(before, w.checkContext()...)
-	switch {
-	case !f.method.LooksBack():
-		w.take()
-	case f.guards:
-		w.beginGuarded()
-	default:
-		w.begin()
-	}
-	return slices.Concat(before, w.identified, w.stmts)
-}
+func (w *writer) add(stmts ...string) { w.stmts = append(w.stmts, stmts...) }
 
-// take asks the limiter, and then makes the wrapped call:
+// take asks the limiter:
 //
-//	if err := wrap.Take(ctx, s.limits, senderSendRules, phone); err != nil {
-//		return err
-//	}
-//	return s.next.Send(ctx, phone)
-func (w *writer) take() {
-	fn, ask := w.wrap("Take"), w.takes
+//	wrap.Take(ctx, s.limits, senderSendRules, phone)
+func (w *writer) take() string {
 	if needsCharge(w.method) {
-		fn, ask = w.wrap("TakeCharges"), w.charges
+		return w.asked(w.wrap("TakeCharges"), w.charges)
 	}
-	asked := w.asked(fn, ask)
-	if w.guards && len(describedRules(w.method)) == 0 {
-		w.add("return " + asked)
-		return
-	}
-	w.add("if "+w.err+" := "+asked+"; "+w.err+" != nil {\n"+w.refusal(w.err)+"\n}", w.forward())
+	return w.asked(w.wrap("Take"), w.takes)
 }
 
-// asked writes a call of fn, which asks the limiter. The last arguments depend on the rules. For example:
+// begin asks the limiter about a call whose rules look back, and returns the variable with the charge. The error goes to err. The function
+// refused returns the statements that leave the method with it. For example:
+//
+//	taken, err := wrap.Begin(ctx, a.limits, askRules, wrap.Charge{Key: user, Cost: 500})
+//	if err != nil {
+//		return nil, err
+//	}
+func (w *writer) begin(err string, refused func(err string) string) (taken string) {
+	asked := w.asked(w.wrap("Begin"), w.charges)
+	taken = w.Take("taken")
+	w.add(taken+", "+err+" := "+asked, "if "+err+" != nil {\n"+refused(err)+"\n}")
+	return taken
+}
+
+// asked returns a call of fn, which asks the limiter. The last arguments depend on the rules. For example:
 //
 //	wrap.Take(ctx, s.limits, senderSendRules, phone)
 func (w *writer) asked(fn string, arguments func() []string) string {
@@ -232,11 +218,7 @@ func (w *writer) rulesFor(r *model.Rule) string {
 //
 //	return wrap.Failed(ctx, s.limits, err)
 func (w *writer) keyFailure(ctx, err string) string {
-	failed := headed(w.wrap("Failed"), ctx+", "+w.limits, err)
-	if !w.guards && w.method.Error < 0 && !w.method.Fallback.TakesErr {
-		return failed + "\n" + w.failure("")
-	}
-	return w.failure(failed)
+	return w.leave(headed(w.wrap("Failed"), ctx+", "+w.limits, err))
 }
 
 // ifFailed returns the statement that leaves the method after an error of an expression:
