@@ -50,7 +50,7 @@
 //	what an expression may contain         internal/expr
 //	which functions an expression has      internal/expr/function.go
 //	a warning about rules                  internal/doubt
-//	the text of a wrapper                  internal/emit/wrapper.go, limit.go, body.go, charge.go, settle.go
+//	the text of a wrapper                  internal/emit/wrapper.go, limit.go, call.go, writer.go, charge.go, settle.go
 //	the text of a guard                    internal/emit/guard.go
 //	the rules in generated code            internal/emit/rules.go
 //	keys and messages in generated code    internal/emit/template.go

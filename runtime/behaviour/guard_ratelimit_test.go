@@ -89,12 +89,13 @@ func (g *shopGuard) sell(ctx context.Context, user string) (done func(usage **us
 			cost = shopSellRules.Cost(ctx, taken, 1, "usage.Total", func() int64 { return usage.Total })
 		}
 		taken.Settle(ctx,
+			// used
 			shopSellRules.Cost(ctx, taken, 0, "usage?.Total ?? 7", func() int64 {
 				if usage != nil {
 					return usage.Total
 				}
 				return 7
-			}), // used
+			}),
 			cost,      // sold
 			wrap.Keep, // tries
 			wrap.Keep, // sells

@@ -95,12 +95,13 @@ func (s *limitedSeller) sell(ctx context.Context, user string) (usage *usage, er
 		cost = sellerSellRules.Cost(ctx, taken, 1, "usage.Total", func() int64 { return usage.Total })
 	}
 	taken.Settle(ctx,
+		// used
 		sellerSellRules.Cost(ctx, taken, 0, "usage?.Total ?? 7", func() int64 {
 			if usage != nil {
 				return usage.Total
 			}
 			return 7
-		}), // used
+		}),
 		cost,      // sold
 		wrap.Keep, // tries
 	)
@@ -182,24 +183,29 @@ func (c *limitedClerk) ask(ctx context.Context, user string, isLong bool, some i
 	}
 	usage, err = c.next.ask(ctx, user, isLong, some)
 	taken.Pause(ctx,
+		// long
 		clerkAskRules.Delay(ctx, taken, 0, `usage.delayOf("long")`, func() time.Duration {
 			return wrap.NotNil(usage).delayOf("long")
-		}), // long
+		}),
 		0, // some
+		// short
 		clerkAskRules.Delay(ctx, taken, 2, `usage.delayOf("short")`, func() time.Duration {
 			return wrap.NotNil(usage).delayOf("short")
-		}), // short
+		}),
 	)
 	taken.Settle(ctx,
+		// long
 		clerkAskRules.Cost(ctx, taken, 0, `usage.costOf("long")`, func() int64 {
 			return wrap.NotNil(usage).costOf("long")
-		}), // long
+		}),
+		// some
 		clerkAskRules.Cost(ctx, taken, 1, `usage.costOf("some")`, func() int64 {
 			return wrap.NotNil(usage).costOf("some")
-		}), // some
+		}),
+		// short
 		clerkAskRules.Cost(ctx, taken, 2, `usage.costOf("short")`, func() int64 {
 			return wrap.NotNil(usage).costOf("short")
-		}), // short
+		}),
 	)
 	return usage, err
 }

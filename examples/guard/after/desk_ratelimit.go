@@ -92,12 +92,13 @@ func (g *DeskGuard) Ask(
 			0,                    // running
 		)
 		taken.Settle(ctx,
+			// tokens
 			deskAskRules.Cost(ctx, taken, 0, "answer?.Tokens ?? 0", func() int64 {
 				if answer != nil {
 					return int64(answer.Tokens)
 				}
 				return 0
-			}), // tokens
+			}),
 			wrap.Keep, // answers
 			wrap.Keep, // model
 			wrap.Keep, // running

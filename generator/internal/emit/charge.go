@@ -11,8 +11,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 )
 
-// forRules returns a call whose last arguments are for the rules, in their order. If there are several rules, each argument has its own line
-// and says which rule it is for:
+// forRules returns a call whose last arguments are for the rules, in their order. If there are several rules, each argument has its own line,
+// with the rule that it is for. A long argument stands below its rule. For example:
 //
 //	wrap.Take(ctx, s.limits, senderSendRules,
 //		phone,    // 1 per minute
@@ -24,7 +24,12 @@ func (w *writer) forRules(fn, head string, args ...string) string {
 	}
 	text := fn + "(" + head + ",\n"
 	for i, arg := range args {
-		text += arg + ", // " + brief(w.method.Rules[i]) + "\n"
+		which := "// " + brief(w.method.Rules[i])
+		line := arg + ", " + which
+		if strings.Contains(arg, "\n") || !isShort(line) {
+			line = which + "\n" + arg + ","
+		}
+		text += line + "\n"
 	}
 	return text + ")"
 }
