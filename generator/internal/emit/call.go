@@ -2,7 +2,6 @@ package emit
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -41,8 +40,7 @@ func (c *caller) statements() []jen.Code {
 		asked := c.take()
 		c.add("if "+c.err+" := "+asked+"; "+c.err+" != nil {\n"+c.refusal(c.err)+"\n}", c.forward())
 	}
-	stmts := slices.Concat(before, c.identified, c.stmts)
-	return c.body(stmts, strings.Join(stmts, "\n"))
+	return c.body(slices.Concat(before, c.identified, c.stmts))
 }
 
 // beginAndCall asks the limiter and makes the wrapped call. If the call fails, rules with refund=error give their permits back. The other rules

@@ -210,7 +210,7 @@ func wrapped(text string) string {
 	var b strings.Builder
 	column := 0
 	for word := range strings.FieldsSeq(text) {
-		switch n := utf8.RuneCountInString(word); {
+		switch n := utf8.RuneCountInString(names.Wished(word)); {
 		case column == 0:
 			column = n
 		case column+1+n > width && !strings.HasPrefix(word, plusBuild):

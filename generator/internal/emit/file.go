@@ -36,6 +36,11 @@ var (
 //	package sms
 func File(pkg *model.Package, f *model.File) ([]byte, error) {
 	p := plan(pkg, f)
+	var decls []*jen.Statement
+	for _, w := range f.Wrappers {
+		decls = append(decls, p.declarations(w)...)
+	}
+	p.marks.Choose()
 	file := jen.NewFile(pkg.Types.Name())
 	header := source.Header + "\n// Source: " + filepath.Base(f.Source)
 	if f.Constraint != "" {
@@ -43,15 +48,13 @@ func File(pkg *model.Package, f *model.File) ([]byte, error) {
 	}
 	file.HeaderComment(header)
 	file.Id(p.imports.Declaration(pkg.Module))
-	for _, w := range f.Wrappers {
-		for _, decl := range p.declarations(w) {
-			file.Line().Add(decl)
-		}
+	for _, decl := range decls {
+		file.Line().Add(decl)
 	}
 	var src bytes.Buffer
 	if err := file.Render(&src); err != nil {
 		msg, _, _ := strings.Cut(err.Error(), " while formatting source:") // leaves out the source
 		return nil, errors.New(strings.TrimPrefix(msg, "Error "))
 	}
-	return format.Source(src.Bytes()) // a second time, as gofmt changes some doc comments twice
+	return format.Source([]byte(p.marks.In(src.String()))) // a second time, as gofmt changes some doc comments twice
 }

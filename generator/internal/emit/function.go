@@ -15,71 +15,87 @@ import (
 // function is the generated function for a method, with the names of its variables.
 type function struct {
 	*planned
-	*names.Scope
-	method  *model.Method
-	limits  string
-	params  []string
-	results []string // "" for results without names
-	head    string   // what stands before the parameters
+	scope       *names.Scope
+	method      *model.Method
+	limits      string
+	params      []string
+	results     []string // "" for results without names
+	head        string   // what stands before the parameters
+	text        string   // the body
+	withResults string   // the part of the body in which the results are in scope
 }
 
-// function chooses the names of the variables of m. It keeps the user's names, except those that would hide a name that the body
+// function returns the generated function for m. It keeps the user's names of variables, except those that would hide a name that the body
 // needs, such as those of imports and in outer.
 func (w *wrapper) function(m *model.Method, outer ...string) *function {
-	taken := w.block.Inside(slices.Concat(w.imports.Names(), types.Universe.Names(), outer)...)
-	f := &function{planned: w.planned, Scope: taken, method: m, head: "\treturn func"}
+	f := &function{planned: w.planned, scope: w.block.Inside(types.Universe.Names()...), method: m, head: "\treturn func"}
 	if w.receiver != "" {
 		f.head = w.method(m.Name)
 	}
-	needed, known := w.needed[m]
-	if !known { // in the draft all variables give way, so the body shows which names it needs
-		needed = needs{variablesOf(m.Signature), nil}
-	}
-	hidden := names.NewScope(slices.Concat(needed.afterHead, outer)...)
-	if len(m.Rules)+len(m.Returns)+len(m.Passes) > 0 {
-		hidden.Reserve(w.imports.Names()...)
-	}
-	for _, v := range variablesOf(m.Signature) {
-		if !hidden.Has(v) {
-			f.Reserve(v) // before other names are chosen
-		}
-	}
-	f.params = f.kept(m.Signature.Params(), hidden.Inside(needed.inHead...))
 	for i, p := range m.Params {
+		hint := cmp.Or(p.Name, "arg")
+		if i == m.Context && !m.ByMethod && names.IsBlank(m.Signature.Params().At(i).Name()) {
+			hint = "ctx"
+		}
+		f.params = append(f.params, f.marks.New(hint))
+	}
+	for i := range m.Results {
+		name := m.Signature.Results().At(i).Name()
 		switch {
-		case !names.IsBlank(f.params[i]):
-		case i == m.Context && !m.ByMethod:
-			f.params[i] = f.Take("ctx")
-		default:
-			f.params[i] = f.Take(cmp.Or(p.Name, "arg"))
+		case f.changed(i) && name != "":
+			name = "_"
+		case !names.IsBlank(name):
+			name = f.marks.New(name)
 		}
+		f.results = append(f.results, name)
 	}
-	f.results = f.kept(m.Signature.Results(), hidden)
-	for i, name := range f.results {
-		if name != "" && f.changed(i) {
-			f.results[i] = "_"
-		}
-	}
+	f.marks.Later(func() { f.choose(outer) })
 	return f
 }
 
-// kept returns the user's names of variables, or other ones like them if the body needs the names for something else:
-//
-//	ctx, timeArg
-func (f *function) kept(variables *types.Tuple, hidden *names.Scope) (all []string) {
-	for v := range variables.Variables() {
-		name := v.Name()
-		if hidden.Has(name) && !names.IsBlank(name) {
-			name = f.Take(name + "Arg")
-		}
-		all = append(all, name)
+// choose chooses the names of the parameters and results. Names in outer are in the scope around the function.
+func (f *function) choose(outer []string) {
+	for i, name := range outer {
+		outer[i] = f.marks.In(name)
 	}
-	return all
+	f.scope.Reserve(outer...)
+	hidden := names.NewScope(slices.Concat(f.namesIn(f.withResults), outer)...)
+	if m := f.method; len(m.Rules)+len(m.Returns)+len(m.Passes) > 0 {
+		hidden.Reserve(f.imports.Names()...)
+	}
+	variables := variablesOf(f.method.Signature)
+	for _, v := range variables {
+		if !hidden.Has(v) {
+			f.scope.Reserve(v) // before other names are chosen
+		}
+	}
+	f.keep(f.params, f.method.Signature.Params(), hidden.Inside(f.namesIn(f.text)...))
+	for i, mark := range f.params {
+		if names.IsBlank(f.method.Signature.Params().At(i).Name()) {
+			f.marks.Set(mark, f.scope.Take(names.Wished(mark)))
+		}
+	}
+	f.keep(f.results, f.method.Signature.Results(), hidden)
 }
 
-// needs are the predeclared and package-level names that the body of a method needs. Its variables give way to them. Those in the head of
-// the func of a guard's method come before that func has variables with the results, so only parameters give way to them.
-type needs struct{ afterHead, inHead []string }
+// keep gives marks the user's names of variables, or other ones like them if the body needs the names for something else:
+//
+//	ctx, timeArg
+func (f *function) keep(marks []string, variables *types.Tuple, hidden *names.Scope) {
+	for i, mark := range marks {
+		name := variables.At(i).Name()
+		if names.IsBlank(name) {
+			continue
+		}
+		if hidden.Has(name) {
+			name = f.scope.Take(name + "Arg")
+		}
+		f.marks.Set(mark, name)
+	}
+}
+
+// Take returns a mark for the name of a variable in the body: the first hint, or the next one if it is taken.
+func (f *function) Take(hints ...string) string { return f.marks.Take(f.scope, hints...) }
 
 // namesIn returns the predeclared and package-level names in Go code.
 func (p *planned) namesIn(code string) (found []string) {
@@ -112,7 +128,7 @@ func (f *function) signature() string {
 		types[i] = f.resultType(i)
 	}
 	results := declarations(f.results, types)
-	return f.parameters("("+strings.Join(results, ", ")+")") + brackets(len(") "), results...)
+	return f.parameters("("+strings.Join(results, ", ")+")") + brackets(") ", results...)
 }
 
 // parameters returns the parameters in brackets. The results are the text that follows. For example:
@@ -126,7 +142,7 @@ func (f *function) parameters(results string) string {
 	if last := len(types) - 1; f.method.Signature.Variadic() {
 		types[last] = "..." + strings.TrimPrefix(types[last], "[]")
 	}
-	return brackets(len(f.head+" "+results), declarations(f.params, types)...)
+	return brackets(f.head+" "+results, declarations(f.params, types)...)
 }
 
 // declarations returns the declarations of variables. Neighbours of the same type share it:

@@ -1,7 +1,6 @@
 package emit
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,7 +48,7 @@ func (w *wrapper) guardType(limits string) *jen.Statement {
 //	}
 func (w *wrapper) guardConstructor(limits string) *jen.Statement {
 	own := w.Name + w.args
-	with := w.block.Inside(w.imports.Names()...).Take("limiter", "limits")
+	with := w.marks.Take(w.block.Inside(), "limiter", "limits")
 	return comment(wrapped(fmt.Sprintf("%s returns a guard with the limits declared on %s.", w.New, link(w.Object.Name())))).
 		Func().Id(w.New + w.params).Params(jen.Id(with).Id("*" + w.ratelimit("Limiter"))).Op("*").Id(own).
 		Block(jen.Return(jen.Id(literal("&"+own, limits+": "+w.on(with)))))
@@ -82,17 +81,16 @@ func (w *wrapper) newGuarding(m *model.Method, limits string) *guarding {
 //	wrap.NeedGuard("shop.Service", g != nil && g.limits != nil)
 //	return wrap.Take(ctx, g.limits, serviceBuyRules, user)
 func (g *guarding) statements() []jen.Code {
-	before, looks := append(g.first, g.checkContext()...), ""
+	before := append(g.first, g.checkContext()...)
 	if g.method.LooksBack() {
 		taken := g.begin(g.err, g.refused)
-		looks = g.lookBack(taken)
+		g.add("return " + g.lookBack(taken) + ", nil")
 	} else if asked := g.take(); len(describedRules(g.method)) == 0 {
 		g.add("return " + asked)
 	} else {
 		g.add("if "+g.err+" := "+asked+"; "+g.err+" != nil {\n"+g.refused(g.err)+"\n}", "return nil")
 	}
-	stmts := slices.Concat(before, g.identified, g.stmts)
-	return g.body(stmts, cmp.Or(looks, strings.Join(stmts, "\n")))
+	return g.body(slices.Concat(before, g.identified, g.stmts))
 }
 
 // refused returns the statement that returns the error in the variable err, with the message of its rule:
@@ -136,19 +134,18 @@ func (f *function) pointerTypes(named bool) (all []string) {
 	return all
 }
 
-// lookBack returns a func, which a method of the struct defers, and returns the statements of the func. After a panic it gives back the permits
-// of calls that run, and no others:
+// lookBack returns the func that a method of the struct defers. After a panic it gives back the permits of calls that run, and no others:
 //
-//	return func(respPtr **Response, _ *error) {
+//	func(respPtr **Response, _ *error) {
 //		if cause := recover(); cause != nil {
 //			panic(cause) // which has set no results
 //		}
 //		resp := *respPtr
 //		taken.Settle(ctx, int64(resp.Total))
-//	}, nil
-func (g *guarding) lookBack(taken string) (looks string) {
+//	}
+func (g *guarding) lookBack(taken string) string {
 	begun := g.stmts
-	g.stmts, g.pointed = nil, map[int]bool{}
+	g.stmts = nil
 	pointers, variables := g.pointers()
 	var release []string
 	if g.method.Releases() {
@@ -166,9 +163,9 @@ func (g *guarding) lookBack(taken string) (looks string) {
 	for i := range params {
 		params[i] = pointers[i] + " " + params[i]
 	}
-	looks = strings.Join(slices.Concat(release, first, g.stmts), "\n")
-	g.stmts = append(begun, "return func("+strings.Join(params, ", ")+") {\n"+looks+"\n}, nil")
-	return looks
+	g.withResults = strings.Join(slices.Concat(release, first, g.stmts), "\n")
+	g.stmts = begun
+	return "func(" + strings.Join(params, ", ") + ") {\n" + g.withResults + "\n}"
 }
 
 // refundAndSettle gives the permits back if the call has failed, lets a result hold them, pauses, and settles the cost. The results of the
@@ -178,15 +175,10 @@ func (g *guarding) lookBack(taken string) (looks string) {
 //	defer taken.RefundUnless(ctx, &ok)
 func (g *guarding) refundAndSettle(taken string, pointers, variables []string) {
 	if g.method.Refunds() {
-		g.pointed[g.method.Error] = true
 		ok := g.Take("ok")
 		g.add(ok+" := "+g.succeeded(variables), "defer "+taken+".RefundUnless("+g.context()+", &"+ok+")")
 	}
 	if h := g.method.Hold; h != nil {
-		g.pointed[h.Result] = true
-		if g.method.Error >= 0 {
-			g.pointed[g.method.Error] = true
-		}
 		g.keep(variables, func(string) string { return "*" + pointers[h.Result] })
 	}
 	g.pauseAndSettle(variables, taken)
@@ -201,7 +193,7 @@ func (g *guarding) pointers() (pointers, variables []string) {
 		if names.IsBlank(name) {
 			name = g.Take("result")
 		}
-		pointers, variables = append(pointers, g.Take(name+"Ptr")), append(variables, name)
+		pointers, variables = append(pointers, g.Take(names.Wished(name)+"Ptr")), append(variables, name)
 	}
 	return pointers, variables
 }
@@ -211,8 +203,9 @@ func (g *guarding) pointers() (pointers, variables []string) {
 //	order, err := *orderPtr, *errPtr
 func (g *guarding) dereferenced(pointers, variables []string) []string {
 	var read, from []string
+	text := strings.Join(g.stmts, "\n")
 	for i, name := range variables {
-		if !g.pointed[i] {
+		if !strings.Contains(text, name) {
 			pointers[i] = "_"
 			continue
 		}

@@ -79,9 +79,9 @@ func (c *caller) handOut(fn string, args []string) string {
 	case n == 1 && (!c.method.Returns[0].Value || c.method.Returns[0].Kind == model.Interface):
 		return "return " + c.limitedResult(c.method.Returns[0], hugging(fn, args...))
 	}
-	outer := c.Scope
-	c.Scope = outer.Inside() // the names are free again after these statements, which leave the function
-	defer func() { c.Scope = outer }()
+	outer := c.scope
+	c.scope = outer.Inside() // the names are free again after these statements, which leave the function
+	defer func() { c.scope = outer }()
 	variables, assign := c.resultVariables("")
 	return hugging(listed(variables, " "+assign+" "+fn), args...) + "\nreturn " + listed(c.limitedResults(variables), "")
 }
@@ -127,7 +127,7 @@ func (c *caller) limitArguments() (stmts []string) {
 			continue
 		}
 		sig := c.method.Params[i].Type.Underlying().(*types.Signature)
-		inner := c.Inside(c.params...)
+		inner := c.scope.Inside()
 		var params []*types.Var
 		var args []string
 		for j := range sig.Params().Len() {
@@ -135,7 +135,7 @@ func (c *caller) limitArguments() (stmts []string) {
 			if l != nil {
 				hint = names.Lower(l.Object.Name())
 			}
-			name := inner.Take(hint)
+			name := c.marks.Take(inner, hint)
 			params, args = append(params, types.NewVar(token.NoPos, c.pkg, name, sig.Params().At(j).Type())), append(args, name)
 			if l != nil {
 				args[j] = c.limitedResult(l, name)

@@ -55,10 +55,11 @@ func (w *writer) holding(result, to string) (body string) {
 		method, _, _ := types.LookupFieldOrMethod(t, false, w.pkg, field)
 		return method != nil
 	}
-	plain, held := w.Take("plain"), w.Take("held")
-	for hides(plain) {
-		plain = w.Take("plain")
+	hint := "plain"
+	for hides(hint) {
+		hint += "Value"
 	}
+	plain, held := w.Take(hint), w.Take("held")
 	field := func(name, typ string) string { // the type of a field that hides no method
 		if hides(name) {
 			alias := w.Take("the" + name)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // widest is the widest line of a signature, in bytes.
@@ -13,13 +14,13 @@ const widest = 120
 // without indentation.
 const longest = widest - 10
 
-// brackets returns declarations in brackets. If the line, which has that many other bytes, gets too long, each declaration gets its own
+// brackets returns declarations in brackets. If the line, which has the text of others besides, gets too long, each declaration gets its own
 // line:
 //
 //	(ctx context.Context, phone string)
-func brackets(others int, declarations ...string) string {
+func brackets(others string, declarations ...string) string {
 	one := strings.Join(declarations, ", ")
-	if one == "" || strings.Contains(one, "\n") || others+len("() {"+one) <= widest {
+	if one == "" || strings.Contains(one, "\n") || names.Width(others+"() {"+one) <= widest {
 		return "(" + one + ")"
 	}
 	return "(\n" + strings.Join(declarations, ",\n") + ",\n)"
@@ -29,7 +30,7 @@ func brackets(others int, declarations ...string) string {
 //
 //	exprvm.New("first(tags)", "tags")
 func call(fn string, args ...string) string {
-	return fn + "(" + expr.List(len(fn), args) + ")"
+	return fn + "(" + expr.List(fn, args) + ")"
 }
 
 // headed returns a call like call, but the arguments in head stay on the first line:
@@ -46,7 +47,7 @@ func headed(fn, head string, args ...string) string {
 //
 //	wrap.Charge{Key: phone, Cost: 1}
 func literal(typ string, fields ...string) string {
-	return typ + "{" + expr.List(len(typ), fields) + "}"
+	return typ + "{" + expr.List(typ, fields) + "}"
 }
 
 // hugging returns a call whose last argument may go on after the line. If the line is too long, each argument gets its own line:
@@ -73,5 +74,5 @@ func listed(values []string, after string) string {
 // isShort reports whether the first line of a text can stay as it is.
 func isShort(text string) bool {
 	first, _, _ := strings.Cut(text, "\n")
-	return len(first) <= longest
+	return names.Width(first) <= longest
 }

@@ -9,7 +9,7 @@ import "github.com/dave/jennifer/jen"
 //		return func() error {
 func (w *wrapper) limitFunc() *jen.Statement {
 	taken := w.around()
-	next, limiter, limits := taken.Take("next", "wrapped"), taken.Take("limiter"), taken.Take("limits")
+	next, limiter, limits := w.marks.Take(taken, "next", "wrapped"), w.marks.Take(taken, "limiter"), w.marks.Take(taken, "limits")
 	c := w.newCaller(w.Methods[0], next, limits, next, next, limits)
 	check := jen.Id(listed([]string{next + ", " + limits + " := " + w.checked(next), w.on(limiter)}, ""))
 	return comment(limitDoc(w.Wrapper, next)).Id(w.head(next, limiter)).Id(w.wrapped).Block(check, jen.Return(c.literal()))
@@ -24,8 +24,8 @@ func (w *wrapper) limitFunc() *jen.Statement {
 //			limited.Do = func() error {
 func (w *wrapper) limitFields() *jen.Statement {
 	taken := w.around()
-	next, limiter := taken.Take("next", "wrapped"), taken.Take("limiter")
-	limits, limited := taken.Take("limits"), taken.Take("limited", "copied")
+	next, limiter := w.marks.Take(taken, "next", "wrapped"), w.marks.Take(taken, "limiter")
+	limits, limited := w.marks.Take(taken, "limits"), w.marks.Take(taken, "limited", "copied")
 	body := []jen.Code{jen.Id(limits + " := " + w.on(limiter)), jen.Id(limited).Op(":=").Id(next)}
 	for _, m := range w.Methods {
 		if len(m.Rules) == 0 {

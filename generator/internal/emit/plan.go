@@ -17,6 +17,7 @@ import (
 type planned struct {
 	pkg     *types.Package
 	block   *names.Scope // the names of the package and of type parameters, which no variable may hide
+	marks   *names.Marks
 	imports *names.Imports
 	begin   names.Variables
 
@@ -26,15 +27,15 @@ type planned struct {
 	sharedAs  map[ofType]string                 // the variables with these rules
 	programOf map[*expr.Program]string          // the variables with the programs of expr's virtual machine
 	programs  map[*model.Method][]*expr.Program // the programs of methods, without duplicates
-	needed    map[*model.Method]needs           // the draft finds them
 }
 
-// plan chooses the names that a file declares and imports.
+// plan chooses the names that a file declares.
 func plan(pkg *model.Package, f *model.File) *planned {
+	marks := names.NewMarks()
 	p := &planned{
-		pkg: pkg.Types, block: names.NewScope(pkg.Declared...), imports: names.NewImports(pkg.Types), begin: names.NewVariables(pkg.Annotated),
+		pkg: pkg.Types, block: names.NewScope(pkg.Declared...), marks: marks, imports: names.NewImports(pkg.Types, marks), begin: names.NewVariables(pkg.Annotated),
 		typeOf: map[*model.Wrapper]string{}, rulesOf: map[*model.Method]string{}, sharedAs: map[ofType]string{},
-		programOf: map[*expr.Program]string{}, programs: map[*model.Method][]*expr.Program{}, needed: map[*model.Method]needs{},
+		programOf: map[*expr.Program]string{}, programs: map[*model.Method][]*expr.Program{},
 	}
 	variables := names.NewScope(slices.Concat(pkg.Declared, pkg.Imported)...)
 	for _, w := range f.Wrappers {
@@ -53,10 +54,10 @@ func plan(pkg *model.Package, f *model.File) *planned {
 	}
 	p.block.Reserve(slices.Concat(
 		slices.Collect(maps.Values(p.typeOf)), slices.Collect(maps.Values(p.rulesOf)), slices.Collect(maps.Values(p.programOf)))...)
-	for _, w := range f.Wrappers {
-		p.declarations(w) // a draft, to find the packages to import and the names that bodies need
-	}
-	p.imports.Plan(p.block)
+	marks.Later(func() { // before all variables
+		p.imports.Plan(p.block)
+		p.block.Reserve(p.imports.Names()...)
+	})
 	return p
 }
 
@@ -102,7 +103,7 @@ func variablesOf(sig *types.Signature) []string {
 
 // around returns a scope for the variables around the methods of w.
 func (w *wrapper) around() *names.Scope {
-	taken := w.block.Inside(w.imports.Names()...)
+	taken := w.block.Inside()
 	for _, m := range w.Methods {
 		taken.Reserve(variablesOf(m.Signature)...)
 	}
@@ -121,7 +122,7 @@ func (w *wrapper) receiverName() string {
 	case !unicode.IsLetter(r):
 		first = "l"
 	}
-	return w.around().Take(first, "l", "limited")
+	return w.marks.Take(w.around(), first, "l", "limited")
 }
 
 // fieldsOf returns the names of the fields of w, which differ from those of its methods.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -35,7 +36,7 @@ func join(pieces []model.Piece, island func(i int) (code string, text bool)) str
 	if known != "" || terms == nil {
 		terms = append(terms, quote(known))
 	}
-	if line := strings.Join(terms, " + "); len(line) <= longest {
+	if line := strings.Join(terms, " + "); names.Width(line) <= longest {
 		return line
 	}
 	return strings.Join(terms, " +\n")

@@ -88,7 +88,7 @@ func (w *wrapper) method(name string) string {
 //	func NewLimitedSender(next Sender, limiter *ratelimit.Limiter)
 func (w *wrapper) head(next, limiter string) string {
 	begin := "func " + w.New + w.params
-	return begin + brackets(len(begin+" *"+w.Name+w.args), next+" "+w.wrapped, limiter+" *"+w.ratelimit("Limiter"))
+	return begin + brackets(begin+" *"+w.Name+w.args, next+" "+w.wrapped, limiter+" *"+w.ratelimit("Limiter"))
 }
 
 // structType declares the type of the wrapper:
@@ -116,8 +116,8 @@ func (w *wrapper) structType(next, limits string) *jen.Statement {
 //	}
 func (w *wrapper) constructor(next, limits string) *jen.Statement {
 	own := w.Name + w.args
-	free := w.block.Inside(w.imports.Names()...)
-	by, with := free.Take("next", "wrapped"), free.Take("limiter", "limits")
+	free := w.block.Inside()
+	by, with := w.marks.Take(free, "next", "wrapped"), w.marks.Take(free, "limiter", "limits")
 	value := literal("&"+own, next+": "+w.checked(by), limits+": "+w.on(with))
 	doc := fmt.Sprintf("%s wraps %s with the limits declared on %s. Use the wrapper in its place:", w.New, by, link(w.Object.Name()))
 	return comment(wrapped(doc) + example(w.Wrapper, by)).

@@ -23,7 +23,6 @@ type writer struct {
 
 	receiver string            // the wrapped value
 	returned []string          // the variables with the results of the wrapped call, after the call
-	pointed  map[int]bool      // the results that the func of a guard's method reads; nil outside of it
 	values   map[string]string // the Go expressions of values that are computed already, by the types and texts of their expressions
 
 	hold string // the variable with what a result holds, for hold=
@@ -42,9 +41,6 @@ type identity struct {
 //
 //	s.next
 func (w *writer) Variable(i int) string {
-	if result := i - len(w.params) - 1; result >= 0 && w.pointed != nil {
-		w.pointed[result] = true
-	}
 	return slices.Concat(w.params, []string{w.receiver}, w.returned)[i]
 }
 
@@ -94,11 +90,10 @@ func (f *function) newWriter() *writer {
 	return &writer{function: f, err: f.errorName(), values: map[string]string{}, identities: map[string]identity{}}
 }
 
-// body returns the statements of a method for jennifer. Later is the part of them that follows the declarations of all variables.
-func (f *function) body(stmts []string, later string) []jen.Code {
-	if _, known := f.needed[f.method]; !known {
-		f.needed[f.method] = needs{f.namesIn(later), f.namesIn(strings.Join(stmts, "\n"))}
-	}
+// body returns the statements of the function for jennifer.
+func (f *function) body(stmts []string) []jen.Code {
+	f.text = strings.Join(stmts, "\n")
+	f.withResults = cmp.Or(f.withResults, f.text)
 	codes := make([]jen.Code, len(stmts))
 	for i, s := range stmts {
 		codes[i] = jen.Id(s) // jennifer prints an identifier as it is
@@ -147,11 +142,16 @@ func (w *writer) asked(fn string, arguments func() []string) string {
 //
 //	failure
 func (f *function) errorName() string {
-	if f.block.Inside(append(f.imports.Names(), f.params...)...).Has("err") {
-		return f.Take("err", "failure")
-	}
-	f.Reserve("err")
-	return "err"
+	mark := f.marks.New("err")
+	f.marks.Later(func() {
+		isParam := func(param string) bool { return f.marks.In(param) == "err" }
+		if f.block.Has("err") || slices.ContainsFunc(f.params, isParam) {
+			f.marks.Set(mark, f.scope.Take("failure"))
+			return
+		}
+		f.scope.Reserve("err")
+	})
+	return mark
 }
 
 // context returns the Go expression for the context of the call, such as ctx or, for an *http.Request:

@@ -1,17 +1,21 @@
 package expr
 
-import "strings"
+import (
+	"strings"
+
+	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
+)
 
 // width is the longest line that is not broken where it can be, in bytes, without indentation.
 const width = 90
 
-// List joins the elements in brackets that follow a text of length before. If they do not fit on one line, each gets its own line. For
+// List joins the elements in brackets that follow the text head. If they do not fit on one line, each gets its own line. For
 // example:
 //
 //	phone, doc.Owner
-func List(before int, elements []string) string {
+func List(head string, elements []string) string {
 	line := strings.Join(elements, ", ")
-	if len(elements) == 0 || before+len(line) <= width && !strings.Contains(line, "\n") {
+	if len(elements) == 0 || naming.Width(head+line) <= width && !strings.Contains(line, "\n") {
 		return line
 	}
 	return "\n" + strings.Join(elements, ",\n") + ",\n"
@@ -22,7 +26,7 @@ func List(before int, elements []string) string {
 //	a == b
 func operation(left, op, right string) string {
 	begin, end := strings.LastIndex(left, "\n")+1, strings.IndexByte(right+"\n", '\n')
-	if len(left)-begin+len(op)+end > width {
+	if naming.Width(left[begin:]+op+right[:end]) > width {
 		return left + " " + op + "\n" + right
 	}
 	return left + " " + op + " " + right

@@ -132,7 +132,7 @@ func (w *writer) conversion(to types.Type, o operand) operand {
 // composite returns a literal of a slice or a map: []string{"a", "b"}.
 func (w *writer) composite(t types.Type, elements []string) operand {
 	typ := w.typ(t)
-	return primary(typ + "{" + List(len(typ), elements) + "}")
+	return primary(typ + "{" + List(typ, elements) + "}")
 }
 
 // callOf returns a call of a function: tenant(ctx).
@@ -141,7 +141,7 @@ func (w *writer) callOf(fn string, args ...operand) operand {
 	for i, a := range args {
 		texts[i] = a.text
 	}
-	return primary(fn + "(" + List(len(fn), texts) + ")")
+	return primary(fn + "(" + List(fn, texts) + ")")
 }
 
 // formatted returns src formatted by gofmt, or src itself if that fails.

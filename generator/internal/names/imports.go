@@ -1,7 +1,6 @@
 package names
 
 import (
-	"cmp"
 	"go/token"
 	"go/types"
 	"maps"
@@ -12,26 +11,27 @@ import (
 	"strings"
 )
 
-// Imports holds the packages that a file imports, and their names in it. The generator writes a file twice: first to find the
-// packages that it imports, and then, after Plan, with their names.
+// Imports holds the packages that a file imports. The file has marks in place of their names until Plan chooses these.
 type Imports struct {
-	self *types.Package
-	all  map[string]*imported // by path
+	self  *types.Package
+	marks *Marks
+	all   map[string]*imported // by path
 }
 
 type imported struct {
 	*types.Package
+	mark string
 	name string // the name in the file, set by Plan
 }
 
 // NewImports returns the imports of a file in package self.
-func NewImports(self *types.Package) *Imports {
-	return &Imports{self, map[string]*imported{}}
+func NewImports(self *types.Package, marks *Marks) *Imports {
+	return &Imports{self, marks, map[string]*imported{}}
 }
 
 // Blank adds a package that is imported for its side effects only.
 func (im *Imports) Blank(path string) {
-	im.all[path] = &imported{types.NewPackage(path, BaseOf(path)), "_"}
+	im.all[path] = &imported{Package: types.NewPackage(path, BaseOf(path)), name: "_"}
 }
 
 // variable matches the end of the names of variables that generated files declare.
@@ -52,6 +52,7 @@ func (im *Imports) Plan(block *Scope) {
 			if !used.Has(name) && !block.Has(name) && types.Universe.Lookup(name) == nil && token.IsIdentifier(name) {
 				used.Reserve(name)
 				p.name = name
+				im.marks.Set(p.mark, name)
 			}
 		}
 	}
@@ -64,17 +65,16 @@ const (
 	Wrap    = Runtime + "/wrap"
 )
 
-// Name returns the name of a package in the file. Variables give way to it. Before Plan, Name adds the package to the imports and returns
-// its own name. For example:
+// Name adds a package to the imports, and returns the mark for its name. Variables give way to it. For example:
 //
-//	ratelimit
+//	ʻ1ʻratelimit
 func (im *Imports) Name(p *types.Package) string {
 	i := im.all[p.Path()]
 	if i == nil {
-		i = &imported{Package: p}
+		i = &imported{Package: p, mark: im.marks.New(p.Name())}
 		im.all[p.Path()] = i
 	}
-	return cmp.Or(i.name, p.Name())
+	return i.mark
 }
 
 // Names returns the names of all packages.

@@ -30,7 +30,7 @@ func TestPlan(t *testing.T) {
 		types.NewPackage("example.com/taken", "taken"),
 		types.NewPackage("odd/string", "string"), types.NewPackage("mine/x", "x"),
 	}
-	im := NewImports(types.NewPackage("example.com/self", "self"))
+	im := NewImports(types.NewPackage("example.com/self", "self"), NewMarks())
 	for _, p := range packages {
 		im.Name(p)
 	}
