@@ -9,6 +9,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -71,17 +72,18 @@ func separated(pieces []model.Piece) []model.Piece {
 func (w *writer) joined(pieces []model.Piece) string {
 	pieces = separated(pieces)
 	return join(pieces, func(i int) (string, bool) {
-		p, next, whole := pieces[i], rune(0), true
+		p := pieces[i]
+		isLast, next := true, rune(0)
 		if slices.ContainsFunc(pieces[i+1:], func(later model.Piece) bool { return later.Code != nil }) {
+			isLast = false
 			next, _ = utf8.DecodeRuneInString(pieces[i+1].Literal)
-			whole = !p.Code.MayHave(next)
 		}
-		if text, ok := spelled(p.Code); ok && whole {
+		if text, ok := spelled(p.Code); ok && (isLast || !strings.ContainsAny(text, `\`+string(next))) {
 			return text, true
 		}
 		value := w.code(p.Code, w.rulesOf[w.method], p.Expr, "part")
 		switch {
-		case whole:
+		case isLast:
 			return value, false
 		case next == ':':
 			return w.wrap("Part") + "(" + value + ")", false
@@ -118,7 +120,10 @@ func describedRules(m *model.Method) []*model.Rule {
 	return rules
 }
 
-// message returns the Go expression for the message of a refusal. It escapes values of the caller:
+// maxShown bounds a value in a message, in bytes, as wrap.Printable does.
+const maxShown = 128
+
+// message returns the Go expression for the message of a refusal. It escapes values:
 //
 //	wrap.Printable(phone) + " has had ten codes today."
 func (w *writer) message(r *model.Rule) string {
@@ -126,8 +131,8 @@ func (w *writer) message(r *model.Rule) string {
 	text := join(r.Message, func(i int) (string, bool) {
 		p := r.Message[i]
 		hashed := r.Declared.Hash == ratelimit.HashSubject && w.isHashed(p.Expr)
-		if text, ok := spelled(p.Code); ok && p.Code.Plain && !hashed {
-			return text, true
+		if text, ok := spelled(p.Code); ok && !hashed {
+			return printable.Text(text, maxShown), true
 		}
 		written := p.Code.Write(w)
 		value := inline(written)
@@ -136,11 +141,8 @@ func (w *writer) message(r *model.Rule) string {
 		} else {
 			fails = fails || written.Fails
 		}
-		switch {
-		case hashed:
+		if hashed {
 			return w.wrap("Shown") + "(" + w.limits + ", " + value + ")", false
-		case p.Code.Plain:
-			return value, false
 		}
 		return w.wrap("Printable") + "(" + value + ")", false
 	})
