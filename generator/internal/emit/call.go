@@ -27,20 +27,18 @@ func (w *wrapper) newCaller(m *model.Method, next, limits, target string, outer 
 // statements returns the statements of the method. Those of a method without rules are:
 //
 //	return s.next.Close()
-func (c *caller) statements() []jen.Code {
-	before := c.limitArguments()
-	switch {
+func (c *caller) statements() *jen.Statement {
+	c.before = c.limitArguments()
+	switch c.checkContext(); {
 	case len(c.method.Rules) == 0:
 		c.add(c.forward())
 	case c.method.LooksBack():
-		before = append(before, c.checkContext()...)
 		c.beginAndCall()
 	default:
-		before = append(before, c.checkContext()...)
 		asked := c.take()
 		c.add("if "+c.err+" := "+asked+"; "+c.err+" != nil {\n"+c.refusal(c.err)+"\n}", c.forward())
 	}
-	return c.body(slices.Concat(before, c.identified, c.stmts))
+	return c.body()
 }
 
 // beginAndCall asks the limiter and makes the wrapped call. If the call fails, rules with refund=error give their permits back. The other rules

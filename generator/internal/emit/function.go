@@ -70,11 +70,6 @@ func (f *function) choose(outer []string) {
 		}
 	}
 	f.keep(f.params, f.method.Signature.Params(), hidden.Inside(f.namesIn(f.text)...))
-	for i, mark := range f.params {
-		if names.IsBlank(f.method.Signature.Params().At(i).Name()) {
-			f.marks.Set(mark, f.scope.Take(names.Wished(mark)))
-		}
-	}
 	f.keep(f.results, f.method.Signature.Results(), hidden)
 }
 
@@ -83,14 +78,13 @@ func (f *function) choose(outer []string) {
 //	ctx, timeArg
 func (f *function) keep(marks []string, variables *types.Tuple, hidden *names.Scope) {
 	for i, mark := range marks {
-		name := variables.At(i).Name()
-		if names.IsBlank(name) {
-			continue
+		switch name := variables.At(i).Name(); {
+		case names.IsBlank(mark): // a result without a name
+		case names.IsBlank(name):
+			f.marks.Set(mark, f.scope.Take(names.Wished(mark)))
+		case hidden.Has(name):
+			f.marks.Set(mark, f.scope.Take(name+"Arg"))
 		}
-		if hidden.Has(name) {
-			name = f.scope.Take(name + "Arg")
-		}
-		f.marks.Set(mark, name)
 	}
 }
 

@@ -26,7 +26,7 @@ func (w *wrapper) guard() []*jen.Statement {
 	for _, m := range w.Methods {
 		f := w.newGuarding(m, limits)
 		body := f.statements()
-		decls = append(append(decls, w.vars(m)...), comment(guardDoc(w.Wrapper, m)).Id(f.head+f.signature()).Block(body...))
+		decls = append(append(decls, w.vars(m)...), comment(guardDoc(w.Wrapper, m)).Id(f.head+f.signature()).Block(body))
 	}
 	return decls
 }
@@ -57,22 +57,21 @@ func (w *wrapper) guardConstructor(limits string) *jen.Statement {
 // guarding writes a method of a guard, which decides whether a call may go on.
 type guarding struct {
 	*writer
-	done  string   // the result with the func that looks back; "" if there is none
-	first []string // the statements that come before all others
+	done string // the result with the func that looks back; "" if there is none
 }
 
 // newGuarding returns a guarding for m. The guard has this field with the limits.
 func (w *wrapper) newGuarding(m *model.Method, limits string) *guarding {
 	f := w.function(m, append(typeParamNames(w.Wrapper), w.receiver)...)
 	f.limits = w.receiver + "." + limits
-	need := w.wrap("NeedGuard") + "(" + quote(w.Scope) + ", " + w.receiver + " != nil && " + f.limits + " != nil)"
-	g := &guarding{first: []string{need}}
+	before := []string{w.wrap("NeedGuard") + "(" + quote(w.Scope) + ", " + w.receiver + " != nil && " + f.limits + " != nil)"}
+	done := ""
 	if m.LooksBack() {
-		g.done = f.Take("done", "finish")
-		g.first = append(g.first, g.done+" = func("+strings.Join(f.pointerTypes(false), ", ")+") {} // for a refused call")
+		done = f.Take("done", "finish")
+		before = append(before, done+" = func("+strings.Join(f.pointerTypes(false), ", ")+") {} // for a refused call")
 	}
-	g.writer = f.newWriter()
-	g.leave = g.answer
+	g := &guarding{f.newWriter(), done}
+	g.before, g.leave = before, g.answer
 	return g
 }
 
@@ -80,8 +79,8 @@ func (w *wrapper) newGuarding(m *model.Method, limits string) *guarding {
 //
 //	wrap.NeedGuard("shop.Service", g != nil && g.limits != nil)
 //	return wrap.Take(ctx, g.limits, serviceBuyRules, user)
-func (g *guarding) statements() []jen.Code {
-	before := append(g.first, g.checkContext()...)
+func (g *guarding) statements() *jen.Statement {
+	g.checkContext()
 	if g.method.LooksBack() {
 		taken := g.begin(g.err, g.refused)
 		g.add("return " + g.lookBack(taken) + ", nil")
@@ -90,7 +89,7 @@ func (g *guarding) statements() []jen.Code {
 	} else {
 		g.add("if "+g.err+" := "+asked+"; "+g.err+" != nil {\n"+g.refused(g.err)+"\n}", "return nil")
 	}
-	return g.body(slices.Concat(before, g.identified, g.stmts))
+	return g.body()
 }
 
 // refused returns the statement that returns the error in the variable err, with the message of its rule:

@@ -45,5 +45,5 @@ func (w *wrapper) limitFields() *jen.Statement {
 //		if err := wrap.Take(context.Background(), limits, clientDoRules, id); err != nil {
 func (c *caller) literal() *jen.Statement {
 	body := c.statements()
-	return jen.Id("func" + c.signature()).Block(body...)
+	return jen.Id("func" + c.signature()).Block(body)
 }

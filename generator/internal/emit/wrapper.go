@@ -63,7 +63,7 @@ func (w *wrapper) wrapper() []*jen.Statement {
 		wrapped := w.receiver + "." + next
 		c := w.newCaller(m, wrapped, w.receiver+"."+limits, wrapped+"."+m.Name, outer...)
 		body := c.statements()
-		decls = append(append(decls, w.vars(m)...), comment(methodDoc(w.Wrapper, m)).Id(c.head+c.signature()).Block(body...))
+		decls = append(append(decls, w.vars(m)...), comment(methodDoc(w.Wrapper, m)).Id(c.head+c.signature()).Block(body))
 	}
 	return decls
 }

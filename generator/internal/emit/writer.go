@@ -16,10 +16,10 @@ import (
 // writer writes the statements that methods of wrappers and guards have in common. It implements expr.Names for the code of expressions.
 type writer struct {
 	*function
-	identified []string // the statements that read identities, which come before those in stmts
-	stmts      []string
-	err        string                     // the variable for errors of expressions
-	leave      func(failed string) string // returns the statements that leave the method with an error of an expression
+	before []string // the statements before those in stmts, which check the context and read identities
+	stmts  []string
+	err    string                     // the variable for errors of expressions
+	leave  func(failed string) string // returns the statements that leave the method with an error of an expression
 
 	receiver string            // the wrapped value
 	returned []string          // the variables with the results of the wrapped call, after the call
@@ -61,9 +61,9 @@ func (w *writer) Identity(function, argument string) (variable string, given boo
 		id = identity{w.Take(names.Lower(function)), needed}
 		if needed {
 			call := w.rulesOf[w.method] + "." + function + "(" + argument + ")"
-			w.identified = append(w.identified, id.variable+", "+w.err+" := "+call, w.ifFailed(w.keyFailure(argument, w.err)))
+			w.before = append(w.before, id.variable+", "+w.err+" := "+call, w.ifFailed(w.keyFailure(argument, w.err)))
 		} else {
-			w.identified = append(w.identified, id.variable+" := "+w.wrap(function)+"("+argument+")")
+			w.before = append(w.before, id.variable+" := "+w.wrap(function)+"("+argument+")")
 		}
 		w.identities[function] = id
 	}
@@ -90,15 +90,11 @@ func (f *function) newWriter() *writer {
 	return &writer{function: f, err: f.errorName(), values: map[string]string{}, identities: map[string]identity{}}
 }
 
-// body returns the statements of the function for jennifer.
-func (f *function) body(stmts []string) []jen.Code {
-	f.text = strings.Join(stmts, "\n")
-	f.withResults = cmp.Or(f.withResults, f.text)
-	codes := make([]jen.Code, len(stmts))
-	for i, s := range stmts {
-		codes[i] = jen.Id(s) // jennifer prints an identifier as it is
-	}
-	return codes
+// body returns all statements for jennifer, which prints an identifier as it is.
+func (w *writer) body() *jen.Statement {
+	w.text = strings.Join(append(w.before, w.stmts...), "\n")
+	w.withResults = cmp.Or(w.withResults, w.text)
+	return jen.Id(w.text)
 }
 
 func (w *writer) add(stmts ...string) { w.stmts = append(w.stmts, stmts...) }
@@ -185,14 +181,14 @@ func mayLackContext(m *model.Method) bool {
 	return false
 }
 
-// checkContext returns a check that the parameter that has the context is not nil:
+// checkContext checks that the parameter that has the context is not nil:
 //
 //	if r == nil {
 //		return wrap.Failed(context.Background(), h.limits, handlerServeRules.NilKey("r"))
 //	}
-func (w *writer) checkContext() []string {
-	if !mayLackContext(w.method) {
-		return nil
+func (w *writer) checkContext() {
+	if len(w.method.Rules) == 0 || !mayLackContext(w.method) {
+		return
 	}
 	name, param := w.params[w.method.Context], w.method.Params[w.method.Context]
 	isNil := name + " == nil"
@@ -200,7 +196,7 @@ func (w *writer) checkContext() []string {
 		isNil = w.wrap("IsNil") + "(" + name + ")"
 	}
 	err := w.rulesOf[w.method] + ".NilKey(" + quote(param.Name) + ")"
-	return []string{"if " + isNil + " {\n" + w.keyFailure(w.background(), err) + "\n}"}
+	w.before = append(w.before, "if "+isNil+" {\n"+w.keyFailure(w.background(), err)+"\n}")
 }
 
 // rulesFor returns the Go expression for the rules of the method, for errors about r. A rule without a name of its own is that of the
