@@ -1,7 +1,7 @@
 // Package emit generates the Go file for an annotated file. It makes no decisions about directives.
 //
 // Jennifer builds the declarations. The bodies of methods are text, because expressions and types come as text from packages expr
-// and go/types.
+// and go/types. Names of imports and variables depend on which names the text needs. So marks stand in the text for them: see [names.Marks].
 package emit
 
 import (

@@ -169,31 +169,23 @@ func (f *function) context() string {
 //	context.Background()
 func (f *function) background() string { return f.Import(contextPackage) + ".Background()" }
 
-// mayLackContext reports whether the context comes from a parameter that may be nil.
-func mayLackContext(m *model.Method) bool {
-	if !m.ByMethod {
-		return false
-	}
-	switch m.Params[m.Context].Type.Underlying().(type) {
-	case *types.Pointer, *types.Interface:
-		return true
-	}
-	return false
-}
-
 // checkContext checks that the parameter that has the context is not nil:
 //
 //	if r == nil {
 //		return wrap.Failed(context.Background(), h.limits, handlerServeRules.NilKey("r"))
 //	}
 func (w *writer) checkContext() {
-	if len(w.method.Rules) == 0 || !mayLackContext(w.method) {
+	if len(w.method.Rules) == 0 || !w.method.ByMethod {
 		return
 	}
 	name, param := w.params[w.method.Context], w.method.Params[w.method.Context]
 	isNil := name + " == nil"
-	if types.IsInterface(param.Type) { // which may hold a nil pointer; a type parameter counts as one
+	switch param.Type.Underlying().(type) {
+	case *types.Pointer:
+	case *types.Interface: // which may hold a nil pointer; a type parameter counts as one
 		isNil = w.wrap("IsNil") + "(" + name + ")"
+	default:
+		return
 	}
 	err := w.rulesOf[w.method] + ".NilKey(" + quote(param.Name) + ")"
 	w.before = append(w.before, "if "+isNil+" {\n"+w.keyFailure(w.background(), err)+"\n}")
