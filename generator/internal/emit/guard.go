@@ -21,7 +21,7 @@ import (
 //	func (g *ServiceGuard) Buy(ctx context.Context, user string) error {
 func (w *wrapper) guard() []*jen.Statement {
 	_, limits := fieldsOf(w.Wrapper)
-	w.receiver = w.receiverName()
+	w.receiver = w.marks.Take(w.around(), "g", "guard")
 	decls := append([]*jen.Statement{w.guardType(limits), w.guardConstructor(limits), w.rulesFunc(), w.typeVar()}, w.sharedVars()...)
 	for _, m := range w.Methods {
 		f := w.newGuarding(m, limits)

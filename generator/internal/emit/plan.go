@@ -110,16 +110,13 @@ func (w *wrapper) around() *names.Scope {
 	return taken
 }
 
-// receiverName returns the name of the receiver in all methods of w:
+// receiverName returns the name of the receiver in all methods of a wrapper:
 //
 //	s
 func (w *wrapper) receiverName() string {
 	r, _ := utf8.DecodeRuneInString(strings.TrimLeft(w.Object.Name(), "_0123456789"))
 	first := string(unicode.ToLower(r))
-	switch {
-	case w.Kind == model.Guard:
-		first = "g"
-	case !unicode.IsLetter(r):
+	if !unicode.IsLetter(r) {
 		first = "l"
 	}
 	return w.marks.Take(w.around(), first, "l", "limited")
