@@ -134,12 +134,10 @@ func (w *writer) message(r *model.Rule) string {
 		if text, ok := spelled(p.Code); ok && !hashed {
 			return printable.Text(text, maxShown), true
 		}
-		written := p.Code.Write(w)
-		value := inline(written)
-		if known := w.values[written.Type+" "+p.Code.Text]; known != "" {
-			value = known
-		} else {
-			fails = fails || written.Fails
+		value := w.values["part "+p.Code.Text]
+		if value == "" {
+			written := p.Code.Write(w)
+			value, fails = inline(written), fails || written.Fails
 		}
 		if hashed {
 			return w.wrap("Shown") + "(" + w.limits + ", " + value + ")", false

@@ -23,7 +23,7 @@ type writer struct {
 
 	receiver string            // the wrapped value
 	returned []string          // the variables with the results of the wrapped call, after the call
-	values   map[string]string // the Go expressions of values that are computed already, by the types and texts of their expressions
+	values   map[string]string // the Go expressions of values that are computed already, by the uses and texts of their expressions
 
 	hold string // the variable with what a result holds, for hold=
 
@@ -215,20 +215,20 @@ func (w *writer) keyFailure(ctx, err string) string {
 func (w *writer) ifFailed(leave string) string { return "if " + w.err + " != nil {\n" + leave + "\n}" }
 
 // code returns the Go expression for the value of an expression. If the expression is a choice, its value goes into a variable, with a
-// name like hint if the expression suggests none; and if it may fail, as well:
+// name like hint if the expression suggests none; and if it may fail, as well. An expression is written once for each hint:
 //
 //	name, err := wrap.Value(docsPutRules, "doc.Owner.Name", func() string { return doc.Owner.Name })
 //	if err != nil {
 //		return nil, wrap.Failed(ctx, d.limits, err)
 //	}
 func (w *writer) code(c *expr.Code, rules, src, hint string) string {
+	id := hint + " " + c.Text
+	if known := w.values[id]; known != "" {
+		return known
+	}
 	written := c.Write(w)
 	if !written.Fails && written.Value != "" {
 		return written.Value
-	}
-	id := written.Type + " " + c.Text
-	if known := w.values[id]; known != "" {
-		return known
 	}
 	name := w.Take(cmp.Or(c.Name(), hint))
 	w.values[id] = name
