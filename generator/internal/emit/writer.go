@@ -2,6 +2,7 @@ package emit
 
 import (
 	"cmp"
+	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -214,8 +215,8 @@ func (w *writer) keyFailure(ctx, err string) string {
 //	if err != nil {
 func (w *writer) ifFailed(leave string) string { return "if " + w.err + " != nil {\n" + leave + "\n}" }
 
-// code returns the Go expression for the value of an expression. If the expression is a choice, its value goes into a variable, with a
-// name like hint if the expression suggests none; and if it may fail, as well. An expression is written once for each hint:
+// code returns the Go expression for the value of an expression. If the expression is a choice, may fail or stands in several rules, its
+// value goes into a variable, with a name like hint if the expression suggests none. An expression is written once for each hint:
 //
 //	name, err := wrap.Value(docsPutRules, "doc.Owner.Name", func() string { return doc.Owner.Name })
 //	if err != nil {
@@ -227,7 +228,7 @@ func (w *writer) code(c *expr.Code, rules, src, hint string) string {
 		return known
 	}
 	written := c.Write(w)
-	if !written.Fails && written.Value != "" {
+	if !written.Fails && written.Value != "" && (token.IsIdentifier(written.Value) || !w.repeats(c)) {
 		return written.Value
 	}
 	name := w.Take(cmp.Or(c.Name(), hint))
@@ -238,6 +239,19 @@ func (w *writer) code(c *expr.Code, rules, src, hint string) string {
 	}
 	w.add(island(name+", "+w.err+" := "+w.wrap("Value"), written, rules, quote(src)), w.ifFailed(w.keyFailure(w.context(), w.err)))
 	return name
+}
+
+// repeats reports whether the charges of the rules have an expression, which is not constant, more than once.
+func (w *writer) repeats(c *expr.Code) bool {
+	uses := 0
+	for _, r := range w.method.Rules {
+		for _, other := range r.Charges() {
+			if other.Text == c.Text {
+				uses++
+			}
+		}
+	}
+	return uses > 1 && c.Constant == nil
 }
 
 // island returns a call of fn whose last argument computes a value:
