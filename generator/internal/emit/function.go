@@ -18,8 +18,8 @@ type function struct {
 	scope       *names.Scope
 	method      *model.Method
 	limits      string
-	params      []string
-	results     []string // "" for results without names
+	params      []string // marks
+	results     []string // marks, or "" and "_" for results without names
 	head        string   // what stands before the parameters
 	text        string   // the body
 	withResults string   // the part of the body in which the results are in scope
@@ -55,16 +55,13 @@ func (w *wrapper) function(m *model.Method, outer ...string) *function {
 
 // choose chooses the names of the parameters and results. Names in outer are in the scope around the function.
 func (f *function) choose(outer []string) {
-	for i, name := range outer {
-		outer[i] = f.marks.In(name)
-	}
+	outer = strings.Fields(f.marks.In(strings.Join(outer, " ")))
 	f.scope.Reserve(outer...)
 	hidden := names.NewScope(slices.Concat(f.namesIn(f.withResults), outer)...)
 	if m := f.method; len(m.Rules)+len(m.Returns)+len(m.Passes) > 0 {
 		hidden.Reserve(f.imports.Names()...)
 	}
-	variables := variablesOf(f.method.Signature)
-	for _, v := range variables {
+	for _, v := range variablesOf(f.method.Signature) {
 		if !hidden.Has(v) {
 			f.scope.Reserve(v) // before other names are chosen
 		}
