@@ -160,7 +160,7 @@ var newWorld = func() func(testing.TB) *world {
 			out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "context", "cmp", "errors", "fmt",
 				"html/template", "io", "io/fs", "net/http", "net/netip", "net/url", "reflect", "strings", "text/template", "time", "time/tzdata",
 				"math", "math/bits", "slices", "strconv", "testing", "go/ast", "sync", "unsafe",
-				"github.com/ratelimit-go/ratelimit/runtime", "github.com/ratelimit-go/ratelimit/runtime/exprvm").Output()
+				"github.com/ratelimit-go/ratelimit/runtime", "github.com/ratelimit-go/ratelimit/runtime/wrap", "unicode/utf8", "maps", "regexp").Output()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,6 @@ import (
 	_ "time/tzdata"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/exprvm/checked"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
@@ -87,7 +86,7 @@ func (a *LimitedArena) Trade(ctx context.Context, player *Player, gold int) erro
 		return wrap.Failed(ctx, a.limits, err)
 	}
 	permits, err := wrap.Value(arenaTradeRules, "1000 * player.Level", func() int64 {
-		return int64(wrap.Must(checked.Multiply(1000, player.Level)))
+		return int64(wrap.Must(wrap.Multiply(1000, player.Level)))
 	})
 	if err != nil {
 		return wrap.Failed(ctx, a.limits, err)

@@ -56,7 +56,9 @@ func (e *limitedExport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		tooMany(w, r)
 		return
 	}
-	clientIP, err := exportServeHTTPRules.ClientIP(r.Context())
+	clientIP, err := wrap.Value(exportServeHTTPRules, "clientIP(ctx)", func() string {
+		return wrap.Must(wrap.ClientIP(r.Context()))
+	})
 	if err != nil {
 		wrap.Failed(r.Context(), e.limits, err)
 		tooMany(w, r)

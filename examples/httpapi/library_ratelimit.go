@@ -71,11 +71,15 @@ var librarySearchRules = wrap.NewRules("examples/httpapi.Library.Search",
 //   - 1 per second per user ID (bursts of 5)
 //   - those that all methods share
 func (l *LimitedLibrary) Search(ctx context.Context, text string) ([]Book, error) {
-	userID, err := librarySearchRules.UserID(ctx)
+	userID, err := wrap.Value(librarySearchRules, "userID(ctx)", func() string {
+		return wrap.Must(wrap.UserID(ctx))
+	})
 	if err != nil {
 		return nil, wrap.Failed(ctx, l.limits, err)
 	}
-	clientIP, err := librarySearchRules.ClientIP(ctx)
+	clientIP, err := wrap.Value(librarySearchRules, "clientIP(ctx)", func() string {
+		return wrap.Must(wrap.ClientIP(ctx))
+	})
 	if err != nil {
 		return nil, wrap.Failed(ctx, l.limits, err)
 	}
@@ -114,11 +118,15 @@ var libraryReserveRules = wrap.NewRules("examples/httpapi.Library.Reserve",
 //   - 2 per day (Europe/Berlin) per {isbn}
 //   - those that all methods share
 func (l *LimitedLibrary) Reserve(ctx context.Context, isbn string) error {
-	userID, err := libraryReserveRules.UserID(ctx)
+	userID, err := wrap.Value(libraryReserveRules, "userID(ctx)", func() string {
+		return wrap.Must(wrap.UserID(ctx))
+	})
 	if err != nil {
 		return wrap.Failed(ctx, l.limits, err)
 	}
-	clientIP, err := libraryReserveRules.ClientIP(ctx)
+	clientIP, err := wrap.Value(libraryReserveRules, "clientIP(ctx)", func() string {
+		return wrap.Must(wrap.ClientIP(ctx))
+	})
 	if err != nil {
 		return wrap.Failed(ctx, l.limits, err)
 	}

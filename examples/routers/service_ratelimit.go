@@ -56,7 +56,9 @@ var greeterHelloRules = wrap.NewRules("routers.Greeter.Hello",
 //
 // Limits: 3 per minute per client IP.
 func (g *LimitedGreeter) Hello(ctx context.Context, name string) (string, error) {
-	clientIP, err := greeterHelloRules.ClientIP(ctx)
+	clientIP, err := wrap.Value(greeterHelloRules, "clientIP(ctx)", func() string {
+		return wrap.Must(wrap.ClientIP(ctx))
+	})
 	if err != nil {
 		return "", wrap.Failed(ctx, g.limits, err)
 	}

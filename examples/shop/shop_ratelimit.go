@@ -64,7 +64,9 @@ var shopSearchRules = wrap.NewRules("shop.Shop.Search",
 //   - 1 per second per client IP (bursts of 5)
 //   - those that all methods share
 func (s *LimitedShop) Search(ctx context.Context, text string) ([]Product, error) {
-	clientIP, err := shopSearchRules.ClientIP(ctx)
+	clientIP, err := wrap.Value(shopSearchRules, "clientIP(ctx)", func() string {
+		return wrap.Must(wrap.ClientIP(ctx))
+	})
 	if err != nil {
 		return nil, wrap.Failed(ctx, s.limits, err)
 	}
@@ -96,11 +98,13 @@ var shopOrderRules = wrap.NewRules("shop.Shop.Order",
 //   - 2 per minute per user ID (given back on an error)
 //   - those that all methods share
 func (s *LimitedShop) Order(ctx context.Context, product string) (cents int64, err error) {
-	userID, err := shopOrderRules.UserID(ctx)
+	userID, err := wrap.Value(shopOrderRules, "userID(ctx)", func() string { return wrap.Must(wrap.UserID(ctx)) })
 	if err != nil {
 		return 0, wrap.Failed(ctx, s.limits, err)
 	}
-	clientIP, err := shopOrderRules.ClientIP(ctx)
+	clientIP, err := wrap.Value(shopOrderRules, "clientIP(ctx)", func() string {
+		return wrap.Must(wrap.ClientIP(ctx))
+	})
 	if err != nil {
 		return 0, wrap.Failed(ctx, s.limits, err)
 	}

@@ -61,7 +61,9 @@ var senderSendCodeRules = wrap.NewRules("examples/sms.Sender.SendCode",
 //   - 10 per day (Asia/Shanghai) per {phone}
 //   - 100 per hour per client IP
 func (s *LimitedSender) SendCode(ctx context.Context, phone string) error {
-	clientIP, err := senderSendCodeRules.ClientIP(ctx)
+	clientIP, err := wrap.Value(senderSendCodeRules, "clientIP(ctx)", func() string {
+		return wrap.Must(wrap.ClientIP(ctx))
+	})
 	if err != nil {
 		return wrap.Failed(ctx, s.limits, err)
 	}

@@ -89,11 +89,11 @@ func (m *LimitedModel) Ask(ctx context.Context, req *Request) (*Answer, error) {
 		return nil, wrap.Failed(ctx, m.limits, err)
 	}
 	if err := wrap.TakeCharges(ctx, m.limits, modelAskRules,
-		wrap.Charge{Key: org, Cost: inputTokens},                                  // org-input
-		wrap.Charge{Key: org, Cost: maxOutput},                                    // org-output
-		wrap.Charge{Key: wrap.PartBefore(org, '/') + "/" + team, Cost: maxOutput}, // team-output
-		wrap.Charge{Key: user, Cost: 1},                                           // user-requests
-		wrap.Charge{Key: user, Cost: maxOutput},                                   // user-output
+		wrap.Charge{Key: org, Cost: inputTokens},                            // org-input
+		wrap.Charge{Key: org, Cost: maxOutput},                              // org-output
+		wrap.Charge{Key: wrap.Part(org, '/') + "/" + team, Cost: maxOutput}, // team-output
+		wrap.Charge{Key: user, Cost: 1},                                     // user-requests
+		wrap.Charge{Key: user, Cost: maxOutput},                             // user-output
 	); err != nil {
 		return nil, err
 	}

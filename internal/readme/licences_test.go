@@ -27,7 +27,7 @@ If you must know what you link: every module that code of this repository import
 [Apache 2.0](../LICENSE).
 
 A program with generated wrappers links what "runtime" uses, and of that only the packages that it imports: the Redis client comes with
-` + "`redisstore`, and expr with expressions that need it" + `. The rest is for tools, tests, and modules of their own.
+` + "`redisstore`" + `. The rest is for tools, tests, and modules of their own.
 
 | module | licence | used by |
 |---|---|---|

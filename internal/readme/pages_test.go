@@ -36,8 +36,15 @@ func TestPages(t *testing.T) {
 			if dir == "" {
 				return // a page without Go
 			}
+			var examples []example
+			if filepath.Base(page) == "keys.md" {
+				examples = writeExamples(t, dir, read(t, page))
+			}
 			if annotated {
 				run(t, dir, command, "./...")
+			}
+			for _, e := range examples {
+				e.check(t)
 			}
 			run(t, dir, "go", "vet", "./...")
 			run(t, dir, "go", "test", "./...")

@@ -504,7 +504,10 @@ func TestClients(t *testing.T) {
 }
 
 func addressOf(c httplimit.Clients) http.Handler {
-	return c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, wrap.ClientIP(r.Context())) }))
+	return c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		address, _ := wrap.ClientIP(r.Context())
+		fmt.Fprint(w, address)
+	}))
 }
 
 func panics(f func()) (panicked bool) {

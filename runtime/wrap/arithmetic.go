@@ -177,11 +177,6 @@ func SumFloatsBy[E any, N Number](list []E, number func(E) N) (sum float64) {
 
 func same[N any](n N) N { return n }
 
-// Floats returns a list of numbers as floats: Floats([]int{1, 2}) is [1.0 2.0].
-func Floats[N Number](list []N) []float64 {
-	return Map(list, func(_ int, n N) float64 { return float64(n) })
-}
-
 // Mean returns the average of a list: Mean([]float64{1, 2, 6}) is 3. That of an empty list is 0.
 func Mean(list []float64) float64 { return SumFloats(list) / float64(max(1, len(list))) }
 

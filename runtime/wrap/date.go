@@ -23,13 +23,3 @@ func ParseDate(text string, zone *time.Location) (time.Time, error) {
 	}
 	return time.Time{}, fmt.Errorf("found %q; expected a date such as 2006-01-02 or 2006-01-02T15:04:05Z", text)
 }
-
-// ParseDateIn returns the time that a text shows in a layout of package time, in a zone: ParseDateIn("2.1.2026", "2.1.2006", "Europe/Berlin").
-// It is an error if the text does not have the layout, or if the zone is unknown.
-func ParseDateIn(text, layout, zone string) (time.Time, error) {
-	location, err := time.LoadLocation(zone)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("found the time zone %q; expected a name such as Europe/Berlin", zone)
-	}
-	return time.ParseInLocation(layout, text, location)
-}

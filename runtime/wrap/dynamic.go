@@ -65,7 +65,7 @@ func StringOf(v any) (string, error) {
 		text = fmt.Sprint(r.Interface())
 	}
 	if len(text) > MaxText {
-		return "", TooLarge("string")
+		return "", tooLarge("string")
 	}
 	return text, nil
 }

@@ -5,3 +5,5 @@ func fault() string {
 	var none *owner
 	return none.name
 }
+
+func faultyIndex(numbers []int) string { return string(rune(numbers[3])) }

@@ -80,9 +80,10 @@ var functions = map[string]func(g given) (any, error){
 	`sum(Ints, F*#)`: func(g given) (any, error) {
 		return wrap.SumFloatsBy(g.Ints, func(i int) float64 { return g.F * float64(i) }), nil
 	},
-	`map(Ints, # * 1.0)`:       func(g given) (any, error) { return wrap.Floats(g.Ints), nil },
-	`mean(Floats)`:             func(g given) (any, error) { return wrap.Mean(g.Floats), nil },
-	`median(Ints)`:             func(g given) (any, error) { return wrap.Median(wrap.Floats(g.Ints)), nil },
+	`mean(Floats)`: func(g given) (any, error) { return wrap.Mean(g.Floats), nil },
+	`median(Ints)`: func(g given) (any, error) {
+		return wrap.Median(wrap.Map(g.Ints, func(_, n int) float64 { return float64(n) })), nil
+	},
 	`min(concat(Ints, [N]))`:   func(g given) (any, error) { return of(wrap.Min(append(g.Ints, g.N))) },
 	`max(concat(Floats, [F]))`: func(g given) (any, error) { return of(wrap.Max(append(g.Floats, g.F))) },
 
@@ -134,9 +135,8 @@ var functions = map[string]func(g given) (any, error){
 	`toBase64(Text)`:             func(g given) (any, error) { return wrap.ToBase64(g.Text), nil },
 	`fromBase64(Text)`:           func(g given) (any, error) { return of(wrap.FromBase64(g.Text)) },
 
-	`date(Day)`:                       func(g given) (any, error) { return of(wrap.ParseDate(g.Day, nil)) },
-	`date(Zone, Day)`:                 func(g given) (any, error) { return of(wrap.ParseDate(g.Day, g.Zone)) },
-	`date(Day, "2.1.2006", ZoneName)`: func(g given) (any, error) { return of(wrap.ParseDateIn(g.Day, "2.1.2006", g.ZoneName)) },
+	`date(Day)`:       func(g given) (any, error) { return of(wrap.ParseDate(g.Day, nil)) },
+	`date(Zone, Day)`: func(g given) (any, error) { return of(wrap.ParseDate(g.Day, g.Zone)) },
 
 	`string(V)`:      func(g given) (any, error) { return of(wrap.StringOf(g.V)) },
 	`int(V)`:         func(g given) (any, error) { return of(wrap.IntOf(g.V)) },

@@ -59,14 +59,6 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
-// Carried returns what [ClientIP] or [UserID] has returned, and panics if that is "". what is "client IP" or "user ID".
-func Carried(identity, what string) string {
-	if identity == "" {
-		panic(failure{decide.Missing(what)})
-	}
-	return identity
-}
-
 // Copy returns a pointer to a copy of v, for methods that need a pointer.
 func Copy[T any](v T) *T { return &v }
 
@@ -81,8 +73,12 @@ func (r *Rules) failed(expr string, cause any) error {
 		}
 		return r.KeyError(expr, cause.error)
 	case runtime.Error:
-		if strings.Contains(cause.Error(), "nil pointer dereference") && inIsland() {
+		switch {
+		case !inIsland():
+		case strings.Contains(cause.Error(), "nil pointer dereference"):
 			return r.missing(expr, string(isNil))
+		default: // an index out of range, or a key that cannot be compared
+			return r.KeyError(expr, errors.New(strings.TrimPrefix(cause.Error(), "runtime error: ")))
 		}
 	}
 	if _, again := r.panicked.LoadOrStore(expr, true); !again {
@@ -95,20 +91,21 @@ func (r *Rules) failed(expr string, cause any) error {
 	return r.KeyError(expr, fmt.Errorf("panic: %v", cause))
 }
 
-// inIsland reports whether the code that dereferenced nil is in the file of the island, not in a function of the user.
+// inIsland reports whether the code that panicked is in the file of the island, not in a function of the user.
 func inIsland() bool {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs[:])])
 	var faulty, before string // the files of the code that panicked and of the previous frame
 	for panicked := false; ; {
 		f, more := frames.Next()
+		ofRuntime := strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "internal/runtime/")
 		switch {
-		case panicked && faulty == "":
+		case panicked && faulty == "" && !ofRuntime:
 			faulty = f.File
 		case faulty != "" && strings.HasPrefix(f.Function, value):
 			return faulty == before
 		}
-		panicked, before = panicked || f.Function == "runtime.sigpanic", f.File
+		panicked, before = panicked || f.Function == "runtime.gopanic", f.File
 		if !more {
 			return false
 		}
@@ -117,3 +114,14 @@ func inIsland() bool {
 
 // value is the name of the function Value in a stack.
 const value = "github.com/ratelimit-go/ratelimit/runtime/wrap.Value["
+
+// SameTarget reports whether two pointers are nil, or point to equal values.
+func SameTarget[T comparable](a, b *T) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// OrEmpty returns an identity, or "" if the context carries none: OrEmpty(ClientIP(ctx)).
+func OrEmpty(identity string, err error) string { return identity }

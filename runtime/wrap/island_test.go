@@ -2,6 +2,7 @@ package wrap_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -10,7 +11,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/ratelimit-go/ratelimit/internal/decide"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
@@ -29,7 +29,7 @@ func (o *owner) label() string {
 func TestPanicsOfIslands(t *testing.T) {
 	var none *owner
 	var numbers []int
-	zero := 0
+	zero, byAny := 0, map[any]string{}
 	islands := map[string]struct {
 		island func() string
 		reason string
@@ -40,11 +40,13 @@ func TestPanicsOfIslands(t *testing.T) {
 		"a receiver":    {func() string { return wrap.NotNil(none).label() }, "a part of it is nil", false},
 		"an interface":  {func() string { return wrap.NotNil(error(nil)).Error() }, "a part of it is nil", false},
 		"an error":      {func() string { return wrap.Must("", io.ErrUnexpectedEOF) }, "unexpected EOF", false},
-		"an identity":   {func() string { return wrap.Carried("", "user ID") }, "the context carries no user ID", false},
-		"in a machine":  {func() string { return wrap.Must("", decide.Missing("user ID")) }, "the context carries no user ID", false},
-		"an index":      {func() string { return string(rune(numbers[3])) }, "panic: runtime error: index out of range [3] with length 0", true},
-		"a division":    {func() string { return string(rune(1 / zero)) }, "panic: runtime error: integer divide by zero", true},
+		"an identity":   {func() string { return wrap.Must(wrap.UserID(context.Background())) }, "the context carries no user ID", false},
+		"an index":      {func() string { return string(rune(numbers[3])) }, "index out of range [3] with length 0", false},
+		"a key":         {func() string { return byAny[any(numbers)] }, "hash of unhashable type: []int", false},
+		"in a closure":  {func() string { return wrap.Map([]*owner{nil}, func(_ int, o *owner) string { return o.name })[0] }, "a part of it is nil", false},
+		"a division":    {func() string { return string(rune(1 / zero)) }, "integer divide by zero", false},
 		"a function":    {func() string { return fault() }, "panic: runtime error: invalid memory address or nil pointer dereference", true},
+		"its index":     {func() string { return faultyIndex(numbers) }, "panic: runtime error: index out of range [3] with length 0", true},
 		"another value": {func() string { panic("why") }, "panic: why", true},
 	}
 	for what, c := range islands {

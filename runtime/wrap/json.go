@@ -18,7 +18,7 @@ func ToJSON(v any) (string, error) {
 		return "", err
 	}
 	if indentedSize(compact) > MaxText {
-		return "", TooLarge("JSON")
+		return "", tooLarge("JSON")
 	}
 	var indented bytes.Buffer
 	err = json.Indent(&indented, compact, "", "  ")
@@ -63,7 +63,7 @@ func indentedSize(compact []byte) int {
 // has more than [MaxText] bytes.
 func FromJSON(text string) (v any, err error) {
 	if len(text) > MaxText {
-		return nil, TooLarge("string")
+		return nil, tooLarge("string")
 	}
 	err = json.Unmarshal([]byte(text), &v)
 	return v, err

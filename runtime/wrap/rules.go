@@ -2,7 +2,6 @@ package wrap
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -77,14 +76,4 @@ func (r *Rules) about(expr string) string {
 		return r.rules[i].Name
 	}
 	return cmp.Or(r.rule, r.method)
-}
-
-// ClientIP returns the address that [ratelimit.WithClientIP] put into ctx. If there is none, the error is a *ratelimit.KeyError.
-func (r *Rules) ClientIP(ctx context.Context) (string, error) {
-	return Value(r, "clientIP(ctx)", func() string { return Carried(ClientIP(ctx), "client IP") })
-}
-
-// UserID returns the user that [ratelimit.WithUserID] put into ctx. If there is none, the error is a *ratelimit.KeyError.
-func (r *Rules) UserID(ctx context.Context) (string, error) {
-	return Value(r, "userID(ctx)", func() string { return Carried(UserID(ctx), "user ID") })
 }

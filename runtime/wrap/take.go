@@ -94,14 +94,15 @@ func Shown(limits *Limits, text string) string {
 	return strings.Clone(Printable(text)) // the program may keep the message
 }
 
-// ClientIP returns the address that [ratelimit.WithClientIP] put into ctx, or "".
-func ClientIP(ctx context.Context) string {
-	s, _ := ctx.Value(decide.ClientIP).(string)
-	return s
-}
+// ClientIP returns the address that [ratelimit.WithClientIP] put into ctx. It is an error if there is none.
+func ClientIP(ctx context.Context) (string, error) { return identity(ctx, decide.ClientIP) }
 
-// UserID returns the user that [ratelimit.WithUserID] put into ctx, or "".
-func UserID(ctx context.Context) string {
-	s, _ := ctx.Value(decide.UserID).(string)
-	return s
+// UserID returns the user that [ratelimit.WithUserID] put into ctx. It is an error if there is none.
+func UserID(ctx context.Context) (string, error) { return identity(ctx, decide.UserID) }
+
+func identity[K ~string](ctx context.Context, what K) (string, error) {
+	if s, _ := ctx.Value(what).(string); s != "" {
+		return s, nil
+	}
+	return "", decide.Missing(what)
 }

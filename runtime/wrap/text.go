@@ -9,11 +9,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
-// Part escapes the value of an expression before a colon in a template, so that different lists of values always give different texts.
-func Part(s string) string { return PartBefore(s, ':') }
-
-// PartBefore is [Part] before another rune than a colon.
-func PartBefore(s string, next rune) string {
+// Part escapes the value of an expression before a rune in a template, so that different lists of values always give different texts:
+// Part("a:b", ':') is "a\\:b".
+func Part(s string, next rune) string {
 	s = strings.ReplaceAll(s, `\`, `\\`)
 	if next == '\\' {
 		return s
@@ -39,8 +37,8 @@ func IsNil(v any) bool {
 // MaxText is the largest size of a text that an expression takes apart or makes, in bytes.
 const MaxText = 64 << 10
 
-// TooLarge returns the error of a value of more than MaxText bytes, such as a string.
-func TooLarge(kind string) error { return fmt.Errorf("found a %s of over %d bytes", kind, MaxText) }
+// tooLarge returns the error of a value of more than MaxText bytes, such as a string.
+func tooLarge(kind string) error { return fmt.Errorf("found a %s of over %d bytes", kind, MaxText) }
 
 // Replace returns text with the first n old replaced by new, or all if n is negative: Replace("a-b-c", "-", ".", 1) is "a.b-c". It is an error if
 // text or the result has more than [MaxText] bytes.
@@ -54,7 +52,7 @@ func Replace(text, old, new string, n int) (string, error) {
 		size += int64(found) * int64(len(new)-len(old))
 	}
 	if size > MaxText {
-		return "", TooLarge("string")
+		return "", tooLarge("string")
 	}
 	return strings.Replace(text, old, new, n), nil
 }
@@ -65,7 +63,7 @@ func Join(texts []string, separator string) (string, error) {
 	size := int64(-len(separator))
 	for _, text := range texts {
 		if size += int64(len(separator)) + int64(len(text)); size > MaxText {
-			return "", TooLarge("string")
+			return "", tooLarge("string")
 		}
 	}
 	return strings.Join(texts, separator), nil
@@ -78,7 +76,7 @@ func Repeat(text string, count int) (string, error) {
 	case count < 0:
 		return "", fmt.Errorf("found a count of %d; expected 0 or more", count)
 	case text != "" && count > MaxText/len(text):
-		return "", TooLarge("string")
+		return "", tooLarge("string")
 	}
 	return strings.Repeat(text, count), nil
 }

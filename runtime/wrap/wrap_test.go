@@ -123,10 +123,10 @@ func TestTaken(t *testing.T) {
 
 func TestIdentity(t *testing.T) {
 	ctx := ratelimit.WithUserID(ratelimit.WithClientIP(context.Background(), "192.0.2.1"), "ann")
-	if ip, id := wrap.ClientIP(ctx), wrap.UserID(ctx); ip != "192.0.2.1" || id != "ann" {
+	if ip, id := wrap.Must(wrap.ClientIP(ctx)), wrap.Must(wrap.UserID(ctx)); ip != "192.0.2.1" || id != "ann" {
 		t.Errorf("got %q, %q", ip, id)
 	}
-	if ip, id := wrap.ClientIP(context.Background()), wrap.UserID(context.Background()); ip != "" || id != "" {
+	if ip, id := wrap.OrEmpty(wrap.ClientIP(context.Background())), wrap.OrEmpty(wrap.UserID(context.Background())); ip != "" || id != "" {
 		t.Errorf("got %q, %q of nobody", ip, id)
 	}
 }
@@ -242,11 +242,21 @@ func TestRulesOfAType(t *testing.T) {
 	wrap.NewRules("p.T.C", ratelimit.Rule{Limit: 1})
 }
 
+// withoutClientIP returns the error of clientIP(ctx) if the context carries none, and withoutUserID that of userID(ctx).
+func withoutClientIP(rules *wrap.Rules) error {
+	_, err := wrap.Value(rules, "clientIP(ctx)", func() string { return wrap.Must(wrap.ClientIP(context.Background())) })
+	return err
+}
+
+func withoutUserID(rules *wrap.Rules) error {
+	_, err := wrap.Value(rules, "userID(ctx)", func() string { return wrap.Must(wrap.UserID(context.Background())) })
+	return err
+}
+
 // The errors of keys name the method, the rule, and what is missing.
 func TestKeyErrors(t *testing.T) {
 	rules := wrap.NewRules("docs.Store.Put", bucket, ratelimit.Rule{Name: "owner", Key: "{userID(ctx)}", Limit: 1, Per: time.Minute})
-	_, noAddress := rules.ClientIP(t.Context())
-	_, noUser := rules.UserID(t.Context())
+	noAddress, noUser := withoutClientIP(rules), withoutUserID(rules)
 	for want, err := range map[string]error{
 		"docs.Store.Put: r is nil":                                           rules.NilKey("r"),
 		"docs.Store.Put: owner: f(x): division by zero":                      rules.Named("owner").KeyError("f(x)", errors.New("division by zero")),
@@ -276,8 +286,7 @@ func TestMissingIdentityIsLoggedOnce(t *testing.T) {
 		ratelimit.Rule{Name: "user", Key: "{userID(ctx)}", Limit: 1, Per: time.Minute})
 	limits := rules.On(l)
 	for range 3 {
-		for _, identity := range []func(context.Context) (string, error){rules.ClientIP, rules.UserID} {
-			_, err := identity(t.Context())
+		for _, err := range []error{withoutClientIP(rules), withoutUserID(rules)} {
 			_ = wrap.Failed(t.Context(), limits, err)
 		}
 		_ = wrap.Failed(t.Context(), limits, rules.NilKey("r"))

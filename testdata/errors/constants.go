@@ -22,20 +22,14 @@ type X interface {
 	Trigger() error
 	//ratelimit:rule limit=0 per=1m
 	Closed() error
-	//ratelimit:rule limit=5 per=1m cost="0"
-	//                                    ^ cost: found 0; expected at least 1, or an expression
-	Zero() error
-	//ratelimit:rule limit=5 per=1m cost="none"
-	//                                    ^ cost: this is always 0, so the rule never applies; expected at least 1
-	Named() error
 	//ratelimit:rule limit=5 per=1m cost="-1"
-	//                                    ^ cost: found -1; expected at least 1, or an expression
+	//                                    ^ cost: this is always -1; expected at least 0
 	Negative() error
 	//ratelimit:rule limit=5 per=1m cost=-1
-	//                                   ^ cost: found -1; expected at least 1, or an expression
+	//                                   ^ cost: this is always -1; expected at least 0
 	NegativeNumber() error
 	//ratelimit:rule limit=5 per=1m cost="1 - some"
-	//                                    ^ cost: this is always -4, so the rule never applies; expected at least 1
+	//                                    ^ cost: this is always -4; expected at least 0
 	Computed() error
 	//ratelimit:rule limit=5 per=1m settle="none - some"
 	//                                      ^ settle: this is always -5, so no call is settled; expected at least 0
@@ -50,4 +44,11 @@ type X interface {
 	//ratelimit:rule limit=5 per=1m when="some < none"
 	//                                    ^ when: this is never true, so the rule never applies
 	Compared() error
+}
+
+//ratelimit:rule limit=5 per=1m when="some < none"
+//                                    ^ when: this is never true, so the rule never applies (in A, B, which this rule covers)
+type Y interface {
+	A() error
+	B() error
 }

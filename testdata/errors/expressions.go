@@ -11,7 +11,7 @@ type X interface {
 	//                                             ^ a bool is needed here; this is a float64
 	Float(f float64) error
 	//ratelimit:rule limit=1 per=1m cost=name message="{1 +}"
-	//                                   ^ an integer is needed here; this is a string
+	//                                   ^ a number is needed here; this is a string
 	//                                                     ^ unexpected end of the expression
 	Cost(name string) error
 	//ratelimit:rule key="{userID(ctx)}" limit=1 per=1m
@@ -20,7 +20,7 @@ type X interface {
 }
 
 //ratelimit:rule key="{id}" limit=1 per=1m
-//                     ^ unknown name id in Without, NoneEither, which this rule covers; put //ratelimit:skip on the methods that the rule is not for
+//                     ^ unknown name id in Without, NoneEither, which this rule covers; put //ratelimit:skip on the methods that the rule is not for, or the rule on the methods that it is for
 type Y interface {
 	With(id string) error
 	Without() error

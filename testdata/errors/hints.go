@@ -36,10 +36,10 @@ type X interface {
 	//                     ^ unexpected #; write {phone}
 	Hash(phone string) error
 	//ratelimit:rule key="{strings.Buildr(phone)}" limit=1 per=1m
-	//                             ^ package strings has no function Buildr
+	//                             ^ package strings has no Buildr
 	Type(phone string) error
 	//ratelimit:rule key="{strings.ToLowr(phone)}" limit=1 per=1m
-	//                             ^ package strings has no function ToLowr; did you mean ToLower?
+	//                             ^ package strings has no ToLowr; did you mean ToLower?
 	Misspelled(phone string) error
 	//ratelimit:rule limit=2.5 per=1m
 	//                     ^ found 2.5; a whole number is needed here
@@ -54,7 +54,7 @@ type X interface {
 	//                                                 ^ Usage has no field or method Totl; did you mean Total?
 	Settle(req *http.Request) (resp *Response, err error)
 	//ratelimit:rule limit=9 per=1m settle="result0.Usage"
-	//                                      ^ an integer is needed here; this is a Usage
+	//                                      ^ a number is needed here; this is a Usage
 	Unnamed(req *http.Request) (*Response, error)
 	//ratelimit:rule limit=9 per=1m cost="resp.Usage.Total"
 	//                                    ^ unknown name resp; the parameter is req

@@ -56,11 +56,8 @@ type X interface {
 	//                                             ^ unknown name c; the parameter is a
 	Member(a string) error
 	//ratelimit:rule limit="a" per=1m
-	//                      ^ an integer is needed here; this is a string
+	//                      ^ a number is needed here; this is a string
 	Limit(a string) error
-	//ratelimit:rule limit=1 per=1m cost=0
-	//                                   ^ cost: found 0; expected at least 1, or an expression
-	Cost() error
 	//ratelimit:rule limit=1 per=1m scope=process mode=shadows refund=always on-error=retry
 	//                                    ^ unknown scope "process"; expected fleet or instance
 	//                                                 ^ unknown mode "shadows"; did you mean shadow?

@@ -43,8 +43,6 @@ func (c *collector) isValid(r *model.Rule) bool {
 	case !cost.Pos.IsValid():
 	case rule.Distinct != "":
 		c.found.Add(cost.Pos, "cost= does not go with distinct=: each member counts once. To exempt calls, write when=")
-	case cost.Expr.IsZero() && cost.Int < 1:
-		c.found.Add(cost.Pos, "cost: found %d; expected at least 1, or an expression", cost.Int)
 	}
 	noFields := slices.DeleteFunc([]string{"settle", "hold"}, func(name string) bool { _, ok := r.Arg(name); return !ok })
 	if arg, ok := r.Arg("settle"); ok && rule.Distinct != "" {

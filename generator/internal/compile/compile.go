@@ -4,7 +4,6 @@ package compile
 import (
 	"cmp"
 	"fmt"
-	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -31,15 +30,12 @@ func Package(pkg *model.Package) (found annotations.Diagnostics) {
 func compileRules(env expr.Env, w *model.Wrapper) annotations.Diagnostics {
 	var errs annotations.Diagnostics
 	var ofType []*covered
-	applied := map[token.Pos]bool{} // whether the rule with the condition at this position applies to any method
 	for _, m := range w.Methods {
 		setEnv(m, env, w.Kind)
 		c := &compiler{env: m.Env, method: m, ofTypes: &ofType}
 		var rules []*model.Rule
 		for _, r := range m.Rules {
-			compiled, applies := c.rule(*r)
-			applied[r.Rule.When.Pos] = applied[r.Rule.When.Pos] || applies
-			if applies && !r.Bad {
+			if compiled := c.rule(*r); !r.Bad {
 				rules = append(rules, compiled)
 			}
 		}
@@ -49,11 +45,6 @@ func compileRules(env expr.Env, w *model.Wrapper) annotations.Diagnostics {
 			if m.DropsMessages() {
 				r.Message = nil
 			}
-		}
-	}
-	for pos, any := range applied {
-		if !any {
-			errs = append(errs, annotations.Diagnostic{Pos: pos, Msg: "when: this is never true, so the rule never applies"})
 		}
 	}
 	for _, c := range ofType {
@@ -81,6 +72,9 @@ type covered struct {
 	methods []string
 }
 
+// instead says what to do about a rule of a type that does not fit all of its methods.
+const instead = "; put //ratelimit:skip on the methods that the rule is not for, or the rule on the methods that it is for"
+
 // diagnostic returns one error that names all methods.
 func (c *covered) diagnostic() annotations.Diagnostic {
 	err, methods := c.Diagnostic, strings.Join(c.methods, ", ")
@@ -88,10 +82,9 @@ func (c *covered) diagnostic() annotations.Diagnostic {
 	case "":
 		err.Msg += fmt.Sprintf(" (in %s, which this rule covers)", methods)
 	case "ctx": // no other value can take the place of a context
-		err.Msg = fmt.Sprintf("unknown name ctx in %s, which this rule covers; put //ratelimit:skip on the methods that the rule is not for", methods)
+		err.Msg = fmt.Sprintf("unknown name ctx in %s, which this rule covers%s", methods, instead)
 	default:
-		err.Msg = fmt.Sprintf("unknown name %s in %s, which this rule covers%s", name, methods, cmp.Or(err.Unknown.Suggestion,
-			"; put //ratelimit:skip on the methods that the rule is not for"))
+		err.Msg = fmt.Sprintf("unknown name %s in %s, which this rule covers%s", name, methods, cmp.Or(err.Unknown.Suggestion, instead))
 	}
 	return err
 }
@@ -105,31 +98,29 @@ type compiler struct {
 	errs    annotations.Diagnostics
 }
 
-// rule returns r with its code, and whether it applies to the method. A rule does not apply if its condition is a
-// constant false for the method, for example because a rule of the type asks for a parameter that the method lacks.
-func (c *compiler) rule(r model.Rule) (compiled *model.Rule, applies bool) {
+// rule returns r with its code.
+func (c *compiler) rule(r model.Rule) *model.Rule {
 	c.ofType = r.OfType
 	if e := r.Rule.When; !e.IsZero() {
 		r.When = c.expr(e, c.env, expr.Bool)
 	}
-	never := r.When != nil && r.When.Constant == false
-	if r.OfType && never {
-		return nil, false
+	if r.When != nil && r.When.Constant == false {
+		c.report(annotations.Diagnostic{Pos: r.Rule.When.Pos, Msg: "when: this is never true, so the rule never applies"})
 	}
 	if r.When != nil && r.When.Constant == true && r.When.Spelled {
 		r.When = nil
 	}
 	r.Subject = c.key(r.Key)
 	if r.Declared.Message == "" {
-		r.Message = c.template(r.Rule.Message)
+		r.Message = c.template(r.Rule.Message, expr.Message)
 	}
 	r.Member = c.key(r.Rule.Distinct)
 	if e := r.Limit.Expr; !e.IsZero() {
-		r.Permits = c.expr(e, c.env, expr.Int)
+		r.Permits = c.expr(e, c.env, expr.Limit)
 		r = withConstantLimit(r)
 	}
 	if e := r.Rule.Cost.Expr; !e.IsZero() {
-		r.Cost = c.expr(e, c.env, expr.Int)
+		r.Cost = c.expr(e, c.env, expr.Cost)
 	}
 	if arg, waits := r.Arg("wait"); waits && c.method.Context < 0 {
 		c.report(annotations.Diagnostic{Pos: arg.Value.Pos, Code: "declaration", Msg: "wait: a call has no context that could end the wait; " +
@@ -138,12 +129,12 @@ func (c *compiler) rule(r model.Rule) (compiled *model.Rule, applies bool) {
 	after := *c.env
 	after.Results = c.method.Results
 	if e := r.Rule.Settle; !e.IsZero() {
-		r.Settle = c.expr(e, &after, expr.Int)
+		r.Settle = c.expr(e, &after, expr.Cost)
 	}
 	if e := r.Rule.Pause; !e.IsZero() {
 		r.Pause = c.expr(e, &after, expr.Duration)
 	}
-	return &r, !never
+	return &r
 }
 
 // withConstantLimit makes a constant expression the rule's own limit.
@@ -168,19 +159,19 @@ func (c *compiler) key(t annotations.Template) []model.Piece {
 			return []model.Piece{{Expr: island.Value, Code: broken(island)}}
 		}
 	}
-	return c.template(t)
+	return c.template(t, expr.Island)
 }
 
 // broken stands for the code of an expression with an error. Its text differs from those of all other expressions.
 func broken(e annotations.Expr) *expr.Code { return &expr.Code{Text: fmt.Sprint(e.Pos)} }
 
-func (c *compiler) template(t annotations.Template) []model.Piece {
+func (c *compiler) template(t annotations.Template, want expr.Want) []model.Piece {
 	var pieces []model.Piece
 	for _, p := range t.Parts {
 		if p.Island.IsZero() {
 			pieces = append(pieces, model.Piece{Literal: p.Literal})
 		} else {
-			pieces = append(pieces, model.Piece{Expr: p.Island.Value, Code: cmp.Or(c.expr(p.Island, c.env, expr.Island), broken(p.Island))})
+			pieces = append(pieces, model.Piece{Expr: p.Island.Value, Code: cmp.Or(c.expr(p.Island, c.env, want), broken(p.Island))})
 		}
 	}
 	return pieces

@@ -37,8 +37,8 @@ var (
 	word  = regexp.MustCompile(`[\pL_][\pL_\p{Nd}]*`)
 	chain = regexp.MustCompile(`[\pL_][\pL_\p{Nd}.]*(\(.*\))?`) // most expressions in keys look like this
 
-	// unvaried matches the beginning of a number, a string, or a parameter that a method may lack.
-	unvaried = regexp.MustCompile("^[0-9\"'`]|^\\$env")
+	// unvaried matches the beginning of a number or a string.
+	unvaried = regexp.MustCompile("^[0-9\"'`]")
 )
 
 // meantBy returns advice about a template that is the same in all calls of m but was probably meant to differ. It returns "" for

@@ -8,11 +8,14 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// neverApplies reports a rule that never charges a call, because its cost is a constant of 0 or less. It also reports a settlement to a
+// neverApplies warns of a rule that never charges a call, because its cost is a constant 0. It also reports a cost or a settlement to a
 // constant below 0.
 func (a *analysis) neverApplies(r *model.Rule) {
-	if v, ok := constant(r.Cost).(int); ok && v <= 0 {
-		a.found.Add(r.Rule.Cost.Pos, "cost: this is always %d, so the rule never applies; expected at least 1", v)
+	switch v, ok := costOf(r); {
+	case ok && v == 0:
+		a.found.Warn(r.Rule.Cost.Pos, "cost: this is always 0, so the rule charges nothing; write at least 1")
+	case ok && v < 0:
+		a.found.Add(r.Rule.Cost.Pos, "cost: this is always %d; expected at least 0", v)
 	}
 	if v, ok := constant(r.Settle).(int); ok && v < 0 {
 		a.found.Add(r.At("settle"), "settle: this is always %d, so no call is settled; expected at least 0", v)

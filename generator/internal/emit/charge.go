@@ -1,7 +1,6 @@
 package emit
 
 import (
-	"cmp"
 	"go/token"
 	"maps"
 	"slices"
@@ -54,7 +53,7 @@ func (w *writer) takes() []string {
 
 // subject returns the Go expression for the subject of a rule. A subject that several rules share is computed once:
 //
-//	key := wrap.Part(tenant) + ":" + phone
+//	key := wrap.Part(tenant, ':') + ":" + phone
 func (w *writer) subject(r *model.Rule) string {
 	if len(r.Subject) == 0 {
 		return w.wrap("Everybody")
@@ -100,15 +99,15 @@ func (w *writer) charges() []string {
 	return args
 }
 
-// inner returns the statements of a block that ends with the result of last. Variables of the block are dropped at its end:
+// inner returns the statements of a block that ends with the result of last. The block has variables of its own:
 //
 //	charge = wrap.Charge{Key: phone, Cost: 1}
 func (w *writer) inner(last func() string) string {
-	stmts, values := w.stmts, w.values
-	w.stmts, w.values = nil, maps.Clone(values)
+	stmts, values, scope := w.stmts, w.values, w.scope
+	w.stmts, w.values, w.scope = nil, maps.Clone(values), scope.Inside()
 	final := last()
 	block := append(w.stmts, final)
-	w.stmts, w.values = stmts, values
+	w.stmts, w.values, w.scope = stmts, values, scope
 	return strings.Join(block, "\n")
 }
 
@@ -120,8 +119,11 @@ func (w *writer) charge(r *model.Rule) string {
 	if s := w.subject(r); len(r.Subject) > 0 {
 		fields = append(fields, "Key: "+s)
 	}
-	cost := strconv.FormatInt(cmp.Or(r.Rule.Cost.Int, 1), 10)
-	if r.Cost != nil {
+	cost := "1"
+	switch {
+	case r.Rule.Cost.Pos.IsValid() && r.Cost == nil:
+		cost = strconv.FormatInt(r.Rule.Cost.Int, 10)
+	case r.Cost != nil:
 		cost = w.code(r.Cost, w.rulesFor(r), r.Rule.Cost.Expr.Value, "cost")
 	}
 	fields = append(fields, "Cost: "+cost)

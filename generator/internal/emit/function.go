@@ -17,6 +17,7 @@ type function struct {
 	*planned
 	scope       *names.Scope
 	method      *model.Method
+	variable    string // the beginning of the names of the method's package-level variables: senderSend
 	limits      string
 	params      []string // marks
 	results     []string // marks, or "" and "_" for results without names
@@ -28,7 +29,7 @@ type function struct {
 // function returns the generated function for m. It keeps the user's names of variables, except those that would hide a name that the body
 // needs, such as those of imports and in outer.
 func (w *wrapper) function(m *model.Method, outer ...string) *function {
-	f := &function{planned: w.planned, scope: w.block.Inside(types.Universe.Names()...), method: m, head: "\treturn func"}
+	f := &function{planned: w.planned, scope: w.block.Inside(types.Universe.Names()...), method: m, variable: w.variableOf(w.Wrapper, m), head: "\treturn func"}
 	if w.receiver != "" {
 		f.head = w.method(m.Name)
 	}

@@ -26,7 +26,7 @@ func (w *wrapper) guard() []*jen.Statement {
 	for _, m := range w.Methods {
 		f := w.newGuarding(m, limits)
 		body := f.statements()
-		decls = append(append(decls, w.vars(m)...), comment(guardDoc(w.Wrapper, m)).Id(f.head+f.signature()).Block(body))
+		decls = append(append(decls, w.varsOf(m)...), comment(guardDoc(w.Wrapper, m)).Id(f.head+f.signature()).Block(body))
 	}
 	return decls
 }

@@ -28,7 +28,7 @@ func brackets(others string, declarations ...string) string {
 
 // call returns a call. If the arguments do not fit on one line, each gets its own line. For example:
 //
-//	exprvm.New("first(tags)", "tags")
+//	wrap.Take(ctx, s.limits, senderSendRules, phone)
 func call(fn string, args ...string) string {
 	return fn + "(" + expr.List(fn, args) + ")"
 }

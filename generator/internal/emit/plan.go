@@ -8,7 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/ratelimit-go/ratelimit/generator/internal/expr"
+	"github.com/dave/jennifer/jen"
+
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
@@ -21,12 +22,13 @@ type planned struct {
 	imports *names.Imports
 	begin   names.Variables
 
-	typeOf    map[*model.Wrapper]string         // the variables with the rules of types
-	rulesOf   map[*model.Method]string          // the variables with the rules of methods
-	shared    []ofType                          // the rules of types that several methods have
-	sharedAs  map[ofType]string                 // the variables with these rules
-	programOf map[*expr.Program]string          // the variables with the programs of expr's virtual machine
-	programs  map[*model.Method][]*expr.Program // the programs of methods, without duplicates
+	variables *names.Scope                       // the names of package-level variables
+	typeOf    map[*model.Wrapper]string          // the variables with the rules of types
+	rulesOf   map[*model.Method]string           // the variables with the rules of methods
+	shared    []ofType                           // the rules of types that several methods have
+	sharedAs  map[ofType]string                  // the variables with these rules
+	ready     map[string]string                  // the variables with values that expressions need, by the Go of these
+	vars      map[*model.Method][]*jen.Statement // the declarations of these variables, above the methods that need them first
 }
 
 // plan chooses the names that a file declares.
@@ -35,7 +37,7 @@ func plan(pkg *model.Package, f *model.File) *planned {
 	p := &planned{
 		pkg: pkg.Types, block: names.NewScope(pkg.Declared...), marks: marks, imports: names.NewImports(pkg.Types, marks), begin: names.NewVariables(pkg.Annotated),
 		typeOf: map[*model.Wrapper]string{}, rulesOf: map[*model.Method]string{}, sharedAs: map[ofType]string{},
-		programOf: map[*expr.Program]string{}, programs: map[*model.Method][]*expr.Program{},
+		ready: map[string]string{}, vars: map[*model.Method][]*jen.Statement{},
 	}
 	variables := names.NewScope(slices.Concat(pkg.Declared, pkg.Imported)...)
 	for _, w := range f.Wrappers {
@@ -48,12 +50,11 @@ func plan(pkg *model.Package, f *model.File) *planned {
 		for _, m := range w.Methods {
 			if len(m.Rules) > 0 {
 				p.rulesOf[m] = variables.Take(p.variableOf(w, m) + "Rules")
-				p.addPrograms(w, m, variables)
 			}
 		}
 	}
-	p.block.Reserve(slices.Concat(
-		slices.Collect(maps.Values(p.typeOf)), slices.Collect(maps.Values(p.rulesOf)), slices.Collect(maps.Values(p.programOf)))...)
+	p.variables = variables
+	p.block.Reserve(slices.Concat(slices.Collect(maps.Values(p.typeOf)), slices.Collect(maps.Values(p.rulesOf)))...)
 	marks.Later(func() { // before all variables
 		p.imports.Plan(p.block)
 		p.block.Reserve(p.imports.Names()...)

@@ -3,7 +3,6 @@ package emit
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,14 +47,14 @@ func (w *wrapper) sharedVars() (vars []*jen.Statement) {
 	return vars
 }
 
-// vars declares the variables above methods, which hold their programs and rules:
+// varsOf declares the variables above methods that are written, which hold what their expressions need, and their rules:
 //
-//	var senderSendExpr = exprvm.New("first(tags)", "tags")
+//	var senderSendPattern = regexp.MustCompile("^\\+41")
 //	var senderSendRules = wrap.NewRules("sms.Sender.Send",
-func (w *wrapper) vars(methods ...*model.Method) (vars []*jen.Statement) {
+func (w *wrapper) varsOf(methods ...*model.Method) (vars []*jen.Statement) {
 	for _, m := range methods {
 		if len(m.Rules) > 0 {
-			vars = append(append(vars, w.programVars(m)...), w.rulesVar(m))
+			vars = append(append(vars, w.vars[m]...), w.rulesVar(m))
 		}
 	}
 	return vars
@@ -174,24 +173,14 @@ var constants = func() map[string]string {
 	return found
 }()
 
-type unit struct {
-	name string
-	time.Duration
-}
-
-var units = []unit{
-	{"Hour", time.Hour}, {"Minute", time.Minute}, {"Second", time.Second},
-	{"Millisecond", time.Millisecond}, {"Microsecond", time.Microsecond}, {"Nanosecond", 1},
-}
-
 // duration returns the Go expression for d, in the largest unit that leaves no fraction, such as:
 //
 //	10 * time.Minute
 func (p *planned) duration(d time.Duration) string {
-	u := units[slices.IndexFunc(units, func(u unit) bool { return d%u.Duration == 0 })]
-	name := p.imports.Name(timePackage) + "." + u.name
-	if n := d / u.Duration; n != 1 {
-		return strconv.FormatInt(int64(n), 10) + " * " + name
+	n, unit := names.Duration(d)
+	name := p.imports.Name(timePackage) + "." + unit
+	if n != 1 {
+		return strconv.FormatInt(n, 10) + " * " + name
 	}
 	return name
 }

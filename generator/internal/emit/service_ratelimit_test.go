@@ -11,7 +11,6 @@ import (
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
-	"github.com/ratelimit-go/ratelimit/runtime/exprvm/checked"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
@@ -94,7 +93,9 @@ var serviceAddressRules = wrap.NewRules("generator/internal/emit_test.Service.Ad
 //
 // Limits: 10000000 per second per client IP.
 func (s *LimitedService) Address(ctx context.Context) error {
-	clientIP, err := serviceAddressRules.ClientIP(ctx)
+	clientIP, err := wrap.Value(serviceAddressRules, "clientIP(ctx)", func() string {
+		return wrap.Must(wrap.ClientIP(ctx))
+	})
 	if err != nil {
 		return wrap.Failed(ctx, s.limits, err)
 	}
@@ -117,11 +118,13 @@ var serviceTenantUserRules = wrap.NewRules("generator/internal/emit_test.Service
 //
 // Limits: 10000000 per second per {tenant} and user ID.
 func (s *LimitedService) TenantUser(ctx context.Context, tenant string) error {
-	userID, err := serviceTenantUserRules.UserID(ctx)
+	userID, err := wrap.Value(serviceTenantUserRules, "userID(ctx)", func() string {
+		return wrap.Must(wrap.UserID(ctx))
+	})
 	if err != nil {
 		return wrap.Failed(ctx, s.limits, err)
 	}
-	if err := wrap.Take(ctx, s.limits, serviceTenantUserRules, wrap.Part(tenant)+":"+userID); err != nil {
+	if err := wrap.Take(ctx, s.limits, serviceTenantUserRules, wrap.Part(tenant, ':')+":"+userID); err != nil {
 		return err
 	}
 	return s.next.TenantUser(ctx, tenant)
@@ -265,7 +268,7 @@ func (s *LimitedService) Optional(ctx context.Context, user *User) error {
 		if user != nil && user.Org != nil {
 			return user.Org.Name
 		}
-		return wrap.Carried(wrap.ClientIP(ctx), "client IP")
+		return wrap.Must(wrap.ClientIP(ctx))
 	})
 	if err != nil {
 		return wrap.Failed(ctx, s.limits, err)
@@ -323,7 +326,7 @@ func (s *LimitedService) Parts(ctx context.Context, user *User) error {
 		return wrap.Failed(ctx, s.limits, err)
 	}
 	if err := wrap.Take(ctx, s.limits, servicePartsRules,
-		"generator/internal/emit_test.Service.Parts:"+wrap.Part(name)+":"+id,
+		"generator/internal/emit_test.Service.Parts:"+wrap.Part(name, ':')+":"+id,
 	); err != nil {
 		return err
 	}
@@ -357,7 +360,7 @@ func (s *LimitedService) Charge(ctx context.Context, user *User, items []string)
 			return wrap.Failed(ctx, s.limits, err)
 		}
 		cost, err := wrap.Value(serviceChargeRules, "len(items) * 2", func() int64 {
-			return int64(wrap.Must(checked.Multiply(len(items), 2)))
+			return int64(wrap.Must(wrap.Multiply(len(items), 2)))
 		})
 		if err != nil {
 			return wrap.Failed(ctx, s.limits, err)

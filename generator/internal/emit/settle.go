@@ -70,7 +70,7 @@ func (w *writer) computed(none, one, taken string, of func(*model.Rule) (code *e
 	for i, r := range w.method.Rules {
 		value := none
 		if code, src := of(r); code != nil {
-			written := code.Write(w)
+			written := w.write(code)
 			if value = written.Value; written.Fails || value == "" {
 				value = island(w.rulesOf[w.method]+"."+one, written, w.context(), taken, strconv.Itoa(i), quote(src))
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // join returns a template as one Go expression. For the island with an index, the function island returns Go code, or, if text is true,
@@ -68,27 +69,24 @@ func separated(pieces []model.Piece) []model.Piece {
 // joined returns the Go expression for a key or a member. In a value before the last one, the rune that follows it is escaped, so
 // different values never give the same text:
 //
-//	wrap.Part(tenant) + ":" + phone
+//	wrap.Part(tenant, ':') + ":" + phone
 func (w *writer) joined(pieces []model.Piece) string {
 	pieces = separated(pieces)
 	return join(pieces, func(i int) (string, bool) {
 		p := pieces[i]
-		isLast, next := true, rune(0)
-		if slices.ContainsFunc(pieces[i+1:], func(later model.Piece) bool { return later.Code != nil }) {
-			isLast = false
-			next, _ = utf8.DecodeRuneInString(pieces[i+1].Literal)
+		text, isText := spelled(p.Code)
+		if !slices.ContainsFunc(pieces[i+1:], func(later model.Piece) bool { return later.Code != nil }) {
+			if isText {
+				return text, true
+			}
+			return w.code(p.Code, w.rulesOf[w.method], p.Expr, "part"), false
 		}
-		if text, ok := spelled(p.Code); ok && (isLast || !strings.ContainsAny(text, `\`+string(next))) {
-			return text, true
+		next, _ := utf8.DecodeRuneInString(pieces[i+1].Literal)
+		if isText {
+			return wrap.Part(text, next), true
 		}
 		value := w.code(p.Code, w.rulesOf[w.method], p.Expr, "part")
-		switch {
-		case isLast:
-			return value, false
-		case next == ':':
-			return w.wrap("Part") + "(" + value + ")", false
-		}
-		return w.wrap("PartBefore") + "(" + value + ", " + strconv.QuoteRune(next) + ")", false
+		return w.wrap("Part") + "(" + value + ", " + strconv.QuoteRune(next) + ")", false
 	})
 }
 
@@ -136,7 +134,7 @@ func (w *writer) message(r *model.Rule) string {
 		}
 		value := w.values["part "+p.Code.Text]
 		if value == "" {
-			written := p.Code.Write(w)
+			written := w.write(p.Code)
 			value, fails = inline(written), fails || written.Fails
 		}
 		if hashed {

@@ -25,9 +25,11 @@ func (p *planned) declarations(of *model.Wrapper) []*jen.Statement {
 	w.wrapped = of.Object.Name() + w.args
 	switch of.Kind {
 	case model.Func:
-		return append(w.vars(of.Methods...), w.typeVar(), w.limitFunc(), w.rulesFunc())
+		limit := w.limitFunc()
+		return append(w.varsOf(of.Methods...), w.typeVar(), limit, w.rulesFunc())
 	case model.Fields:
-		return append(append(w.sharedVars(), w.vars(of.Methods...)...), w.typeVar(), w.limitFields(), w.rulesFunc())
+		limit := w.limitFields()
+		return append(append(w.sharedVars(), w.varsOf(of.Methods...)...), w.typeVar(), limit, w.rulesFunc())
 	case model.Guard:
 		return w.guard()
 	case model.Concrete:
@@ -63,7 +65,7 @@ func (w *wrapper) wrapper() []*jen.Statement {
 		wrapped := w.receiver + "." + next
 		c := w.newCaller(m, wrapped, w.receiver+"."+limits, wrapped+"."+m.Name, outer...)
 		body := c.statements()
-		decls = append(append(decls, w.vars(m)...), comment(methodDoc(w.Wrapper, m)).Id(c.head+c.signature()).Block(body))
+		decls = append(append(decls, w.varsOf(m)...), comment(methodDoc(w.Wrapper, m)).Id(c.head+c.signature()).Block(body))
 	}
 	return decls
 }

@@ -17,7 +17,7 @@ import (
 // writer writes the statements that methods of wrappers and guards have in common. It implements expr.Names for the code of expressions.
 type writer struct {
 	*function
-	before []string // the statements before those in stmts, which check the context and read identities
+	before []string // the statements before those in stmts, which check the context
 	stmts  []string
 	err    string                     // the variable for errors of expressions
 	leave  func(failed string) string // returns the statements that leave the method with an error of an expression
@@ -26,16 +26,10 @@ type writer struct {
 	returned []string          // the variables with the results of the wrapped call, after the call
 	values   map[string]string // the Go expressions of values that are computed already, by the uses and texts of their expressions
 
+	locals *names.Scope // the names of local variables in the expression that is being written
+
 	hold string // the variable with what a result holds, for hold=
 
-	identities map[string]identity // by the functions that return them
-	asking     bool                // what is written runs before the limiter is asked
-}
-
-// identity is a variable with the client IP or the user ID of the call.
-type identity struct {
-	variable string
-	given    bool // it is not empty
 }
 
 // Variable implements expr.Names. It returns the name of a parameter or a result, or the wrapped value:
@@ -45,50 +39,32 @@ func (w *writer) Variable(i int) string {
 	return slices.Concat(w.params, []string{w.receiver}, w.returned)[i]
 }
 
-// Local implements expr.Names.
-func (w *writer) Local() string { return w.Take("value") }
-
-// Identity implements expr.Names. An identity of the call's own context is read before all else if the call needs it, or if the method uses
-// it more than once. variable is "" if the caller writes the call itself. For example:
-//
-//	clientIP, err := senderSendRules.ClientIP(ctx)
-func (w *writer) Identity(function, argument string) (variable string, given bool) {
-	id, read := w.identities[function]
-	needed, uses := w.usesOf(function)
-	if argument != w.context() || !read && (!w.asking || !needed && uses == 1) {
-		return "", false
-	}
-	if !read {
-		id = identity{w.Take(names.Lower(function)), needed}
-		if needed {
-			call := w.rulesOf[w.method] + "." + function + "(" + argument + ")"
-			w.before = append(w.before, id.variable+", "+w.err+" := "+call, w.ifFailed(w.keyFailure(argument, w.err)))
-		} else {
-			w.before = append(w.before, id.variable+" := "+w.wrap(function)+"("+argument+")")
-		}
-		w.identities[function] = id
-	}
-	return id.variable, id.given
+// write returns the Go of an expression. Its local variables are in the scope of a func literal.
+func (w *writer) write(c *expr.Code) expr.Written {
+	w.locals = w.scope.Inside()
+	return c.Write(w)
 }
 
-// usesOf reports whether each call needs an identity, and how often the charges of the rules use it.
-func (w *writer) usesOf(function string) (needed bool, uses int) {
-	for _, r := range w.method.Rules {
-		needed = needed || r.When == nil && r.NeedsIdentity(function)
-		for _, c := range r.Charges() {
-			for _, used := range c.Identities {
-				if used == function {
-					uses++
-				}
-			}
-		}
+// Local implements expr.Names.
+func (w *writer) Local(hint string) string { return w.marks.Take(w.locals, hint) }
+
+// Package implements expr.Names. Equal values share a variable:
+//
+//	var senderSendPattern = regexp.MustCompile("^\\+41")
+func (w *writer) Package(hint, value string) string {
+	name := w.ready[value]
+	if name == "" {
+		name = w.variables.Take(w.variable + names.Upper(hint))
+		w.block.Reserve(name)
+		w.ready[value] = name
+		w.vars[w.method] = append(w.vars[w.method], jen.Var().Id(name).Op("=").Id(value))
 	}
-	return needed, uses
+	return name
 }
 
 // newWriter returns a writer for the statements of f.
 func (f *function) newWriter() *writer {
-	return &writer{function: f, err: f.errorName(), values: map[string]string{}, identities: map[string]identity{}}
+	return &writer{function: f, err: f.errorName(), values: map[string]string{}}
 }
 
 // body returns all statements for jennifer, which prints an identifier as it is.
@@ -128,10 +104,7 @@ func (w *writer) begin(err string, refused func(err string) string) (taken strin
 //
 //	wrap.Take(ctx, s.limits, senderSendRules, phone)
 func (w *writer) asked(fn string, arguments func() []string) string {
-	w.asking = true
-	args := arguments()
-	w.asking = false
-	return w.forRules(fn, strings.Join([]string{w.context(), w.limits, w.rulesOf[w.method]}, ", "), args...)
+	return w.forRules(fn, strings.Join([]string{w.context(), w.limits, w.rulesOf[w.method]}, ", "), arguments()...)
 }
 
 // errorName returns the name of the variable for the refusal: err, unless a parameter, an import, the type or the package has that name. A
@@ -227,7 +200,7 @@ func (w *writer) code(c *expr.Code, rules, src, hint string) string {
 	if known := w.values[id]; known != "" {
 		return known
 	}
-	written := c.Write(w)
+	written := w.write(c)
 	if !written.Fails && written.Value != "" && (token.IsIdentifier(written.Value) || !w.repeats(c)) {
 		return written.Value
 	}

@@ -4,77 +4,89 @@ import (
 	"go/types"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/expr-lang/expr/ast"
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// passes reports whether n, a member of t, is nil if t is nil, because of ?. before n or earlier in the same chain.
-func (t *term) passes(n *ast.MemberNode) bool {
-	if n.Optional {
-		return nilable(t.typ) || t.optional
-	}
-	switch t.node.(type) {
-	case *ast.MemberNode, *ast.CallNode, *ast.SliceNode:
-		return t.optional
-	}
-	return false
-}
-
-// member lowers a field, a method to be called, or an element of a map, an array or a slice.
+// member lowers a field, a method to be called, an element of a map, an array or a slice, or a declaration of an imported package.
 func (c *compiler) member(n *ast.MemberNode) *term {
-	if name, ok := ofEnv(n); ok {
-		return c.argument(n, name)
+	if p := c.importedAs(n.Node); p != nil {
+		return c.ofPackage(n, p)
 	}
 	base := c.term(n.Node)
 	if base == nil {
 		return nil
 	}
-	if base.absent {
-		return c.ofAbsent(n)
+	name, ok := n.Property.(*ast.StringNode)
+	if !ok {
+		return c.index(n, base)
 	}
-	if name, ok := n.Property.(*ast.StringNode); ok {
-		obj, path, _ := types.LookupFieldOrMethod(base.typ, true, c.env.Package, name.Value)
-		if obj == nil {
-			obj, path = c.tagged(base.typ, name.Value)
-		}
-		m, isMap := aggregate(base.typ).(*types.Map)
-		switch {
-		case obj != nil:
-			return c.selected(n, base, obj, path)
-		case isTypeParam(base.typ):
-			return c.onMachine(n, anything) // the type argument may have this member
-		case !isAny(base.typ) && !(isMap && mayBe(isText, m.Key())):
-			return c.errorf(name, "%s has no field or method %s%s", c.typeName(base.typ), name.Value, suggest(name.Value, c.members(base.typ)))
-		}
+	of := base
+	obj, path, _ := types.LookupFieldOrMethod(of.typ, true, c.env.Package, name.Value)
+	if obj == nil {
+		of = of.sole()
+		obj, path, _ = types.LookupFieldOrMethod(of.typ, true, c.env.Package, name.Value)
 	}
-	t := c.index(n, base)
-	if t != nil && base.passes(n) {
-		return c.maybeNil(n, t.typ)
+	if obj == nil {
+		of = of.value()
+		obj, path, _ = types.LookupFieldOrMethod(of.typ, true, c.env.Package, name.Value)
 	}
-	return t
+	if obj == nil {
+		obj, path = c.tagged(of.typ, name.Value)
+	}
+	m, hasKeys := aggregate(of.typ).(*types.Map)
+	switch {
+	case obj != nil && c.reachable(n, of.typ, path):
+		return c.selected(n, base, of, obj, path)
+	case obj != nil:
+		return nil
+	case hasKeys && (isText(m.Key()) || isAny(m.Key())):
+		return c.index(n, base)
+	case isAny(of.typ):
+		return c.dynamic(of, nil)
+	}
+	return c.errorf(name, "%s has no field or method %s%s", c.typeName(base.typ), name.Value, suggest(name.Value, c.members(of.typ)))
 }
 
-// selected lowers a field or a method of base.
-func (c *compiler) selected(n *ast.MemberNode, base *term, o types.Object, path []int) *term {
-	if !c.reachable(n, base.typ, path) {
+// chain lowers an optional chain, which ends with n.
+func (c *compiler) chain(n *ast.ChainNode) *term {
+	t := c.term(n.Node)
+	if t == nil {
 		return nil
 	}
-	c.hide(n.Property, base.typ, o, path)
-	t := &term{node: n, typ: o.Type(), optional: base.passes(n)}
+	v := *t
+	v.ended = true
+	return &v
+}
+
+// passes returns the parts of base that n, a member of it, needs: those before a ?. in the same chain, and base itself if ?. comes before n.
+func (t *term) passes(n ast.Node) []*term {
+	if m, ok := n.(*ast.MemberNode); ok && m.Optional {
+		return t.parts()
+	}
+	switch t.node.(type) {
+	case *ast.MemberNode, *ast.CallNode, *ast.SliceNode:
+		if !t.ended {
+			return t.links
+		}
+	}
+	return nil
+}
+
+// selected lowers a field or a method of base, which is written as of.
+func (c *compiler) selected(n *ast.MemberNode, base, of *term, o types.Object, path []int) *term {
+	t := &term{node: n, typ: o.Type(), links: base.passes(n)}
 	if m, ok := o.(*types.Func); ok {
 		t.isMethod = true
-		t.write = func(w *writer) operand { return base.method(w, w.term(base), m, path) }
+		t.write = func(w *writer) operand { return of.method(w, w.term(of), m, path) }
 		return t
 	}
-	t.decided = base.decided && !nilable(t.typ)
 	t.write = func(w *writer) operand {
-		f := w.term(base)
-		w.fails = w.fails || nilable(base.typ) && !base.neverNil || len(pointers(base.typ, path)) > 0
-		return operand{text: f.in(highest) + "." + o.Name(), prec: highest, addr: f.addr || pointee(base.typ) != nil}
-	}
-	if t.optional && (len(path) > 1 || !n.Optional && panicsIfNil(base.typ)) {
-		c.machine = true // a nil after this point would not end the chain
+		f := w.term(of)
+		w.fails = w.fails || nilable(of.typ) && !of.neverNil || len(pointers(of.typ, path)) > 0
+		return operand{text: f.in(highest) + "." + o.Name(), prec: highest, addr: f.addr || pointee(of.typ) != nil}
 	}
 	return t
 }
@@ -120,9 +132,9 @@ func (c *compiler) members(t types.Type) []string {
 // aggregate returns the underlying type of t or, if t is a pointer, of the type that t points to.
 func aggregate(t types.Type) types.Type {
 	if elem := pointee(t); elem != nil {
-		return elem.Underlying()
+		return under(elem)
 	}
-	return t.Underlying()
+	return under(t)
 }
 
 // reachable reports whether all embedded pointers on path can be compared with nil. It reports the first that cannot.
@@ -155,71 +167,197 @@ func panicsIfNil(t types.Type) bool {
 	return nilable(t) && (pointee(t) != nil || types.IsInterface(t.Underlying()))
 }
 
-// index lowers an element of a map. It leaves elements of lists to the machine, as indices may be negative or out of range.
+// index lowers an element of a map or of a list.
 func (c *compiler) index(n *ast.MemberNode, base *term) *term {
 	key := c.term(n.Property)
 	if key == nil {
 		return nil
 	}
-	switch of := aggregate(base.typ).(type) {
-	case *types.Map:
-		return c.element(n, base, c.assign(key, of.Key(), "the key"), of.Elem())
-	case *types.Slice, *types.Array:
-		return c.item(n, base, key.value())
-	}
-	switch {
-	case isAny(base.typ):
-		return c.onMachine(n, anything)
-	case isText(aggregate(base.typ)):
+	var t *term
+	switch of := base.value(); {
+	case isMap(of.typ):
+		t = c.element(n, of, key)
+	case isList(of.typ):
+		t = c.item(n, of, key.value())
+	case isAny(of.typ):
+		return c.dynamic(of, nil)
+	case isText(of.typ):
 		return c.errorf(n, "%s cannot be indexed; slice it: %s[0:1]", c.a(base.typ), base.said())
+	default:
+		return c.errorf(n, "%s cannot be indexed", c.a(base.typ))
 	}
-	return c.errorf(n, "%s cannot be indexed", c.a(base.typ))
+	if t != nil {
+		t.links = base.passes(n)
+	}
+	return t
 }
 
-// element lowers an element of a map, or the zero value if there is none. It leaves maps with interface keys to the machine, as Go
-// panics on a key that cannot be compared.
-func (c *compiler) element(n *ast.MemberNode, base, key *term, elem types.Type) *term {
-	if key == nil {
+// element lowers an element of a map, or the zero value if there is none.
+func (c *compiler) element(n ast.Node, base, key *term) *term {
+	m := under(base.typ).(*types.Map)
+	if key = c.assign(key, m.Key(), "the key"); key == nil {
 		return nil
 	}
-	if pointee(base.typ) != nil || types.IsInterface(key.typ) {
-		return c.onMachine(n, elem)
-	}
-	return &term{node: n, typ: elem, write: func(w *writer) operand {
+	return &term{node: n, typ: m.Elem(), write: func(w *writer) operand {
 		o := w.all(base, key)
+		w.fails = w.fails || types.IsInterface(m.Key()) // a key that cannot be compared
 		return primary(o[0].in(highest) + "[" + o[1].text + "]")
 	}}
 }
 
-// item checks an element of a list. A negative index counts from the end.
+// item lowers an element of a list. A negative index counts from the end.
 func (c *compiler) item(n *ast.MemberNode, base, key *term) *term {
-	array, _ := aggregate(base.typ).(*types.Array)
+	array, _ := under(base.typ).(*types.Array)
 	i, fixed := key.con.(int)
 	switch {
-	case !mayBe(isInt, key.typ):
+	case isAny(key.typ):
+		return c.dynamic(key, whole)
+	case !isInt(key.typ):
 		return c.errorf(start(n.Property), "an index must be an integer; this is %s", c.a(key.typ))
 	case fixed && array != nil && (int64(i) >= array.Len() || int64(i) < -array.Len()):
 		return c.errorf(start(n.Property), "index %d is out of range of %s: it is %s", i, base.said(), c.a(array))
+	case fixed && array != nil && i < 0:
+		key, i = literal(key.node, i+int(array.Len())), 0
 	}
-	return c.onMachine(n, elemOf(base.typ))
+	elem := elemOf(base.typ)
+	if !fixed || i < 0 {
+		return must(goCall(n, elem, wrapPath, "At", c.list(base), key.integer(types.Int)))
+	}
+	return &term{node: n, typ: elem, write: func(w *writer) operand {
+		o := w.all(base, key)
+		w.fails = w.fails || array == nil
+		return operand{text: o[0].in(highest) + "[" + o[1].text + "]", prec: highest, addr: o[0].addr || array == nil}
+	}}
 }
 
-// slice checks x[from:to], which the machine computes. The bounds of a text count bytes.
+// slice lowers x[from:to], where a negative bound counts from the end, and a bound that is too large is the end. The bounds of a text count
+// bytes.
 func (c *compiler) slice(n *ast.SliceNode) *term {
-	nodes := slices.DeleteFunc([]ast.Node{n.Node, n.From, n.To}, func(n ast.Node) bool { return n == nil })
-	var args []*term
-	for _, each := range nodes {
-		args = append(args, c.valueOf(each))
-	}
-	if slices.Contains(args, nil) {
+	base := c.valueOf(n.Node)
+	if base == nil {
 		return nil
 	}
-	_, result, wrong := choose(functions()["slice"], args)
-	switch {
-	case result == nil && wrong == 0:
-		return c.errorf(n, "%s cannot be sliced here", c.a(args[0].typ))
-	case result == nil:
-		return c.errorf(start(nodes[wrong]), "a bound must be an integer; this is %s", c.a(args[wrong].typ))
+	bounds := []*term{literal(n, 0), goConstant(n, whole, "math", "MaxInt")}
+	for i, node := range []ast.Node{n.From, n.To} {
+		if node == nil {
+			continue
+		}
+		bound := c.valueOf(node)
+		switch {
+		case bound == nil:
+			return nil
+		case isAny(bound.typ):
+			return c.dynamic(bound, whole)
+		case !isInt(bound.typ):
+			return c.errorf(start(node), "a bound must be an integer; this is %s", c.a(bound.typ))
+		}
+		bounds[i] = bound.integer(types.Int)
 	}
-	return c.onMachine(n, result, args[0])
+	var t *term
+	switch {
+	case isText(base.typ):
+		t = goCall(n, text, wrapPath, "SliceText", c.read(base.as(types.String)), bounds[0], bounds[1])
+	case isList(base.typ):
+		t = goCall(n, types.NewSlice(elemOf(base.typ)), wrapPath, "Slice", c.list(base), bounds[0], bounds[1])
+	case isAny(base.typ):
+		return c.dynamic(base, nil)
+	default:
+		return c.errorf(n, "%s cannot be sliced here", c.a(base.typ))
+	}
+	t.links = base.passes(n)
+	return t
+}
+
+// array lowers a list literal:
+//
+//	[]string{phone, "x"}
+func (c *compiler) array(n *ast.ArrayNode) *term {
+	items, ok := c.terms(n.Nodes)
+	if !ok {
+		return nil
+	}
+	if items == nil {
+		items = []*term{}
+	}
+	for i, item := range items {
+		if items[i] = c.nullable(item); items[i] == nil {
+			return nil
+		}
+	}
+	met := c.common(n, items)
+	if met == nil {
+		return nil
+	}
+	return listOf(n, met, items)
+}
+
+// listOf returns a list literal whose elements have one type.
+func listOf(n ast.Node, met, items []*term) *term {
+	elem := anything
+	if len(met) > 0 {
+		elem = met[0].typ
+	}
+	list := types.NewSlice(elem)
+	return &term{node: n, typ: list, items: items, write: func(w *writer) operand { return w.composite(list, texts(w.all(met...))) }}
+}
+
+// bytes lowers b"text":
+//
+//	[]byte("text")
+func (c *compiler) bytes(n *ast.BytesNode) *term {
+	list := types.NewSlice(types.Universe.Lookup("byte").Type())
+	return &term{node: n, typ: list, write: func(w *writer) operand {
+		return w.conversion(list, primary(strconv.Quote(string(n.Value))))
+	}}
+}
+
+// mapping lowers a map literal:
+//
+//	map[string]int{"free": 10, "paid": 100}
+func (c *compiler) mapping(n *ast.MapNode) *term {
+	var keys, values []*term
+	for _, pair := range n.Pairs {
+		p := pair.(*ast.PairNode)
+		k, v := c.valueOf(p.Key), c.nullable(c.term(p.Value))
+		switch {
+		case k == nil || v == nil:
+			return nil
+		case !isText(k.typ):
+			return c.errorf(start(p.Key), "the keys of a map are strings; this is %s", c.a(k.typ))
+		case k.con != nil && slices.ContainsFunc(keys, func(o *term) bool { return o.con == k.con }):
+			return c.errorf(start(p.Key), "the map has the key %s already", k.said())
+		}
+		keys, values = append(keys, k.as(types.String)), append(values, v)
+	}
+	met := c.common(n, values)
+	if met == nil {
+		return nil
+	}
+	elem := anything
+	if len(met) > 0 {
+		elem = met[0].typ
+	}
+	table := types.NewMap(text, elem)
+	return &term{node: n, typ: table, write: func(w *writer) operand {
+		var pairs []string
+		for i, k := range keys {
+			pairs = append(pairs, w.term(k).text+": "+w.term(met[i]).text)
+		}
+		return w.composite(table, pairs)
+	}}
+}
+
+// common returns terms in one type. If they have none, that is any.
+func (c *compiler) common(n ast.Node, terms []*term) []*term {
+	if len(terms) == 0 {
+		return []*term{}
+	}
+	if !slices.ContainsFunc(terms, func(t *term) bool { return !isNil(t.typ) }) {
+		return each(terms, func(t *term) *term { return t.converted(anything) })
+	}
+	met := c.meet(n, terms)
+	if met == nil || !c.canName(n, met[0].typ) {
+		return nil
+	}
+	return met
 }

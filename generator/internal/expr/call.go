@@ -2,6 +2,7 @@ package expr
 
 import (
 	"cmp"
+	"go/token"
 	"go/types"
 	"maps"
 	"slices"
@@ -15,22 +16,21 @@ func (c *compiler) call(n *ast.CallNode) *term {
 	id, named := n.Callee.(*ast.IdentifierNode)
 	if named && !c.env.declares(id.Value) {
 		if own, ok := ownFunctions[id.Value]; ok {
-			return c.own(n, id.Value, own)
+			return c.own(n, own)
 		}
 	}
 	f := c.valid(n.Callee, c.callee(n.Callee))
 	if f != nil {
-		if sig, ok := f.typ.Underlying().(*types.Signature); ok {
+		if sig, ok := under(f.typ).(*types.Signature); ok {
 			return c.invoke(n, f, sig)
 		}
 	}
 	c.terms(n.Arguments)
-	_, direct := ofEnv(n.Callee)
 	switch {
-	case f == nil, f.absent && !direct:
-		return f
+	case f == nil:
+		return nil
 	case isAny(f.typ):
-		return c.onMachine(n, anything)
+		return c.dynamic(f, nil)
 	}
 	hint := ""
 	if named && isFunction(id.Value) {
@@ -48,17 +48,12 @@ func (c *compiler) callee(n ast.Node) *term {
 		i := c.env.index(n.Value)
 		switch {
 		case isFunc && (i < 0 || i >= len(c.env.Params)) && !c.env.Hidden(n.Value):
-			write := func(w *writer) operand { return variable(w.word(n.Value)) }
-			c.named(n.Value, write)
-			return &term{node: n, typ: f.Signature(), write: write}
+			return &term{node: n, typ: f.Signature(), write: func(w *writer) operand { return variable(w.word(n.Value)) }}
 		case o == nil && c.lets[n.Value] == nil && !c.env.declares(n.Value):
 			near := slices.DeleteFunc(append(c.words(), slices.Sorted(maps.Keys(functions()))...), func(name string) bool { return !c.callable(name) })
 			return c.errorf(n, "unknown function %s%s", n.Value, suggest(n.Value, near))
 		}
 	case *ast.MemberNode:
-		if p := c.importedAs(n.Node); p != nil {
-			return c.ofPackage(n, p)
-		}
 		return c.member(n)
 	}
 	return c.term(n)
@@ -76,33 +71,35 @@ func (c *compiler) importedAs(n ast.Node) *types.Package {
 	return nil
 }
 
-// ofPackage lowers a function of an imported package.
+// ofPackage lowers a function, a variable or a constant of an imported package.
 func (c *compiler) ofPackage(n *ast.MemberNode, p *types.Package) *term {
 	name, as := source(n), n.Node.String()
-	f, ok := p.Scope().Lookup(name).(*types.Func)
-	switch {
-	case !ok || !f.Exported():
-		functions := slices.DeleteFunc(p.Scope().Names(), func(name string) bool {
-			f, ok := p.Scope().Lookup(name).(*types.Func)
-			return !ok || !f.Exported()
-		})
-		return c.errorf(n.Property, "package %s has no function %s%s", p.Name(), name, suggest(name, functions))
-	case f.Signature().TypeParams().Len() > 0:
-		return c.errorf(n.Property, "%s.%s is generic; call it in a function of the package", as, name)
-	}
-	if !slices.Contains(c.imported[as], name) {
-		c.imported[as] = append(c.imported[as], name)
-	}
-	c.named(as, func(w *writer) operand {
-		var pairs []string
-		for _, name := range c.imported[as] {
-			pairs = append(pairs, strconv.Quote(name)+": "+w.names.Import(p)+"."+name)
+	write := func(w *writer) operand { return variable(w.names.Import(p) + "." + name) }
+	switch o := p.Scope().Lookup(name).(type) {
+	case *types.Func:
+		switch {
+		case !o.Exported():
+		case o.Signature().TypeParams().Len() > 0:
+			return c.errorf(n.Property, "%s.%s is generic; %s", as, name, c.inFunction(n))
+		default:
+			return &term{node: n, typ: o.Signature(), isMethod: true, write: write}
 		}
-		return w.composite(namedValues, pairs)
+	case *types.Var:
+		if o.Exported() {
+			return &term{node: n, typ: o.Type(), global: true, write: write}
+		}
+	case *types.Const:
+		if o.Exported() {
+			return c.constant(n, o, write)
+		}
+	case *types.TypeName:
+		return c.errorf(n.Property, "%s.%s is a type, which cannot be used here", as, name)
+	}
+	exported := slices.DeleteFunc(p.Scope().Names(), func(name string) bool {
+		_, isType := p.Scope().Lookup(name).(*types.TypeName)
+		return isType || !token.IsExported(name)
 	})
-	return &term{node: n, typ: f.Signature(), write: func(w *writer) operand {
-		return variable(w.names.Import(p) + "." + name)
-	}}
+	return c.errorf(n.Property, "package %s has no %s%s", p.Name(), name, suggest(name, exported))
 }
 
 // callable reports whether a name is that of a function.
@@ -113,7 +110,7 @@ func (c *compiler) callable(name string) bool {
 	} else if o := c.env.Package.Scope().Lookup(name); o != nil {
 		t = o.Type()
 	} else {
-		return ownFunctions[name].fn != "" || isFunction(name)
+		return ownFunctions[name].usage != "" || isFunction(name)
 	}
 	_, ok := t.Underlying().(*types.Signature)
 	return ok
@@ -122,7 +119,7 @@ func (c *compiler) callable(name string) bool {
 // method writes the method m of o, the Go code of t, with a check that its receiver is not nil: wrap.NotNil(doc).Tenant. Methods of maps, slices
 // and functions may be called on nil.
 func (t *term) method(w *writer, o operand, m *types.Func, path []int) operand {
-	at, neverNil := t.typ, t.neverNil
+	at, neverNil := t.typ, t.neverNil || w.sure[t]
 	for _, i := range pointers(t.typ, path) {
 		f := aggregate(at).(*types.Struct).Field(i)
 		o = operand{text: o.in(highest) + "." + f.Name(), prec: highest, addr: o.addr || pointee(at) != nil}
@@ -151,27 +148,22 @@ func (c *compiler) invoke(n *ast.CallNode, f *term, sig *types.Signature) *term 
 			return nil
 		}
 	}
-	result := c.result(n, name, sig)
+	result := c.resultOf(n, name, sig)
 	if result == nil || !c.arguments(n, name, sig, args) {
 		return nil
 	}
-	if f.optional {
-		return c.maybeNil(n, result)
-	}
-	t := &term{node: n, typ: result}
-	t.write = func(w *writer) operand {
+	return &term{node: n, typ: result, links: f.links, write: func(w *writer) operand {
 		call := w.callOf(w.term(f).in(highest), w.all(args...)...)
 		w.fails = true
 		if sig.Results().Len() > 1 {
 			return w.must(call)
 		}
 		return call
-	}
-	return t
+	}}
 }
 
-// result returns the type of the value of a call, or nil after an error.
-func (c *compiler) result(n *ast.CallNode, name string, sig *types.Signature) types.Type {
+// resultOf returns the type of the value of a call, or nil after an error.
+func (c *compiler) resultOf(n *ast.CallNode, name string, sig *types.Signature) types.Type {
 	r := sig.Results()
 	switch {
 	case r.Len() == 0:

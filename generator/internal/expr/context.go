@@ -64,6 +64,5 @@ func (c *compiler) context(n *ast.IdentifierNode) *term {
 		}}
 	}
 	t.node = n
-	c.named("ctx", t.write)
 	return t
 }

@@ -3,6 +3,7 @@ package expr
 import (
 	"cmp"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
@@ -17,20 +18,26 @@ func (t *term) as(kind types.BasicKind) *term {
 	return t.then(to, func(w *writer, o operand) operand { return w.conversion(to, o) })
 }
 
-// unnamed returns t, a number, without the name of its type, whose methods do not apply to the result of an operator. As for the machine,
-// a duration stays one.
+// unnamed returns t, a number, without the name of its type, whose methods do not apply to the result of an operator. As with expr, a
+// duration stays one.
 func (t *term) unnamed() *term {
 	if _, ok := types.Unalias(t.typ).(*types.Basic); ok || isDuration(t.typ) {
 		return t
 	}
-	return t.as(t.typ.Underlying().(*types.Basic).Kind())
+	if b, ok := under(t.typ).(*types.Basic); ok {
+		return t.as(b.Kind())
+	}
+	return t.integer(types.Int64)
 }
 
 // then returns a term of type to that writes f of the Go code of t.
 func (t *term) then(to types.Type, f func(*writer, operand) operand) *term {
-	return &term{node: t.node, typ: to, con: t.con, optional: t.optional, decided: t.decided, write: func(w *writer) operand {
-		return f(w, w.term(t))
-	}}
+	return &term{node: t.node, typ: to, con: t.con, links: t.links, write: func(w *writer) operand { return f(w, w.term(t)) }}
+}
+
+// converted returns t in the Go type to: []string(names).
+func (t *term) converted(to types.Type) *term {
+	return t.then(to, func(w *writer, o operand) operand { return w.conversion(to, o) })
 }
 
 // integer returns t, an integer, converted to a basic type. If the value does not fit, the method returns a KeyError.
@@ -40,52 +47,66 @@ func (t *term) integer(kind types.BasicKind) *term {
 		return t.as(kind)
 	}
 	return t.then(to, func(w *writer, o operand) operand {
-		return w.must(w.callOf(w.std(checkedPath, "To")+"["+w.typ(to)+"]", o))
+		return w.must(w.callOf(w.std(wrapPath, "To")+"["+w.typ(to)+"]", o))
 	})
 }
 
-// checked returns a call of a function of package checked. If it returns an error, the method returns a KeyError.
-func checked(n ast.Node, t types.Type, fn string, args ...*term) *term {
-	return &term{node: n, typ: t, write: func(w *writer) operand {
-		return w.must(w.callOf(w.std(checkedPath, fn), w.all(args...)...))
-	}}
+// must returns a call whose error becomes a KeyError: wrap.Must(strconv.Atoi(id)).
+func must(call *term) *term {
+	return call.then(call.typ, func(w *writer, o operand) operand { return w.must(o) })
 }
 
-// plainly returns t as a value that must not be nil.
-func (t *term) plainly() *term {
-	if !t.optional {
+// value returns t as an operand. A pointer stands for its target unless that is a struct, and a value of a type parameter for one of the type
+// that all types of its constraint have.
+func (t *term) value() *term {
+	elem := pointee(t.typ)
+	if elem != nil && !isStruct(elem) {
+		p := t.sole()
+		return (&term{node: t.node, typ: elem, links: t.parts(), pointer: t, write: func(w *writer) operand {
+			o := w.term(p)
+			w.fails = true
+			return operand{text: "*" + o.in(unary), prec: unary, addr: true}
+		}}).value()
+	}
+	switch under(t.typ).(type) {
+	case *types.Basic, *types.Interface:
 		return t
 	}
-	v := *t
-	v.optional = false
-	return &v
-}
-
-// resultOf returns t as the result of a function at n, which fails if its argument is nil.
-func (t *term) resultOf(n ast.Node) *term {
-	if t == nil {
-		return nil
-	}
-	v := *t
-	v.node, v.optional, v.unchecked = n, false, nil
-	return &v
-}
-
-// value returns t as an operand. A pointer to a basic type stands for its target.
-func (t *term) value() *term {
-	if elem := pointee(t.typ); elem != nil && isBasic(elem) {
-		return t.pointed()
+	if elem == nil {
+		return t.sole()
 	}
 	return t
 }
 
-// pointed returns the target of the pointer t.
-func (t *term) pointed() *term {
-	return &term{node: t.node, typ: pointee(t.typ), optional: true, write: func(w *writer) operand {
-		o := w.term(t)
-		w.fails = true
-		return operand{text: "*" + o.in(unary), prec: unary, addr: true}
-	}}
+// sole returns t, a value of a type parameter, in the only type of its constraint, or in the type that its types have in common. It returns
+// other values as they are.
+func (t *term) sole() *term {
+	set := typeSet(t.typ)
+	if len(set) == 0 {
+		return t
+	}
+	to := under(t.typ)
+	if len(set) == 1 && types.Identical(set[0].Underlying(), to) {
+		to = set[0]
+	}
+	switch to.(type) {
+	case *types.Basic, *types.Interface:
+		return t
+	}
+	return t.converted(to)
+}
+
+// list returns t, a slice or an array, as a slice.
+func (c *compiler) list(t *term) *term {
+	if _, ok := under(t.typ).(*types.Array); ok {
+		t = t.then(types.NewSlice(elemOf(t.typ)), func(w *writer, o operand) operand {
+			if !o.addr {
+				o = w.callOf(w.std(wrapPath, "Copy"), o)
+			}
+			return primary(o.in(highest) + "[:]")
+		})
+	}
+	return c.read(t)
 }
 
 // said returns t for messages.
@@ -123,26 +144,28 @@ func source(n ast.Node) string {
 // assign converts t so that Go can assign it to a variable of type to. If that is impossible, it reports an error and returns nil.
 // A number can be converted to a type that holds all its values.
 func (c *compiler) assign(t *term, to types.Type, role string) *term {
-	v := t
-	if elem := pointee(t.typ); elem != nil && !types.AssignableTo(t.typ, to) {
-		v = t.pointed()
-	}
+	v := t.value()
 	switch {
-	case t.fits(to), types.AssignableTo(t.typ, to):
-		c.machine = c.machine || t.optional && nilable(to) // a call gets nil if a part of t is nil
+	case t.fits(to):
 		return t
+	case types.AssignableTo(t.typ, to) && (t.links == nil || !nilable(to)):
+		return t
+	case types.AssignableTo(t.typ, to): // a call gets nil if a part of t is nil
+		return c.nullable(t)
 	case types.AssignableTo(v.typ, to), v.fits(to):
 		return v
-	case is(to, types.IsFloat) && isInt(v.typ), isInt(v.typ) && isInt(to) && (holds(to, v.typ) || types.Identical(to, whole)):
+	case isFloat(to) && isInt(v.typ), isInt(v.typ) && isInt(to) && (holds(to, v.typ) || types.Identical(to, whole)):
 		if b, ok := types.Unalias(to).(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
 			return v.integer(b.Kind())
 		} else if ok {
 			return v.as(b.Kind())
 		}
-	}
-	if isAny(t.typ) || isList(t.typ) && isList(to) && isAny(elemOf(t.typ)) {
-		c.machine = true // the machine checks the type in each call
-		return t
+	case isList(v.typ) && isList(to):
+		if list := c.listTo(v, elemOf(to)); list != nil {
+			return list
+		}
+	case isAny(v.typ):
+		return c.dynamic(v, to)
 	}
 	if t.con != nil && t.lit && isInt(t.typ) && isInt(to) {
 		return c.errorf(start(t.node), "%v does not fit %s", t.con, c.typeName(to))
@@ -150,47 +173,186 @@ func (c *compiler) assign(t *term, to types.Type, role string) *term {
 	return c.errorf(start(t.node), "%s is %s; expected %s", role, c.a(t.typ), c.typeName(to))
 }
 
-// becomes reports whether a literal can replace a value of type to without any difference.
-func (t *term) becomes(to types.Type) bool {
-	if !t.fits(to) || hasMethods(to) {
-		return isNil(t.typ) && t.fits(to)
+// listTo returns t, a list, with elements of another type, or nil if they cannot become that:
+//
+//	wrap.Map(roles, func(_ int, each Role) string { return string(each) })
+func (c *compiler) listTo(t *term, elem types.Type) *term {
+	if types.Identical(elemOf(t.typ), elem) {
+		return c.list(t)
 	}
-	b, basic := to.Underlying().(*types.Basic)
-	return isNil(t.typ) || basic && (b.Kind() == types.Int64 && isInt(t.typ) || types.Identical(b, t.typ))
-}
-
-// meet returns the terms converted to one type, or nil after an error at n. If they have no common type, it returns one term for the
-// machine.
-func (c *compiler) meet(n ast.Node, terms []*term) []*term {
-	to := terms[0].typ
-	for _, t := range terms[1:] {
-		if isNil(to) || terms[0].lit && !t.lit && !isNil(t.typ) {
-			to = t.typ
+	before := len(c.errs)
+	convert := func(t *term) *term {
+		if isAny(elem) {
+			return t
+		}
+		if to := t.convertedTo(elem); to != nil {
+			return to
+		}
+		return c.assign(t, elem, "an element")
+	}
+	if t.items != nil {
+		met := each(t.items, convert)
+		if !slices.Contains(met, nil) {
+			list := listOf(t.node, met, t.items)
+			list.typ = types.NewSlice(elem)
+			list.write = func(w *writer) operand { return w.composite(list.typ, texts(w.all(met...))) }
+			return list
+		}
+	} else {
+		f := newClosure(t.node, whole, elemOf(t.typ))
+		if body := convert(f.param(1)); body != nil {
+			return goCall(t.node, types.NewSlice(elem), wrapPath, "Map", c.list(t), c.literal(f, body))
 		}
 	}
-	if isNil(to) {
+	c.errs = c.errs[:before]
+	return nil
+}
+
+// convertedTo returns t in the type of a list's element, with which Go can compare it as expr does, or nil.
+func (t *term) convertedTo(elem types.Type) *term {
+	switch {
+	case types.Identical(t.typ, elem), t.fits(elem):
+		return t
+	case isText(t.typ) && isText(elem), isBool(t.typ) && isBool(elem), isInt(t.typ) && isInt(elem) && holds(elem, t.typ),
+		isNumber(t.typ) && types.Identical(elem, types.Typ[types.Float64]):
+		return t.converted(elem)
+	}
+	return nil
+}
+
+// meet returns the terms converted to one type, or nil after an error at n. The type is a pointer if one of them may be nil. Values of
+// different kinds become values of type any.
+func (c *compiler) meet(n ast.Node, terms []*term) []*term {
+	known := slices.DeleteFunc(slices.Clone(terms), func(t *term) bool { return isNil(t.typ) })
+	if len(known) == 0 {
 		c.errorf(n, "nil has no type here")
 		return nil
 	}
-	met := make([]*term, len(terms))
-	for i, t := range terms {
+	same := func(of []*term) bool {
+		return !slices.ContainsFunc(of, func(t *term) bool { return !types.Identical(t.typ, of[0].typ) })
+	}
+	mayBeNil := len(known) < len(terms)
+	if same(known) && (!mayBeNil || nilable(known[0].typ)) {
+		return each(terms, func(t *term) *term { return t.retyped(known[0].typ) })
+	}
+	values := each(known, (*term).value)
+	for _, v := range values {
+		mayBeNil = mayBeNil || v.pointer != nil
+	}
+	to := kindOf(values)
+	if same(values) {
+		to = values[0].typ
+	}
+	if lists := c.lists(values); lists != nil && !mayBeNil {
+		return lists
+	}
+	if to == nil || mayBeNil && nilable(to) {
+		return each(terms, func(t *term) *term { return c.anyOf(t) })
+	}
+	return each(terms, func(t *term) *term {
 		switch v := t.value(); {
-		case types.Identical(t.typ, to):
-			met[i] = t
-		case t.becomes(to):
-			v := *t
-			v.typ = to
-			met[i] = &v
-		case types.Identical(v.typ, to):
-			met[i] = v
+		case isNil(t.typ):
+			return t.retyped(types.NewPointer(to))
+		case !mayBeNil:
+			return v.to(to)
+		case v.pointer != nil && types.Identical(v.typ, to):
+			return v.pointer
+		case v.pointer != nil:
+			return c.nullable(v.to(to))
 		default:
-			return []*term{c.onMachine(n, anything)}
+			return boxed(v.to(to))
 		}
+	})
+}
+
+// lists returns lists with elements of one type, that of the first list that is no empty literal, or nil if a term is no such list.
+func (c *compiler) lists(terms []*term) []*term {
+	first := slices.IndexFunc(terms, func(t *term) bool { return !t.emptyList() })
+	if first < 0 || !isList(terms[first].typ) {
+		return nil
 	}
-	if isAny(to) || !c.env.CanName(to) {
-		return []*term{c.onMachine(n, to)}
+	list := types.NewSlice(elemOf(terms[first].typ))
+	all := each(terms, func(t *term) *term {
+		if !isList(t.typ) || !t.emptyList() && !types.Identical(elemOf(t.typ), list.Elem()) {
+			return nil
+		}
+		if t = c.listTo(t, list.Elem()); t != nil {
+			return t.retyped(list)
+		}
+		return nil
+	})
+	if slices.Contains(all, nil) {
+		return nil
 	}
-	return met
+	return all
+}
+
+// emptyList reports whether t is the literal [].
+func (t *term) emptyList() bool { return t.items != nil && len(t.items) == 0 }
+
+// anyOf returns t as a value of type any, which is nil where t is nil.
+func (c *compiler) anyOf(t *term) *term {
+	if v := t.value(); v.pointer == nil {
+		t = v
+	}
+	return t.retyped(anything)
+}
+
+// retyped returns t as a value of a type to which Go can assign it.
+func (t *term) retyped(to types.Type) *term {
+	if types.Identical(t.typ, to) {
+		return t
+	}
+	v := *t
+	v.typ = to
+	return &v
+}
+
+// basic returns t, a text, a number or a bool, in a type without a name of its own.
+func (t *term) basic() *term {
+	switch {
+	case t.lit:
+		return t
+	case isText(t.typ):
+		return t.as(types.String)
+	case isBool(t.typ):
+		return t.as(types.Bool)
+	case isInt(t.typ):
+		return t.as(types.Int64)
+	}
+	return t.as(types.Float64)
+}
+
+// to returns t, a basic value, in another type.
+func (t *term) to(typ types.Type) *term {
+	b, ok := typ.(*types.Basic)
+	switch {
+	case types.Identical(t.typ, typ) || !ok:
+		return t
+	case t.lit && b.Info()&types.IsFloat != 0 && isInt(t.typ):
+		return literal(t.node, float64(t.con.(int)))
+	case b.Info()&types.IsInteger != 0:
+		return t.integer(b.Kind()).retyped(typ)
+	}
+	return t.as(b.Kind()).retyped(typ)
+}
+
+// kindOf returns the basic type that has all values of the terms, or nil if there is none, or if one of them has methods that give its text.
+func kindOf(terms []*term) types.Type {
+	all := func(is func(types.Type) bool) bool {
+		return !slices.ContainsFunc(terms, func(t *term) bool { return !is(t.typ) || hasMethods(t.typ) })
+	}
+	switch {
+	case all(isInt):
+		return types.Typ[arithmeticKind(terms...)]
+	case all(isNumber):
+		return types.Typ[types.Float64]
+	case all(isText):
+		return text
+	case all(isBool):
+		return truth
+	}
+	return nil
 }
 
 func (c *compiler) valueOf(n ast.Node) *term {
@@ -198,4 +360,13 @@ func (c *compiler) valueOf(n ast.Node) *term {
 		return t.value()
 	}
 	return nil
+}
+
+// each returns the results of f for all terms.
+func each(terms []*term, f func(*term) *term) []*term {
+	all := make([]*term, len(terms))
+	for i, t := range terms {
+		all[i] = f(t)
+	}
+	return all
 }

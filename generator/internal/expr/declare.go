@@ -8,7 +8,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"slices"
 	"strings"
 	"sync"
 
@@ -18,8 +17,8 @@ import (
 // declaration is a line of functions.txt.
 type declaration struct {
 	*types.Signature
-	name   string
-	goName string // what gives the same result in Go, or ""
+	name string
+	code ast.Expr // the Go that it becomes
 }
 
 //go:embed functions.txt
@@ -31,21 +30,15 @@ var functions = sync.OnceValue(func() map[string][]declaration {
 	src := "package expr; "
 	for line := range strings.Lines(functionsText) {
 		if i := strings.IndexAny(line, "[("); i > 0 && !strings.Contains(line[:i], " ") {
-			signature, goName, _ := strings.Cut(strings.TrimSpace(line[i:]), " = ")
-			list = append(list, declaration{name: line[:i], goName: goName})
+			signature, code, _ := strings.Cut(strings.TrimSpace(line[i:]), " = ")
+			list = append(list, declaration{name: line[:i], code: must1(parser.ParseExpr(code))})
 			line = fmt.Sprintf("func f%d%s {}\n", len(list), signature)
 		}
 		src += line
 	}
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "functions.txt", src, 0)
-	if err != nil {
-		panic(err)
-	}
-	pkg, err := (&types.Config{IgnoreFuncBodies: true}).Check("expr", fset, []*ast.File{file}, nil)
-	if err != nil {
-		panic(err)
-	}
+	file := must1(parser.ParseFile(fset, "functions.txt", src, 0))
+	pkg := must1((&types.Config{IgnoreFuncBodies: true, Error: func(error) {}}).Check("expr", fset, []*ast.File{file}, nil))
 	byName := map[string][]declaration{}
 	for i, d := range list {
 		d.Signature = pkg.Scope().Lookup(fmt.Sprintf("f%d", i+1)).(*types.Func).Signature()
@@ -54,90 +47,86 @@ var functions = sync.OnceValue(func() map[string][]declaration {
 	return byName
 })
 
-// result returns the type of the result of a call, or nil if d does not take the arguments. Then wrong is the index of the first
-// argument that does not fit, or -1 if their number is wrong.
-func (d declaration) result(args []*term) (t types.Type, wrong int) {
+// bound returns the signature with the types of the arguments in place of the type parameters, or nil if d does not take the arguments.
+// Then wrong is the index of the first argument that does not fit, or -1 if their number is wrong.
+func (d declaration) bound(args []*term) (sig *types.Signature, wrong int) {
 	if !takesAsMany(d.Signature, len(args)) {
 		return nil, -1
 	}
-	bound := bindings{}
+	known := bindings{}
 	for i, arg := range args {
-		p, t := parameter(d.Signature, i), arg.typ
-		if each, ok := p.(*types.Signature); ok {
-			p = each.Results().At(0).Type()
-			if arg.optional && isTypeParam(p) {
-				t = anything
-			} else if !isTypeParam(p) {
-				t = arg.value().typ
-			}
-		}
-		if !bound.takes(p, t) {
+		if !known.takes(parameter(d.Signature, i), arg) {
 			return nil, i
 		}
 	}
 	var stand []types.Type
 	for p := range d.TypeParams().TypeParams() {
-		stand = append(stand, cmp.Or(bound[p], anything))
+		stand = append(stand, cmp.Or(known[p], anything))
 	}
 	if stand == nil {
-		return d.Results().At(0).Type(), -1
+		return d.Signature, -1
 	}
 	called, _ := types.Instantiate(nil, d.Signature, stand, false)
-	return called.(*types.Signature).Results().At(0).Type(), -1
+	return called.(*types.Signature), -1
 }
 
-// choose returns the first declaration that takes the arguments, and the type of its result. If several of different results may take
-// them, as an argument is of type any, this is any. If none takes them, it is nil.
-func choose(list []declaration, args []*term) (first declaration, result types.Type, wrong int) {
+// choose returns the first declaration that takes the arguments, and its signature for them. If none does, the signature is nil.
+func choose(list []declaration, args []*term) (first declaration, sig *types.Signature, wrong int) {
 	wrong = -1
-	dynamic := slices.ContainsFunc(args, func(t *term) bool { return isAny(t.typ) || isList(t.typ) && isAny(elemOf(t.typ)) })
 	for _, d := range list {
-		switch t, at := d.result(args); {
-		case t == nil:
-			wrong = max(wrong, at)
-		case result == nil:
-			first, result = d, t
-		case dynamic && !types.Identical(t, result):
-			result = anything
+		sig, at := d.bound(args)
+		if sig != nil {
+			return d, sig, -1
 		}
+		wrong = max(wrong, at)
 	}
-	return first, result, wrong
+	return first, nil, wrong
 }
 
-// bindings are the types of the arguments that type parameters stand for.
+// bindings are the types that type parameters stand for.
 type bindings map[*types.TypeParam]types.Type
 
-// takes reports whether a value of type t may be the argument for a parameter of type p, and binds the type parameters in p.
-func (b bindings) takes(p, t types.Type) bool {
+// takes reports whether t may be the argument for a parameter of type p, and binds the type parameters in p.
+func (b bindings) takes(p types.Type, t *term) bool {
+	typ := t.typ
 	switch p := p.(type) {
 	case *types.TypeParam:
-		if known := b[p]; known == nil {
-			b[p] = t
-		} else if !types.Identical(known, t) {
-			b[p] = anything
+		class := classOf(p.Constraint())
+		switch known := b[p]; {
+		case known != nil:
+			return isAny(known) || t.convertedTo(known) != nil || types.AssignableTo(typ, known)
+		case class == "int" || class == "float64":
+			typ = t.unnamed().typ
 		}
-		return b.takes(p.Constraint(), t)
+		b[p] = typ
+		return classes[class](typ)
 	case *types.Slice:
-		return isAny(t) && b.takes(p.Elem(), anything) || isList(t) && b.takes(p.Elem(), elemOf(t))
+		elem := elemOf(typ)
+		return elem != nil && b.takes(p.Elem(), &term{typ: elem})
 	case *types.Map:
-		m, ok := aggregate(t).(*types.Map)
-		return isAny(t) && b.takes(p.Elem(), anything) || ok && b.takes(p.Elem(), m.Elem())
+		m, ok := under(typ).(*types.Map)
+		return ok && b.takes(p.Key(), &term{typ: m.Key()}) && b.takes(p.Elem(), &term{typ: m.Elem()})
+	case *types.Signature:
+		return t.closure != nil && b.takes(p.Results().At(0).Type(), &term{typ: t.body.typ})
 	}
-	is := classes[types.TypeString(p, func(*types.Package) string { return "" })]
-	return is == nil || mayBe(is, t)
+	return classes[classOf(p)](typ)
 }
 
-// classes are the types that a parameter of functions.txt takes, by the name of its type. An any takes all.
+// classOf returns the name of a type of functions.txt.
+func classOf(t types.Type) string {
+	return types.TypeString(t, func(*types.Package) string { return "" })
+}
+
+// classes are the types that a parameter of functions.txt takes, by the name of its type.
 var classes = map[string]func(types.Type) bool{
-	"string": isText, "int": isInt, "float64": isNumber, "bool": isBool, "duration": isDuration, "moment": isTime,
+	"any": func(types.Type) bool { return true }, "comparable": func(t types.Type) bool { return types.Comparable(t) && !isAny(t) },
+	"string": isText, "int": isInt, "float64": isNumber, "bool": isBool, "bits": isInt, "duration": isDuration, "moment": isTime,
 	"integer": func(t types.Type) bool { return isInt(t) && !isDuration(t) },
 	"number":  func(t types.Type) bool { return isNumber(t) && !isDuration(t) },
-	"numbers": func(t types.Type) bool { return isNumber(t) || isList(t) },
+	"numbers": func(t types.Type) bool { return isNumber(t) || isList(t) && isNumber(elemOf(t)) },
+	"ordered": func(t types.Type) bool { return is(t, types.IsOrdered) },
 	"zone":    func(t types.Type) bool { return pointee(t) != nil && reach.IsNamed(pointee(t), "time", "Location") },
 }
-
-// mayBe reports whether a value of type t is, or may be in some call, of a type with a property.
-func mayBe(is func(types.Type) bool, t types.Type) bool { return isAny(t) || is(t) }
 
 // parameter returns the type of the parameter for argument i of a call.
 func parameter(sig *types.Signature, i int) types.Type {
@@ -152,4 +141,12 @@ func parameter(sig *types.Signature, i int) types.Type {
 func takesAsMany(sig *types.Signature, n int) bool {
 	fixed := sig.Params().Len()
 	return n == fixed || sig.Variadic() && n >= fixed-1
+}
+
+// must1 returns v. An error is a fault of functions.txt.
+func must1[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -1,38 +1,44 @@
-// Package expr turns the expressions of directives into Go code. It parses an expression with expr's parser, and checks it against the
-// types of the method's parameters and of the declarations of its package. It lowers the parts that most keys, costs and conditions consist
-// of, which means that it writes them as Go: names, fields, calls, texts, comparisons, arithmetic of integers, ?: and ??, and fields after
-// ?. . An expression with any other part, such as an index, is left as a whole to expr's virtual machine, called the machine below; package
-// exprvm runs it. Everything is type-checked when generating, except values of type any and of type parameters, which are checked in each
-// call. Package emit builds keys and messages from expressions.
+// Package expr turns the expressions of directives into Go. It parses an expression with the parser of expr-lang/expr, checks it against the
+// types of the method's parameters and of the declarations of its package, and lowers it, which means that it writes it as Go. File
+// functions.txt has the Go of each function and of each operator. The program with that Go does not link expr. Package emit builds keys
+// and messages from expressions.
 //
 // # Values
 //
-// An expression has the value that the machine computes, even if Go code computes it. So / divides floats, len counts the runes
-// of a text, an index may be negative, and a pointer stands for its target. The value differs only where the machine would give a
-// wrong answer or none:
+// An expression has the value that expr's own evaluator computes. So / divides floats, len counts the runes of a text, an index may be
+// negative, and a pointer stands for its target. The value differs where the evaluator would give a wrong answer or none, and where Go
+// has to know a type:
 //
 //   - A value of a named type counts as one of its underlying type: status == 3 works if status has a type of its own.
 //   - An integer overflow is a KeyError. With expr it wraps, and a cost that wraps may be 0. An unsigned integer of 64 bits must
 //     fit in an int64; but <, min, max and % take it as it is, and == and the functions on bits take its bits.
 //   - An operation on nil, an index out of range, a remainder by zero and a method call on a nil pointer are a KeyError. So is an
 //     optional chain (a?.b) that ends in nil, unless an operand of ??, ==, in or contains.
-//   - The alternatives of ?: and ?? get a common type, and a method may follow in a chain with ?. .
-//   - $env has the parameters, the receiver and the results only, and $env?.name is nil for a method without such a parameter.
-//   - clientIP(ctx) and userID(ctx) are nil if the context carries none, but compare as the empty text. If the machine runs the
-//     expression, they are nil there, too.
+//   - The alternatives of ?: and ?? get a common type, and a method may follow in a chain with ?. . An integer and a float become floats.
+//   - A float32 is the float64 with the same value.
+//   - Two errors are compared by errors.Is, and two structs or interfaces by == of Go.
+//   - clientIP(ctx) and userID(ctx) are nil if the context carries none, but compare as the empty text.
 //   - string of a slice of bytes is its text. With expr it is a list of numbers.
-//   - A text never contains an address in memory: string(x) is an error if x may have one. If only the machine can tell, it is a
-//     KeyError.
+//   - A text never contains an address in memory: string(x) is an error if x may have one.
+//   - ==, !=, in, contains, startsWith and endsWith do not compute an operand if the other one is nil.
+//   - min and max of NaN are NaN, as in Go, and those of an empty list are a KeyError.
+//   - Go has no constant -0.0, so it is 0.0.
+//   - A value of type any can be shown, compared with a text, a number or a bool, tested for nil, and converted by string, int and float.
+//   - sort and sortBy keep the order of equal elements, and a list must have elements of one type.
+//   - There is no $env.
+//
+// # Bounds
+//
+// Callers choose how long their texts and lists are. So an expression with a loop counts its steps by a wrap.Work, and a function that makes
+// a text or a list much larger than its arguments has a bound of its own. More than that is a KeyError.
 package expr
 
 import (
+	"fmt"
 	"go/token"
 	"go/types"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
-	"unicode"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -64,21 +70,19 @@ type Want int
 
 const (
 	Island   Want = iota // a part of a template: the code's value is a string that is the same for equal values
+	Message              // as Island, but equal values may have different strings
 	Bool                 // the code's value is a bool
-	Int                  // the code's value is an int64, or a constant that can be assigned to one
+	Cost                 // the code's value is an int64, or a constant that can be assigned to one; a float is rounded up
+	Limit                // as Cost, but a float is rounded down
 	Duration             // the code's value is a time.Duration
 )
 
 // Names provides the identifiers in the code. Package emit implements it.
 type Names interface {
-	Import(*types.Package) string // the name of an imported package: strings
-	Variable(i int) string        // the parameters, then the receiver, which is not nil, then the results: phone
-	Local() string                // the name of a new variable in a func literal: value
-	Program(p *Program) string    // the package-level variable that holds an *exprvm.Program: senderSendCodeExpr
-
-	// Identity returns the variable that holds the result of a call of wrap.ClientIP or wrap.UserID with this argument, or "". If given is
-	// true, the result is not empty.
-	Identity(function, argument string) (variable string, given bool)
+	Import(*types.Package) string      // the name of an imported package: strings
+	Variable(i int) string             // the parameters, then the receiver, which is not nil, then the results: phone
+	Local(hint string) string          // the name of a new variable in a func literal: value
+	Package(hint, value string) string // the package-level variable with the value of a Go expression: senderSendPattern
 }
 
 // Code is a valid expression.
@@ -94,74 +98,32 @@ type Code struct {
 	Varies bool
 	// Uses are the package-level and predeclared identifiers in the code, sorted. No parameter or local variable may hide them.
 	Uses []string
-	// Plain reports that the value has no bytes that wrap.Part would escape, as it is a number or a bool.
-	Plain bool
-	// Program is the program for the machine, or nil if the expression became Go code.
-	Program *Program
-	// Identity is the function of package wrap that gives the value if the expression is clientIP(ctx) or userID(ctx), else "".
-	Identity string
-	// Identities are the functions of package wrap that the code calls for a client IP or a user ID, as often as it calls them.
-	Identities []string
 
-	want  Want
-	env   *Env
-	value *term
-}
-
-// MayHave reports whether the value of an Island may contain a rune that follows it in a key. Another value of a number cannot go on with
-// a rune that is no digit.
-func (c *Code) MayHave(next rune) bool {
-	switch {
-	case next == ':':
-		return !c.Plain
-	case c.Spelled && c.Constant != nil:
-		return strings.ContainsAny(c.Constant.(string), `\`+string(next))
-	}
-	return !c.value.number || unicode.IsDigit(next)
-}
-
-// Program is an expression for the machine. It becomes a package-level variable.
-type Program struct {
-	Source string   // as written
-	Names  []string // the names of its arguments
-	Hidden []Hidden // the members that expr cannot access by itself
-}
-
-// Hidden is a field or a method that is unexported, or that only an addressable value has.
-type Hidden struct {
-	Of   types.Type
-	Name string
+	name    string
+	written Written // with marks in place of names
+	blanks  *blanks
 }
 
 // Compile parses and checks e, and returns its code. Its errors stand at the wrong word.
 func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagnostics) {
-	c := &compiler{
-		expr: e.Text, env: env, wanted: want,
-		lets: map[string]*term{}, instances: map[string]types.Type{}, imported: map[string][]string{}, lowered: map[ast.Node]*term{},
-	}
-	root := c.parse()
-	if root == nil {
+	c := &compiler{expr: e.Text, env: env, wanted: want, lets: map[string]*term{}}
+	c.root = c.parse()
+	if c.root == nil {
 		return nil, c.errs
 	}
-	t := c.want(root, want)
+	t := c.want(c.root, want)
+	if len(c.errs) == 0 && t != nil && want == Island {
+		c.checkOrder()
+	}
 	if len(c.errs) > 0 || t == nil {
 		return nil, c.errs
 	}
-	code := &Code{
-		Constant: t.con, Spelled: t.spelled, Text: spaced(c.expr.Value), Varies: c.varies, Plain: t.plain, Identities: c.identities,
-		want: want, env: env, value: t,
-	}
-	if !c.ofOthers {
-		code.Identity = t.identity
-	}
-	if c.machine {
-		if code.Program, code.value = c.program(t, want); code.value == nil {
-			return nil, c.errs
-		}
-		code.Constant, code.Spelled = nil, false
-	}
-	code.rehearse()
-	return code, nil
+	w := &writer{names: newBlanks(env), from: env.From, held: map[*term]string{}, sure: map[*term]bool{}, uses: map[string]bool{}}
+	written := w.whole(t, resultOf[want])
+	return &Code{
+		Constant: t.con, Spelled: t.spelled, Text: spaced(c.expr.Value), Varies: c.varies, Uses: slices.Sorted(maps.Keys(w.uses)),
+		name: nameOf(t.node), written: written, blanks: w.names,
+	}, nil
 }
 
 // Written is the Go text of an expression, formatted like gofmt but not indented.
@@ -172,51 +134,82 @@ type Written struct {
 	Fails bool   // the value may panic
 }
 
-// Write writes the code with the given names. The Body of doc?.Owner ?? "-" is, for example:
+// Write returns the code with the given names. The Body of doc?.Owner ?? "-" is, for example:
 //
 //	if doc != nil {
 //		return doc.Owner
 //	}
 //	return "-"
-func (c *Code) Write(n Names) Written { return c.write(c.writer(n)) }
-
-func (c *Code) write(w *writer) Written {
-	body := formatted(w.returned(c.value))
-	written := Written{Body: body, Fails: w.fails}
-	if c.value.choose == nil {
-		written.Value = strings.TrimPrefix(body, "return ")
-	}
-	if written.Value == "" || w.fails {
-		written.Type = w.typ(map[Want]types.Type{Island: text, Bool: truth, Int: types.Typ[types.Int64], Duration: duration}[c.want])
-	}
-	return written
-}
-
-func (c *Code) writer(n Names) *writer {
-	return &writer{names: n, from: c.env.From, held: map[*term]string{}, uses: map[string]bool{}}
+func (c *Code) Write(n Names) Written {
+	c.blanks.fill(n)
+	w := c.written
+	w.Value, w.Body, w.Type = c.blanks.marks.In(w.Value), c.blanks.marks.In(w.Body), c.blanks.marks.In(w.Type)
+	return w
 }
 
 // Name returns a name for a variable that holds the value, or "".
-func (c *Code) Name() string {
-	name := naming.Lower(source(c.value.node))
+func (c *Code) Name() string { return c.name }
+
+// nameOf returns a name for a variable that holds the value of n, or "".
+func nameOf(n ast.Node) string {
+	name := naming.Lower(source(n))
 	if types.Universe.Lookup(name) != nil || !token.IsIdentifier(name) {
 		return ""
 	}
 	return name
 }
 
-// rehearse writes the code once with arbitrary names, to find the identifiers that it uses.
-func (c *Code) rehearse() {
-	w := c.writer(anyNames{})
-	c.write(w)
-	c.Uses = slices.Sorted(maps.Keys(w.uses))
+// resultOf are the types of the values.
+var resultOf = map[Want]types.Type{
+	Island: text, Message: text, Bool: truth, Cost: types.Typ[types.Int64], Limit: types.Typ[types.Int64], Duration: duration,
 }
 
-// anyNames provides names that occur nowhere else.
-type anyNames struct{}
+// blanks are the identifiers in code that has been written, until Write gets their names.
+type blanks struct {
+	env   *Env
+	marks *naming.Marks
+	names []func(Names)     // set the names of the marks, in the order in which these were needed
+	known map[string]string // the marks of packages, variables and values
+}
 
-func (anyNames) Import(p *types.Package) string      { return "ʻ" + p.Path() }
-func (anyNames) Variable(i int) string               { return "ʻv" + strconv.Itoa(i) }
-func (anyNames) Local() string                       { return "ʻ" }
-func (anyNames) Program(*Program) string             { return "ʻ" }
-func (anyNames) Identity(_, _ string) (string, bool) { return "", false }
+func newBlanks(env *Env) *blanks {
+	return &blanks{env: env, marks: naming.NewMarks(), known: map[string]string{}}
+}
+
+// fill sets the names of all marks.
+func (b *blanks) fill(n Names) {
+	for _, set := range b.names {
+		set(n)
+	}
+}
+
+// one returns the mark of what an id stands for.
+func (b *blanks) one(id, hint string, name func(Names) string) string {
+	if b.known[id] == "" {
+		b.known[id] = b.mark(hint, name)
+	}
+	return b.known[id]
+}
+
+func (b *blanks) mark(hint string, name func(Names) string) string {
+	mark := b.marks.New(hint)
+	b.names = append(b.names, func(n Names) { b.marks.Set(mark, name(n)) })
+	return mark
+}
+
+// Import implements Names, as the other methods do.
+func (b *blanks) Import(p *types.Package) string {
+	return b.one("import "+p.Path(), p.Name(), func(n Names) string { return n.Import(p) })
+}
+
+func (b *blanks) Variable(i int) string {
+	return b.one(fmt.Sprint("variable ", i), b.env.variables()[i].Name, func(n Names) string { return n.Variable(i) })
+}
+
+func (b *blanks) Local(hint string) string {
+	return b.mark(hint, func(n Names) string { return n.Local(hint) })
+}
+
+func (b *blanks) Package(hint, value string) string {
+	return b.one("value "+value, hint, func(n Names) string { return n.Package(hint, b.marks.In(value)) })
+}

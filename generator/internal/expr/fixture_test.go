@@ -1,11 +1,14 @@
 package expr
 
 import (
+	"fmt"
 	"go/ast"
 	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -58,14 +61,22 @@ func fixture(t testing.TB) *Env {
 }
 
 func compile(src string, env *Env, want Want) (*Code, annotations.Diagnostics) {
-	return Compile(annotations.Expr{Text: annotations.Text{Value: src, Pos: 1}}, env, want)
+	code, errs := Compile(annotations.Expr{Text: annotations.Text{Value: src, Pos: 1}}, env, want)
+	if code != nil {
+		wanted.Store(code, want)
+	}
+	return code, errs
 }
+
+// wanted has what each code of a test is for.
+var wanted sync.Map
 
 // plainNames returns every name unchanged.
 type plainNames struct {
-	env     *Env
-	locals  int
-	imports map[string]bool // the paths of what the code names
+	env       *Env
+	locals    map[string]int
+	imports   map[string]bool   // the paths of what the code names
+	variables map[string]string // the values of package-level variables
 }
 
 func (p *plainNames) Import(of *types.Package) string {
@@ -74,16 +85,33 @@ func (p *plainNames) Import(of *types.Package) string {
 }
 func (p *plainNames) Variable(i int) string { return p.env.variables()[i].Name }
 
-func (p *plainNames) Local() string {
-	p.locals++
-	return "value" + strings.Repeat("_", p.locals-1)
+func (p *plainNames) Local(hint string) string {
+	p.locals[hint]++
+	return hint + strings.Repeat("_", p.locals[hint]-1)
 }
 
-func (p *plainNames) Identity(string, string) (string, bool) { return "", false }
-func (p *plainNames) Program(*Program) string                { return "program" }
+func (p *plainNames) Package(hint, value string) string {
+	for name, known := range p.variables {
+		if known == value {
+			return name
+		}
+	}
+	name := fmt.Sprint(hint, len(p.variables)+1)
+	p.variables[name] = value
+	return name
+}
+
+// declared returns the declarations of package-level variables.
+func declared(variables map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		fmt.Fprintf(&b, "var %s = %s\n", name, variables[name])
+	}
+	return b.String()
+}
 
 func names(env *Env) *plainNames {
-	return &plainNames{env: env, imports: map[string]bool{}}
+	return &plainNames{env: env, locals: map[string]int{}, imports: map[string]bool{}, variables: map[string]string{}}
 }
 
 // show returns the code, and whether it may fail.
@@ -101,6 +129,7 @@ func show(c *Code, n Names) string {
 
 // island returns a func literal that returns the value of the code.
 func island(c *Code, n Names) string {
-	result := map[Want]string{Island: "string", Bool: "bool", Int: "int64", Duration: "time.Duration"}[c.want]
+	want, _ := wanted.Load(c)
+	result := resultOf[want.(Want)].String()
 	return "func() " + result + " {\n" + c.Write(n).Body + "\n}"
 }

@@ -1,10 +1,13 @@
 package expr
 
 import (
+	"cmp"
+	goast "go/ast"
 	"go/token"
 	"go/types"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -12,6 +15,7 @@ import (
 var (
 	text     = types.Typ[types.String]
 	whole    = types.Typ[types.Int]
+	fraction = types.Typ[types.Float64]
 	truth    = types.Typ[types.Bool]
 	anything = types.Universe.Lookup("any").Type()
 )
@@ -20,10 +24,16 @@ var (
 func (c *compiler) builtin(n *ast.BuiltinNode) *term {
 	args := make([]*term, len(n.Arguments))
 	for i, a := range n.Arguments {
-		if body, ok := a.(*ast.PredicateNode); !ok {
+		if _, isBody := a.(*ast.PredicateNode); !isBody {
 			args[i] = c.valueOf(a)
-		} else if args[0] != nil {
-			args[i] = c.body(n, body, args[0].typ)
+		}
+	}
+	for i, a := range n.Arguments {
+		if body, isBody := a.(*ast.PredicateNode); isBody && args[0] != nil {
+			if isAny(args[0].typ) {
+				return c.dynamic(args[0], nil)
+			}
+			args[i] = c.body(n, body, args)
 		}
 	}
 	if slices.Contains(args, nil) {
@@ -34,33 +44,225 @@ func (c *compiler) builtin(n *ast.BuiltinNode) *term {
 
 // apply lowers a function or an operator.
 func (c *compiler) apply(n ast.Node, name string, args ...*term) *term {
-	d, result, wrong := choose(functions()[name], args)
-	switch {
-	case result == nil:
+	d, sig, wrong := choose(functions()[name], args)
+	if sig == nil {
 		return c.misfit(n, name, args, wrong)
-	case name == "repeat" && args[1].con == nil:
-		return c.errorf(start(args[1].node), "repeat needs a constant count: a caller could make the text any length")
-	case name == "matches" && !c.isPattern(args[1]):
-		return nil
 	}
 	if t, done := c.fold(n, name, args...); done {
 		return t
 	}
-	if !slices.ContainsFunc(args, func(t *term) bool { return isAny(t.typ) }) {
-		before := len(c.errs)
-		if t := c.inGo(n, d.goName, result, args); t != nil || len(c.errs) > before {
-			return t
+	if s, ok := constantText(args); ok && name == "len" {
+		return literal(n, utf8.RuneCountInString(s))
+	}
+	if name == "repeat" && args[1].con == nil {
+		return c.errorf(start(args[1].node), "repeat needs a constant count: a caller could make the text any length")
+	}
+	if method, isSelector := d.code.(*goast.SelectorExpr); isSelector {
+		return c.special(method.Sel.Name, n, args)
+	}
+	loops := slices.ContainsFunc(args, func(t *term) bool { return t.closure != nil })
+	if loops {
+		c.loops++
+		defer func() { c.loops-- }()
+	}
+	byName := map[string]*term{}
+	for i, arg := range args {
+		if name == "len" && !isText(arg.typ) {
+			byName[sig.Params().At(i).Name()] = arg // its length needs no steps
+			continue
+		}
+		p := sig.Params().At(min(i, sig.Params().Len()-1))
+		if byName[p.Name()] = c.argument(arg, parameter(sig, i), classOf(d.Params().At(min(i, sig.Params().Len()-1)).Type())); byName[p.Name()] == nil {
+			return nil
 		}
 	}
-	if _, orNil := d.Results().At(0).Type().(*types.Pointer); orNil {
-		return c.maybeNil(n, pointee(result))
+	if sig.Variadic() {
+		return c.variadic(n, d, sig, args)
 	}
-	return c.onMachine(n, result)
+	t := &term{node: n, typ: c.goType(sig.Results().At(0).Type()), write: func(w *writer) operand { return w.code(d.code, byName) }}
+	if infixed, ok := d.code.(*goast.BinaryExpr); ok {
+		l, r := byName[infixed.X.(*goast.Ident).Name], byName[infixed.Y.(*goast.Ident).Name]
+		return infix(n, t.typ, infixed.Op, l, r)
+	}
+	if makers[name] {
+		return c.read(t)
+	}
+	return t.value()
+}
+
+// constantText returns the first argument if it is a constant text.
+func constantText(args []*term) (s string, ok bool) {
+	if len(args) > 0 {
+		s, ok = args[0].con.(string)
+	}
+	return s, ok
+}
+
+// makers are functions whose result may be much longer than their arguments.
+var makers = map[string]bool{"repeat": true, "replace": true, "join": true, "toJSON": true, "..": true}
+
+// variadic lowers concat:
+//
+//	slices.Concat(parts, []string{"x"})
+func (c *compiler) variadic(n ast.Node, d declaration, sig *types.Signature, args []*term) *term {
+	for i, arg := range args {
+		if args[i] = c.argument(arg, parameter(sig, i), "[]E"); args[i] == nil {
+			return nil
+		}
+	}
+	fn := d.code.(*goast.CallExpr).Fun.(*goast.SelectorExpr)
+	return goCall(n, sig.Results().At(0).Type(), fn.X.(*goast.Ident).Name, fn.Sel.Name, args...)
+}
+
+// argument converts t for a parameter of a function of functions.txt. The class is the type of the parameter there.
+func (c *compiler) argument(t *term, p types.Type, class string) *term {
+	switch class {
+	case "string":
+		return c.read(t.as(types.String))
+	case "int":
+		return t.integer(types.Int)
+	case "bits":
+		return t.bits()
+	case "integer":
+		return t.integer(types.Int64)
+	case "float64", "number":
+		return t.as(types.Float64)
+	case "bool":
+		return t.as(types.Bool)
+	}
+	switch p := p.(type) {
+	case *types.Slice:
+		if list := c.listTo(t, p.Elem()); list != nil {
+			return list
+		}
+		return c.errorf(start(t.node), "the elements of this are %s; expected %s", c.typeName(elemOf(t.typ)), c.typeName(p.Elem()))
+	case *types.Map:
+		return c.read(t)
+	case *types.Signature:
+		return c.literal(t.closure, t.body.to(p.Results().At(0).Type()))
+	case *types.Basic:
+		v := t.to(p)
+		return v.then(p, func(w *writer, _ operand) operand { return w.typed(v) })
+	}
+	if class == "K" || class == "R" {
+		return c.assign(t, p, "this")
+	}
+	return t
+}
+
+// bits returns t, an integer, as an int with the same bits.
+func (t *term) bits() *term {
+	if wide(t.typ) {
+		return t.converted(whole)
+	}
+	return t.integer(types.Int)
+}
+
+// read returns t, a text, a list or a map, in a form that counts the steps of reading it, if a loop may read it often, or if variables that
+// consist of each other may have made it long:
+//
+//	wrap.ReadText(&work, each)
+func (c *compiler) read(t *term) *term {
+	fn := "ReadText"
+	switch {
+	case c.loops == 0 && len(c.lets) < 2 || t.con != nil || t.items != nil:
+		return t
+	case isList(t.typ):
+		fn = "ReadList"
+	case isMap(t.typ):
+		fn = "ReadMap"
+	}
+	return t.then(t.typ, func(w *writer, o operand) operand {
+		w.fails = true
+		return w.callOf(w.std(wrapPath, fn), w.counter(), o)
+	})
+}
+
+// packages are the paths of the packages that functions.txt uses, if they differ from the names.
+var packages = map[string]string{"utf8": "unicode/utf8", "wrap": wrapPath}
+
+// code writes the Go of a declaration with its arguments, such as strings.TrimPrefix(text, " ").
+func (w *writer) code(e goast.Expr, args map[string]*term) operand {
+	switch e := e.(type) {
+	case *goast.Ident:
+		if t := args[e.Name]; t != nil {
+			return w.term(t)
+		}
+		return primary(w.word(e.Name))
+	case *goast.BasicLit:
+		return primary(e.Value)
+	case *goast.UnaryExpr:
+		if e.Op == token.SUB && isLiteral(e.X) {
+			return operand{text: "-" + e.X.(*goast.BasicLit).Value, prec: unary}
+		}
+		return operand{text: e.Op.String() + w.code(e.X, args).in(unary), prec: unary}
+	case *goast.BinaryExpr:
+		return join(e.Op, w.code(e.X, args), w.code(e.Y, args))
+	case *goast.SelectorExpr:
+		if x, ok := e.X.(*goast.Ident); !ok || args[x.Name] != nil {
+			return primary(w.code(e.X, args).in(highest) + "." + e.Sel.Name)
+		} else {
+			return primary(w.std(pathOf(x.Name), e.Sel.Name))
+		}
+	}
+	call := e.(*goast.CallExpr)
+	var values []operand
+	for _, a := range call.Args {
+		values = append(values, w.code(a, args))
+	}
+	if fn, ok := call.Fun.(*goast.SelectorExpr); ok && fn.Sel.Name == "Duration" && args[firstName(call.Args)].lit {
+		return values[0] // Go converts it
+	}
+	fn := w.code(call.Fun, args).text
+	w.fails = w.fails || strings.HasSuffix(fn, ".Must")
+	return w.callOf(fn, values...)
+}
+
+// firstName returns the parameter of functions.txt that the first argument of a call is, or "".
+func firstName(args []goast.Expr) string {
+	if len(args) > 0 {
+		if id, ok := args[0].(*goast.Ident); ok {
+			return id.Name
+		}
+	}
+	return ""
+}
+
+func pathOf(name string) string {
+	if path := packages[name]; path != "" {
+		return path
+	}
+	return name
+}
+
+func isLiteral(e goast.Expr) bool {
+	_, ok := e.(*goast.BasicLit)
+	return ok
+}
+
+// goType returns the type of Go that a type of functions.txt stands for.
+func (c *compiler) goType(t types.Type) types.Type {
+	switch classOf(t) {
+	case "duration":
+		return c.ofTime("Duration", duration)
+	case "moment":
+		return c.ofTime("Time", moment)
+	case "zone":
+		return types.NewPointer(c.ofTime("Location", location))
+	}
+	return t
 }
 
 // misfit reports that an operator or a function does not take these arguments. The index of the wrong argument is -1 if their
 // number is wrong.
 func (c *compiler) misfit(n ast.Node, name string, args []*term, wrong int) *term {
+	for i, t := range args {
+		if isAny(t.typ) {
+			return c.dynamic(t, c.wantedBy(name, i))
+		} else if isList(t.typ) && isAny(elemOf(t.typ)) {
+			return c.dynamic(t, nil)
+		}
+	}
 	switch n := n.(type) {
 	case *ast.BinaryNode:
 		return c.mixed(n, args[0], args[1])
@@ -70,59 +272,25 @@ func (c *compiler) misfit(n ast.Node, name string, args []*term, wrong int) *ter
 		if wrong < 0 {
 			break
 		}
-		if _, ok := n.Arguments[wrong].(*ast.PredicateNode); ok {
-			wanted := "bool"
-			if name == "sum" {
-				wanted = "number"
-			}
-			return c.errorf(start(args[wrong].node), "%s needs a %s here; this is %s", name, wanted, c.a(args[wrong].typ))
+		if args[wrong].closure != nil {
+			wanted := map[string]string{"sum": "number", "sortBy": "number or a text", "groupBy": "number or a text", "reduce": "value of one type"}[name]
+			return c.errorf(start(args[wrong].node), "%s needs a %s here; this is %s", name, cmp.Or(wanted, "bool"), c.a(args[wrong].body.typ))
 		}
 		return c.errorf(start(args[wrong].node), "%s cannot be used with %s", name, c.a(args[wrong].typ))
 	}
 	return c.errorf(n, "wrong number of arguments for %s: %d", name, len(args))
 }
 
-// inGo lowers a function or an operator to what gives the same result in Go. It returns nil if nothing does, and after an error.
-func (c *compiler) inGo(n ast.Node, goName string, result types.Type, args []*term) *term {
-	switch goName {
-	case "string":
-		return c.string(n, args[0]).resultOf(n)
-	case "int":
-		return args[0].integer(arithmeticKind(args[0])).resultOf(n)
-	case "min", "max":
-		return c.extreme(n, goName, args)
-	case "!":
-		return c.not(n, args[0].as(types.Bool))
-	case "+":
-		return infix(n, text, token.ADD, texts(args)...)
-	case "<", "<=", ">", ">=":
-		return c.order(n.(*ast.BinaryNode), args[0], args[1])
-	case "checked.Negate":
-		t := args[0].unnamed()
-		return checked(n, t.typ, "Negate", t)
-	case "checked.Replace":
-		return checked(n, text, "Replace", texts(args)...)
-	case "checked.Add", "checked.Subtract", "checked.Multiply", "checked.Remainder":
-		return c.integers(n, strings.TrimPrefix(goName, "checked."), args[0], args[1])
+// wantedBy returns the type of an argument that a function or an operator takes first, or nil if it is not a basic one.
+func (c *compiler) wantedBy(name string, i int) types.Type {
+	for _, d := range functions()[name] {
+		if i < d.Params().Len() {
+			if b, ok := parameter(d.Signature, i).Underlying().(*types.Basic); ok {
+				return b
+			}
+		}
 	}
-	_, isOperator := n.(*ast.BinaryNode)
-	if goName == "" || isOperator && mayBeNil(args...) || pointee(args[0].typ) != nil {
-		return nil
-	}
-	dot := strings.LastIndex(goName, ".")
-	return goCall(n, result, goName[:max(dot, 0)], goName[dot+1:], texts(args)...)
-}
-
-// extreme lowers min and max of integers of one type.
-func (c *compiler) extreme(n ast.Node, name string, args []*term) *term {
-	for i, t := range args {
-		args[i] = t.unnamed()
-	}
-	met := c.meet(n, args)
-	if len(met) < len(args) {
-		return nil
-	}
-	return goCall(n, met[0].typ, "", name, met...)
+	return nil
 }
 
 // goCall returns a call of a Go function. The path of a predeclared function is "".
@@ -130,58 +298,7 @@ func goCall(n ast.Node, t types.Type, path, fn string, args ...*term) *term {
 	return &term{node: n, typ: t, write: func(w *writer) operand { return w.callOf(w.std(path, fn), w.all(args...)...) }}
 }
 
-// texts returns terms with each text in the type string.
-func texts(terms []*term) []*term {
-	all := slices.Clone(terms)
-	for i, t := range terms {
-		if isText(t.typ) {
-			all[i] = t.as(types.String)
-		}
-	}
-	return all
-}
-
-// itemOf returns the type of the elements of a list or a map, or any if t may be one.
-func itemOf(t types.Type) types.Type {
-	if elem := elemOf(t); elem != nil {
-		return elem
-	}
-	if m, ok := aggregate(t).(*types.Map); ok {
-		return m.Elem()
-	}
-	return anything
-}
-
-// closure is an expression that is computed for each element of a list, which it calls #.
-type closure struct {
-	item types.Type
-	name string // the name of the function
-}
-
-// body checks the expression that a function computes for each element of a list.
-func (c *compiler) body(n *ast.BuiltinNode, body *ast.PredicateNode, list types.Type) *term {
-	c.closures = append(c.closures, closure{itemOf(list), n.Name})
-	t := c.term(body.Node)
-	c.closures = c.closures[:len(c.closures)-1]
-	c.machine = true
-	if t != nil && isNil(t.typ) {
-		return c.errorf(start(body.Node), "nil has no type here")
-	}
-	return t
-}
-
-// pointer lowers #, #index or #acc.
-func (c *compiler) pointer(n *ast.PointerNode) *term {
-	scope := c.closures[len(c.closures)-1]
-	typ := scope.item
-	switch {
-	case n.Name == "":
-	case n.Name == "index" && (scope.name == "map" || scope.name == "reduce"):
-		typ = whole
-	case n.Name == "acc" && scope.name == "reduce":
-		typ = anything
-	default:
-		return c.errorf(n, "there is no #%s here", n.Name)
-	}
-	return c.onMachine(n, typ)
+// goConstant returns a constant of the standard library.
+func goConstant(n ast.Node, t types.Type, path, name string) *term {
+	return &term{node: n, typ: t, write: func(w *writer) operand { return primary(w.std(path, name)) }}
 }

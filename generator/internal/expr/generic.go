@@ -36,32 +36,11 @@ func (c *compiler) instance(n *ast.CallNode, name string, args []*term) *types.S
 		c.errorf(n, "%s: %s", name, inferenceError(err))
 		return nil
 	}
-	i := info.Instances[call.(*goast.CallExpr).Fun.(*goast.Ident)]
-	c.instantiated(n, name, i)
-	return i.Type.(*types.Signature)
+	return info.Instances[call.(*goast.CallExpr).Fun.(*goast.Ident)].Type.(*types.Signature)
 }
 
 // inferenceError returns the message of go/types without its position.
 func inferenceError(err error) string {
 	e, _ := errors.AsType[types.Error](err)
 	return strings.NewReplacer("ʻ", "argument ", " (declared at -)", "").Replace(e.Msg)
-}
-
-// instantiated gives the machine the instance of a generic function that a call needs. An expression can use only one.
-func (c *compiler) instantiated(n ast.Node, name string, i types.Instance) {
-	if known := c.instances[name]; known != nil && !types.Identical(known, i.Type) {
-		c.onlyGo(n, "this expression calls %s with different type arguments, which works only in expressions that become Go code; move it into a function of the package", name)
-	}
-	c.instances[name] = i.Type
-	for at, v := range c.values {
-		if v.name == name {
-			c.values[at].write = func(w *writer) operand {
-				var args []string
-				for t := range i.TypeArgs.Types() {
-					args = append(args, w.typ(t))
-				}
-				return variable(w.word(name) + "[" + strings.Join(args, ", ") + "]")
-			}
-		}
-	}
 }

@@ -16,15 +16,8 @@ import (
 	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// The packages that generated code calls.
-const (
-	wrapPath    = naming.Wrap
-	machinePath = naming.Runtime + "/exprvm"
-	checkedPath = machinePath + "/checked"
-)
-
-// envName is expr's name for the environment of an expression: here the parameters and the receiver, by their names.
-const envName = "$env"
+// wrapPath is the package of the runtime that generated code calls.
+const wrapPath = naming.Wrap
 
 // declares reports whether a name is that of a parameter, the receiver or a result, or of a function, variable or constant of the
 // package.
@@ -46,9 +39,6 @@ func (e *Env) variables() []Param { return slices.Concat(e.Params, []Param{e.Rec
 func (e *Env) index(name string) int {
 	return slices.IndexFunc(e.variables(), func(p Param) bool { return p.Name == name && name != "" })
 }
-
-// holds reports whether $env has the name: it is that of a parameter, the receiver or a result.
-func (e *Env) holds(name string) bool { return e.index(name) >= 0 }
 
 // words returns all names that an expression may use.
 func (c *compiler) words() []string {
@@ -94,21 +84,19 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 		return c.errorf(n, "%s is a type parameter, which cannot be used here", n.Value)
 	}
 	switch n.Value {
-	case envName:
-		return c.environment(n)
+	case "$env":
+		return c.errorf(n, "there is no $env; write the name of a parameter")
 	case "method":
-		t := literal(n, c.env.Method)
-		c.named(n.Value, t.write)
-		return t
+		return literal(n, c.env.Method)
 	}
 	if own, ok := ownFunctions[n.Value]; ok {
 		return c.errorf(n, "%s is a function; write %s", n.Value, own.usage)
 	}
 	switch o := c.env.Package.Scope().Lookup(n.Value).(type) {
 	case *types.Var:
-		return c.variable(n, n.Value, o.Type(), func(w *writer) operand { return variable(w.word(o.Name())) })
+		return &term{node: n, typ: o.Type(), global: true, write: func(w *writer) operand { return variable(w.word(o.Name())) }}
 	case *types.Const:
-		return c.packageConstant(n, o)
+		return c.constant(n, o, func(w *writer) operand { return primary(w.word(o.Name())) })
 	case *types.Func:
 		return c.errorf(n, "%s is a function; call it: %s(...)", n.Value, n.Value)
 	case *types.TypeName:
@@ -118,7 +106,7 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 		return c.context(n)
 	}
 	if c.importedAs(n) != nil {
-		return c.errorf(n, "%s is a package, of which only functions can be used here: %s.Name(...)", n.Value, n.Value)
+		return c.errorf(n, "%s is a package; write %s. and the name of one of its declarations", n.Value, n.Value)
 	}
 	return c.unknown(n, c.hint(n.Value))
 }
@@ -181,21 +169,12 @@ func (c *compiler) listed(noun string, variables []Param) string {
 	return "the " + noun + "s are " + strings.Join(names, ", ")
 }
 
-// variable returns the term for a variable of the method or of the package.
-func (c *compiler) variable(n ast.Node, name string, t types.Type, write func(*writer) operand) *term {
-	c.named(name, write)
-	return &term{node: n, typ: t, write: write}
-}
-
 // ofMethod returns the term for variable i of the method.
 func (c *compiler) ofMethod(n ast.Node, i int) *term {
 	c.varies = true
-	v := c.env.variables()[i]
-	t := c.variable(n, v.Name, v.Type, func(w *writer) operand {
+	return &term{node: n, typ: c.env.variables()[i].Type, neverNil: i == len(c.env.Params), write: func(w *writer) operand {
 		return primary(w.names.Variable(i)) // a method with a pointer receiver gets a copy, as it may change what is forwarded
-	})
-	t.neverNil = i == len(c.env.Params) // the receiver
-	return t
+	}}
 }
 
 // valid returns t unless its type is unknown.
@@ -206,17 +185,17 @@ func (c *compiler) valid(n ast.Node, t *term) *term {
 	return t
 }
 
-// packageConstant returns the term for a constant of the package.
-func (c *compiler) packageConstant(n *ast.IdentifierNode, o *types.Const) *term {
-	t := &term{node: n, typ: types.Default(o.Type()), lit: is(o.Type(), types.IsUntyped)}
+// constant returns the term for a constant of a package.
+func (c *compiler) constant(n ast.Node, o *types.Const, write func(*writer) operand) *term {
+	t := &term{node: n, typ: types.Default(o.Type()), lit: is(o.Type(), types.IsUntyped), write: write}
 	switch v := o.Val(); {
 	case isBool(t.typ), isText(t.typ):
 		t.con = constant.Val(v)
-	case is(t.typ, types.IsFloat):
+	case isFloat(t.typ):
 		if f, _ := constant.Float64Val(v); !math.IsInf(f, 0) {
 			t.con = f
 		}
-	case is(t.typ, types.IsInteger):
+	case isInt(t.typ):
 		if i, exact := constant.Int64Val(constant.ToInt(v)); exact {
 			t.con = int(i)
 			if t.lit && !represents(whole, i) {
@@ -224,44 +203,47 @@ func (c *compiler) packageConstant(n *ast.IdentifierNode, o *types.Const) *term 
 			}
 		}
 	default:
-		return c.errorf(n, "%s cannot be used here: it is %s", n.Value, c.a(t.typ))
+		return c.errorf(n, "%s cannot be used here: it is %s", n, c.a(t.typ))
 	}
 	if t.con == nil {
-		return c.errorf(n, "%s does not fit %s", n.Value, c.a(t.typ))
+		return c.errorf(n, "%s does not fit an int64 or a float64", n)
 	}
-	t.write = func(w *writer) operand { return primary(w.word(o.Name())) }
-	c.named(n.Value, t.write)
 	return t
 }
 
-// let checks an expression that binds a name to a value. The machine runs it.
+// let lowers an expression that binds a name to a value:
+//
+//	owner := doc.Owner
+//	return owner + ":" + owner
 func (c *compiler) let(n *ast.VariableDeclaratorNode, each func(ast.Node) *term) *term {
-	if c.lets[n.Name] != nil || c.env.declares(n.Name) || n.Name == envName {
+	if c.lets[n.Name] != nil || c.env.declares(n.Name) {
 		return c.errorf(n, "%s has a meaning already", n.Name)
 	}
-	value := c.term(n.Value)
-	if value == nil {
+	value := c.nullable(c.term(n.Value))
+	switch {
+	case value == nil:
 		return nil
-	}
-	if isNil(value.typ) {
+	case isNil(value.typ):
 		return c.errorf(start(n.Value), "nil has no type here")
 	}
-	c.lets[n.Name] = c.onMachine(n.Value, value.typ, value)
-	body := each(n.Expr)
+	var name string
+	used := false
+	c.lets[n.Name] = &term{typ: value.typ, write: func(*writer) operand {
+		used = true
+		return variable(name)
+	}}
+	body := c.nullable(each(n.Expr))
 	delete(c.lets, n.Name)
-	return body
-}
-
-// isEnv reports whether n is $env.
-func isEnv(n ast.Node) bool {
-	id, ok := n.(*ast.IdentifierNode)
-	return ok && id.Value == envName
-}
-
-// ofEnv returns name if n is $env.name or $env["name"].
-func ofEnv(n ast.Node) (name *ast.StringNode, ok bool) {
-	if m, is := n.(*ast.MemberNode); is && isEnv(m.Node) {
-		name, ok = m.Property.(*ast.StringNode)
+	if body == nil {
+		return nil
 	}
-	return name, ok
+	return &term{node: n, typ: body.typ, choose: func(w *writer) string {
+		assigned := w.typed(value).text
+		name, used = w.names.Local(n.Name), false
+		stmts := w.returned(body)
+		if !used {
+			return "_ = " + assigned + "\n" + stmts
+		}
+		return name + " := " + assigned + "\n" + stmts
+	}}
 }

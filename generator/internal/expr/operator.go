@@ -3,7 +3,7 @@ package expr
 import (
 	"go/token"
 	"go/types"
-	"regexp"
+	"slices"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -24,7 +24,7 @@ func (c *compiler) binary(n *ast.BinaryNode) *term {
 	case "||", "or":
 		return c.logic(n, token.LOR)
 	case "??":
-		return c.coalesce(n, c.valueOf, c.valueOf)
+		return c.coalesce(n, func(t *term) *term { return t }, c.valueOf)
 	case "in":
 		return c.in(n)
 	}
@@ -32,41 +32,33 @@ func (c *compiler) binary(n *ast.BinaryNode) *term {
 	if l == nil || r == nil {
 		return nil
 	}
-	switch {
-	case l.absent || r.absent:
-		return c.unequal(n, l, r)
-	case n.Operator == "==" || n.Operator == "!=":
-		return c.equal(n, l, r)
+	switch n.Operator {
+	case "==":
+		return c.equal(n, token.EQL, l, r)
+	case "!=":
+		return c.equal(n, token.NEQ, l, r)
+	case "contains", "startsWith", "endsWith", "matches": // false if an operand is nil
+		l, r = l.value(), r.value()
+		t := c.apply(n, n.Operator, l.plainly(), r.plainly())
+		if t == nil {
+			return nil
+		}
+		return c.guarded(n, t, false, append(slices.Clip(l.links), r.links...)...)
 	}
 	return c.apply(n, n.Operator, l.value(), r.value())
 }
 
-// signs maps comparisons to those of Go.
-var signs = map[string]token.Token{
-	"==": token.EQL, "!=": token.NEQ, "<": token.LSS, "<=": token.LEQ, ">": token.GTR, ">=": token.GEQ,
-}
-
-// isPattern reports whether t is a constant regular expression. A pattern from a caller could take any time.
-func (c *compiler) isPattern(t *term) bool {
-	pattern, ok := t.con.(string)
-	if !ok {
-		c.errorf(start(t.node), "matches needs a constant pattern")
-		return false
+func (c *compiler) mixed(n ast.Node, l, r *term) *term {
+	operator := "=="
+	if b, ok := n.(*ast.BinaryNode); ok {
+		operator = b.Operator
 	}
-	_, err := regexp.Compile(pattern)
-	if err != nil {
-		c.errorf(start(t.node), "%v", err)
-	}
-	return err == nil
-}
-
-func (c *compiler) mixed(n *ast.BinaryNode, l, r *term) *term {
-	return c.errorf(n, "%s cannot be used with %s and %s", n.Operator, c.typeName(l.typ), c.typeName(r.typ))
+	return c.errorf(n, "%s cannot be used with %s and %s", operator, c.typeName(l.typ), c.typeName(r.typ))
 }
 
 // infix returns a binary operator of Go.
 func infix(n ast.Node, t types.Type, op token.Token, operands ...*term) *term {
-	return &term{node: n, typ: t, write: func(w *writer) operand {
+	return &term{node: n, typ: t, op: op, operands: operands, write: func(w *writer) operand {
 		o := w.all(operands...)
 		return join(op, o[0], o[1])
 	}}
@@ -87,18 +79,20 @@ func arithmeticKind(terms ...*term) types.BasicKind {
 	return types.Int
 }
 
-// integers lowers an operator on integers by a function of package checked. An overflow is a KeyError.
+// integers lowers an operator on integers by a function of package wrap. An overflow is a KeyError:
+//
+//	wrap.Must(wrap.Add(n, 1))
 func (c *compiler) integers(n ast.Node, fn string, l, r *term) *term {
+	kind := arithmeticKind(l, r)
+	if fn == "Remainder" && wide(l.typ) {
+		kind = types.Uint64
+	}
 	if fn == "Remainder" && r.con == 0 {
 		return c.errorf(start(r.node), "division by zero")
 	}
-	if fn == "Remainder" && wide(l.typ) {
-		return c.onMachine(n, whole) // the machine takes values that are too large for an int64
-	}
-	kind := arithmeticKind(l, r)
 	l, r = l.integer(kind), r.integer(kind)
 	if fn == "Remainder" && r.con != nil {
 		return infix(n, types.Typ[kind], token.REM, l, r)
 	}
-	return checked(n, types.Typ[kind], fn, l, r)
+	return must(goCall(n, types.Typ[kind], wrapPath, fn, l, r))
 }

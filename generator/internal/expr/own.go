@@ -2,7 +2,6 @@ package expr
 
 import (
 	"go/types"
-	"strconv"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -33,62 +32,32 @@ func Spoken(expression string) string {
 }
 
 // own lowers a call of such a function.
-func (c *compiler) own(n *ast.CallNode, name string, f ownFunction) *term {
+func (c *compiler) own(n *ast.CallNode, f ownFunction) *term {
 	args, ok := c.terms(n.Arguments)
 	switch {
 	case !ok:
 		return nil
 	case f.what == "":
-		return c.delay(n, name, args)
+		return c.delay(n, args)
+	case len(args) != 1 || !implementsContext(args[0].typ):
+		return c.errorf(n, "%s takes only the context; write %s", source(n.Callee), f.usage)
 	}
-	return c.identity(n, name, f, args)
-}
-
-// identity lowers clientIP(ctx) and userID(ctx).
-func (c *compiler) identity(n *ast.CallNode, name string, id ownFunction, args []*term) *term {
-	if len(args) != 1 || !implementsContext(args[0].typ) {
-		return c.errorf(n, "%s takes only the context; write %s", name, id.usage)
-	}
-	own, _ := Context(c.env.Params)
-	ctx := n.Arguments[0].String()
-	isOwn := own >= 0 && c.lets[ctx] == nil && (c.env.index(ctx) == own || ctx == "ctx" && c.env.index(ctx) < 0)
-	c.identities, c.ofOthers = append(c.identities, id.fn), c.ofOthers || !isOwn
-	c.named(name, func(w *writer) operand {
-		what := primary(strconv.Quote(id.what))
-		if !c.ofOthers {
-			if known, _ := w.names.Identity(id.fn, w.term(args[0]).text); known != "" {
-				return w.callOf(w.std(machinePath, "Known"), what, primary(known))
-			}
-		}
-		return w.callOf(w.std(machinePath, "Identity"), what, primary(w.std(wrapPath, id.fn)))
-	})
-	plain := &term{node: n, typ: text, write: func(w *writer) operand {
-		ctx := w.term(args[0])
-		if name, _ := w.names.Identity(id.fn, ctx.text); name != "" {
-			return primary(name)
-		}
-		return w.callOf(w.std(wrapPath, id.fn), ctx)
-	}}
-	return &term{node: n, typ: text, unchecked: plain, identity: id.fn, write: func(w *writer) operand {
-		o := w.term(plain)
-		if _, given := w.names.Identity(id.fn, w.term(args[0]).text); given {
-			return o
-		}
-		w.fails = true
-		return w.callOf(w.std(wrapPath, "Carried"), o, primary(strconv.Quote(id.what)))
-	}}
+	call := goCall(n, text, wrapPath, f.fn, args[0])
+	t := must(call)
+	t.orEmpty = goCall(n, text, wrapPath, "OrEmpty", call)
+	return t
 }
 
 // carried returns t for a comparison, where clientIP and userID are "" if the context carries none.
 func (t *term) carried() *term {
-	if t.unchecked != nil {
-		return t.unchecked
+	if t.orEmpty != nil {
+		return t.orEmpty
 	}
 	return t
 }
 
 // delay lowers retryAfter(x), which returns the delay that a far side asks for.
-func (c *compiler) delay(n *ast.CallNode, name string, args []*term) *term {
+func (c *compiler) delay(n *ast.CallNode, args []*term) *term {
 	switch {
 	case c.wanted != Duration:
 		return c.errorf(n, "retryAfter goes in pause= only, which is computed after the call")
@@ -97,15 +66,15 @@ func (c *compiler) delay(n *ast.CallNode, name string, args []*term) *term {
 	case !mayAskDelay(args[0].typ):
 		return c.errorf(start(args[0].node), "retryAfter takes an error, an *http.Response or an http.Header; this is %s", c.a(args[0].typ))
 	}
-	c.named(name, func(w *writer) operand { return primary(w.std(wrapPath, "RetryAfter")) })
-	if args[0].optional {
-		return c.onMachine(n, duration)
+	asked := c.nullable(args[0])
+	if asked == nil {
+		return nil
 	}
-	return goCall(n, duration, wrapPath, "RetryAfter", args[0])
+	return goCall(n, c.ofTime("Duration", duration), wrapPath, "RetryAfter", asked)
 }
 
 // mayAskDelay reports whether wrap.RetryAfter understands values of type t.
 func mayAskDelay(t types.Type) bool {
 	isResponse := pointee(t) != nil && reach.IsNamed(pointee(t), "net/http", "Response")
-	return isNil(t) || isAny(t) || isResponse || reach.IsNamed(t, "net/http", "Header") || types.Implements(t, failure.Underlying().(*types.Interface))
+	return isNil(t) || isAny(t) || isResponse || reach.IsNamed(t, "net/http", "Header") || isError(t)
 }

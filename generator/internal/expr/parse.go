@@ -107,7 +107,7 @@ func (c *compiler) shadowed(i int) (hint string) {
 		}
 		called := at+1 < len(all) && all[at+1].Is(lexer.Bracket, "(") && (at == 0 || !all[at-1].Is(lexer.Operator, "::"))
 		switch {
-		case word.Kind == lexer.Operator && c.env.holds(word.Value):
+		case word.Kind == lexer.Operator && c.env.index(word.Value) >= 0:
 			hint = "; " + spelling(word.Value)
 		case word.Kind == lexer.Operator && c.env.declares(word.Value):
 			hint = "; here " + word.Value + " is an operator, not a name of the method or the package"

@@ -2,6 +2,8 @@ package expr
 
 import (
 	"fmt"
+	"go/constant"
+	"go/token"
 	"go/types"
 	"math"
 	"slices"
@@ -11,7 +13,6 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
-	"github.com/ratelimit-go/ratelimit/runtime/exprvm"
 )
 
 // term is a checked part of an expression. It writes its own Go code.
@@ -25,19 +26,20 @@ type term struct {
 	write  func(*writer) operand // the code panics if a part that is needed is nil
 	choose func(*writer) string  // in place of write: statements that return one of several values
 
-	isMethod bool // it must be called
+	op       token.Token // the operator of Go between the operands, if write writes one
+	operands []*term
 
-	// unchecked is the same value without the check for absence that write makes; nil if write makes none.
-	unchecked *term
-	identity  string // the function of package wrap that is called, without anything around it
-	neverNil  bool   // it is a pointer that is never nil
-	optional  bool   // it may be nil, although its type has no nil: a part of it may
-	absent    bool   // it is nil, because the method has no such parameter
-	decided   bool   // the parameters that the method has decide its value, or that it is not nil
+	isMethod bool    // it must be called
+	links    []*term // the parts of an optional chain: if one of them is nil, so is the value
+	ended    bool    // a member of it belongs to no optional chain
+	pointer  *term   // the pointer that it is the target of; else nil
+	items    []*term // the elements of a list literal
+	orEmpty  *term   // an identity that is "" where the context carries none; else nil
+	neverNil bool    // it is a pointer that is never nil
+	global   bool    // it is a variable of a package
 
-	plain bool // it has no bytes to escape
-
-	number bool // it is the text of an integer or of a bool
+	closure *closure // computed for each element of a list; else nil
+	body    *term    // of the closure
 }
 
 // compiler checks one expression.
@@ -52,19 +54,10 @@ type compiler struct {
 	parts int // of the tree: a chain of comparisons has its inner operands in the tree twice
 	depth int // of the part that is being checked
 
-	lowered map[ast.Node]*term // the terms of all nodes that have been checked
+	closures []*closure // that are being checked, the innermost last
+	loops    int        // that run the part that is being checked
 
-	closures []closure // that are being checked, the innermost last
-	machine  bool      // a part of the expression does not become Go
-	values   []value   // the values that the expression uses
-	hidden   []Hidden
-	refusals annotations.Diagnostics // the errors if the machine has to run the expression
-
-	identities []string // the functions of package wrap that it calls for an identity
-	ofOthers   bool     // it asks for the identity in another context than that of the call
-
-	instances map[string]types.Type // of the generic functions that it calls
-	imported  map[string][]string   // the functions of imported packages that it calls, by the names of these
+	root ast.Node
 }
 
 // term lowers n, within the limits of a tree. It returns nil after an error.
@@ -79,9 +72,7 @@ func (c *compiler) term(n ast.Node) *term {
 		c.parts = maxParts // the other parts are not checked
 		return c.errorf(n, "the expression has too many parts")
 	}
-	t := c.valid(n, c.lower(n))
-	c.lowered[n] = t
-	return t
+	return c.valid(n, c.lower(n))
 }
 
 func (c *compiler) lower(n ast.Node) *term {
@@ -96,6 +87,8 @@ func (c *compiler) lower(n ast.Node) *term {
 		return literal(n, n.Value)
 	case *ast.StringNode:
 		return literal(n, n.Value)
+	case *ast.BytesNode:
+		return c.bytes(n)
 	case *ast.IdentifierNode:
 		return c.name(n)
 	case *ast.UnaryNode:
@@ -105,7 +98,7 @@ func (c *compiler) lower(n ast.Node) *term {
 	case *ast.ConditionalNode:
 		return c.conditional(n, c.term)
 	case *ast.ChainNode:
-		return c.term(n.Node)
+		return c.chain(n)
 	case *ast.MemberNode:
 		t := c.member(n)
 		if t != nil && t.isMethod {
@@ -126,8 +119,6 @@ func (c *compiler) lower(n ast.Node) *term {
 		return c.array(n)
 	case *ast.MapNode:
 		return c.mapping(n)
-	case *ast.BytesNode:
-		return c.onMachine(n, types.NewSlice(types.Typ[types.Byte]))
 	case *ast.PointerNode:
 		return c.pointer(n)
 	}
@@ -144,6 +135,27 @@ func (c *compiler) terms(nodes []ast.Node) (list []*term, ok bool) {
 	}
 	return list, ok
 }
+
+// values lowers nodes to operands, without those that are nil.
+func (c *compiler) values(nodes ...ast.Node) (list []*term, ok bool) {
+	for _, n := range nodes {
+		if n != nil {
+			list = append(list, c.valueOf(n))
+		}
+	}
+	return list, !slices.Contains(list, nil)
+}
+
+// word lowers nil, true or false. It is an error if the word is also the name of a parameter or of the receiver.
+func (c *compiler) word(n ast.Node, v any) *term {
+	if name := n.String(); c.env.index(name) >= 0 {
+		return c.errorf(n, "%s is expr's own word; %s", name, spelling(name))
+	}
+	return literal(n, v)
+}
+
+// spelling returns advice about a variable of the method whose name is a keyword of expr.
+func spelling(name string) string { return "give your " + name + " another name" }
 
 // literal returns the term for a literal or for the result of fold.
 func literal(n ast.Node, v any) *term {
@@ -191,38 +203,81 @@ func spelled(v any) string {
 	return s
 }
 
-// fold computes n on the machine if its operands are constants. If they are not, or if Go has no such constant as the result, done
-// is false.
+// folded are the operators that fold computes.
+var folded = map[string]token.Token{
+	"+": token.ADD, "-": token.SUB, "*": token.MUL, "/": token.QUO, "%": token.REM,
+	"==": token.EQL, "!=": token.NEQ, "<": token.LSS, "<=": token.LEQ, ">": token.GTR, ">=": token.GEQ,
+}
+
+// fold computes an operator if its operands are literals of one kind. If they are not, done is false.
 func (c *compiler) fold(n ast.Node, name string, operands ...*term) (t *term, done bool) {
-	var names []string
-	var values []any
-	for i, o := range operands {
-		if o.con == nil && !isNil(o.typ) || o.decided || c.machine || !types.Identical(types.Default(o.typ), literal(n, o.con).typ) {
-			return nil, false
-		}
-		names, values = append(names, "v"+strconv.Itoa(i)), append(values, o.con)
-	}
-	source := "::" + name + "(" + strings.Join(names, ", ") + ")"
-	if !isFunction(name) { // the operator is before the only operand, or between two
-		source = strings.Join(slices.Insert(slices.Clone(names), len(names)-1, name), " ")
-	}
-	program := exprvm.New(source, names...)
-	if len(operands) == 0 || program.Err() != nil {
+	op, ok := folded[name]
+	if x, y, isPower := powerOf(name, operands); isPower {
+		return c.result(n, constant.MakeFloat64(math.Pow(x, y)))
+	} else if !ok {
 		return nil, false
 	}
-	v, err := program.Value(values...)
-	switch {
-	case err == nil:
-	case strings.Contains(err.Error(), "invalid operation"):
-		return nil, false // the operation is not defined for these types
-	default:
-		return c.errorf(n, "%v", err), true
+	values := make([]constant.Value, len(operands))
+	for i, o := range operands {
+		if !o.lit || o.con == nil || isBool(o.typ) {
+			return nil, false
+		}
+		values[i] = constantOf(o.con, isFloat(operands[0].typ) || isFloat(operands[len(operands)-1].typ) || op == token.QUO)
 	}
-	f, _ := v.(float64)
-	if math.IsInf(f, 0) || math.IsNaN(f) {
+	switch x := values[0]; {
+	case len(values) == 1 && isText(operands[0].typ), len(values) == 2 && x.Kind() != values[1].Kind():
+		return nil, false
+	case len(values) == 1:
+		return c.result(n, constant.UnaryOp(op, x, 0))
+	case op.Precedence() == token.EQL.Precedence():
+		return literal(n, constant.Compare(x, op, values[1])), true
+	case isText(operands[0].typ):
+		return literal(n, constant.StringVal(x)+constant.StringVal(values[1])), op == token.ADD
+	case (op == token.QUO || op == token.REM) && constant.Sign(values[1]) == 0:
+		return c.errorf(n, "division by zero"), true
+	case op == token.REM && x.Kind() == constant.Float:
+		return nil, false
+	default:
+		return c.result(n, constant.BinaryOp(x, op, values[1]))
+	}
+}
+
+// powerOf returns the operands of ** or ^ if they are literals.
+func powerOf(name string, operands []*term) (x, y float64, ok bool) {
+	if name != "**" && name != "^" || !operands[0].lit || !operands[1].lit {
+		return 0, 0, false
+	}
+	return operands[0].to(fraction).con.(float64), operands[1].to(fraction).con.(float64), true
+}
+
+// constantOf returns a value for package constant.
+func constantOf(v any, asFloat bool) constant.Value {
+	switch v := v.(type) {
+	case int:
+		if asFloat {
+			return constant.ToFloat(constant.MakeFloat64(float64(v)))
+		}
+		return constant.MakeInt64(int64(v))
+	case float64:
+		return constant.ToFloat(constant.MakeFloat64(v))
+	case string:
+		return constant.MakeString(v)
+	}
+	return constant.MakeUnknown()
+}
+
+// result returns the term for a number that fold has computed.
+func (c *compiler) result(n ast.Node, v constant.Value) (t *term, done bool) {
+	if v.Kind() == constant.Int {
+		i, exact := constant.Int64Val(v)
+		if !exact {
+			return c.errorf(n, "%s overflows", n.String()), true
+		}
+		return literal(n, int(i)), true
+	}
+	f, _ := constant.Float64Val(v)
+	if math.IsInf(f, 0) || v.Kind() == constant.Unknown { // package constant has no infinities
 		return c.errorf(n, "the result is not a finite number"), true
 	}
-	text, _ := v.(string)
-	isMinusZero := f == 0 && math.Signbit(f)
-	return literal(n, v), !isNil(defaultType(v)) && len(text) <= maxLength && !isMinusZero
+	return literal(n, f), true
 }

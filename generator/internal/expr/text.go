@@ -3,24 +3,16 @@ package expr
 import (
 	"fmt"
 	"go/types"
-	"math"
-	"regexp"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // want lowers the whole expression to the wanted type. It converts each alternative of ?: and ?? separately, so that their types may
 // differ.
 func (c *compiler) want(n ast.Node, want Want) *term {
 	each := func(n ast.Node) *term { return c.want(n, want) }
-	alternative := func(n ast.Node) *term {
-		t := c.valueOf(n)
-		if t == nil || isNil(t.typ) {
-			return t
-		}
-		return c.finally(t, want)
-	}
 	switch n := n.(type) {
 	case *ast.ConditionalNode:
 		return c.conditional(n, each)
@@ -28,71 +20,80 @@ func (c *compiler) want(n ast.Node, want Want) *term {
 		return c.let(n, each)
 	case *ast.BinaryNode:
 		if n.Operator == "??" {
-			return c.coalesce(n, alternative, each)
+			return c.coalesce(n, func(t *term) *term { return c.finally(t, want) }, each)
 		}
 	}
-	if t := c.finally(c.term(n), want); t != nil {
-		return t.plainly() // a nil is a KeyError
-	}
-	return nil
+	return c.finally(c.term(n), want)
 }
 
-// finally converts t to the wanted type.
+// finally converts t to the wanted type. A nil is a KeyError.
 func (c *compiler) finally(t *term, want Want) *term {
 	if t == nil {
 		return nil
 	}
-	if want == Island {
+	if want == Island || want == Message {
 		return c.text(t)
 	}
-	switch t = t.value(); {
+	t = t.value().plainly()
+	switch {
 	case isAny(t.typ):
-		t = c.onMachine(t.node, t.typ)
+		return c.dynamic(t, resultOf[want])
 	case want == Bool && isBool(t.typ):
-		t = t.as(types.Bool)
+		return t.as(types.Bool)
 	case want == Bool:
 		return c.errorf(start(t.node), "a bool is needed here; this is %s", c.a(t.typ))
 	case want == Duration && isDuration(t.typ):
-		t.typ = duration // the alternatives of a choice need one type
+		return t.retyped(c.ofTime("Duration", duration)) // the alternatives of a choice need one type
 	case want == Duration:
 		return c.errorf(start(t.node), "a time.Duration is needed here; this is %s: write retryAfter(err), duration(\"10s\") or a function of yours", c.a(t.typ))
+	case isFloat(t.typ):
+		return c.amount(t, want)
 	case isInt(t.typ):
 		t = t.integer(types.Int64)
-	case is(t.typ, types.IsFloat) && isFraction(t.con):
-		return c.errorf(start(t.node), "found %v; a whole number is needed here", t.con)
-	case is(t.typ, types.IsFloat):
-		return c.errorf(start(t.node), "an integer is needed here; this is %s: write int(...) around it", c.a(t.typ))
-	default:
-		return c.errorf(start(t.node), "an integer is needed here; this is %s", c.a(t.typ))
+		if t.lit {
+			return t.retyped(types.Typ[types.Int64])
+		}
+		return t
 	}
-	v := *t
-	v.plain = true
-	if want == Int && v.lit {
-		v.typ = types.Typ[types.Int64]
-	}
-	return &v
+	return c.errorf(start(t.node), "a number is needed here; this is %s", c.a(t.typ))
 }
 
-func isFraction(con any) bool {
-	f, ok := con.(float64)
-	return ok && f != math.Trunc(f)
+// amount converts a float to a cost, which is rounded up, or to a limit, which is rounded down:
+//
+//	wrap.Must(wrap.RoundUp(size / 1024))
+func (c *compiler) amount(t *term, want Want) *term {
+	round, fn := wrap.RoundUp, "RoundUp"
+	if want == Limit {
+		round, fn = wrap.RoundDown, "RoundDown"
+	}
+	if f, ok := t.con.(float64); ok {
+		n, err := round(f)
+		switch {
+		case err != nil:
+			return c.errorf(start(t.node), "%v", err)
+		case want == Limit && float64(n) != f:
+			return c.errorf(start(t.node), "found %v; a whole number is needed here", f)
+		case int64(int(n)) == n:
+			return literal(t.node, int(n)).retyped(types.Typ[types.Int64])
+		}
+	}
+	return must(goCall(t.node, types.Typ[types.Int64], wrapPath, fn, t.as(types.Float64)))
 }
 
 // text converts t to a text that is the same for equal values. It uses the method MarshalText, or else the method String, or else
 // the kind of the type.
 func (c *compiler) text(t *term) *term {
+	t = t.plainly()
 	source := t.typ
 	switch {
-	case isAny(source):
-		t = c.onMachine(t.node, source)
-	case t.absent:
-		return c.errorf(start(t.node), "this method has no such parameter; write ?? and a value for this case")
 	case isNil(source):
 		return c.errorf(start(t.node), "nil has no stable text form")
 	case prints(source, "MarshalText"):
-		t = c.callMethod(t, "MarshalText")
+		return c.callMethod(t, "MarshalText")
 	case prints(source, "String"):
-		t = c.callMethod(t, "String")
+		return c.callMethod(t, "String")
+	case isAny(source), isTypeParam(source) && is(source, types.IsOrdered|types.IsBoolean) && !isText(source) && !isBool(source) && !isInt(source):
+		return must(goCall(t.node, text, wrapPath, "TextOf", t))
 	case isText(source), isBool(source), isInt(source):
 		for _, m := range []string{"MarshalText", "String"} {
 			if prints(types.NewPointer(source), m) {
@@ -100,23 +101,18 @@ func (c *compiler) text(t *term) *term {
 					m, c.typeName(source))
 			}
 		}
-		t = stable(t)
-	default:
-		return c.errorf(start(t.node), "%s has no stable text form%s", c.a(source), textHint(t))
+		return stable(t)
 	}
-	v := *t
-	s, constant := v.con.(string)
-	v.plain = constant && !strings.ContainsAny(s, `:\`) || t.plain
-	return &v
+	if v := t.sole(); v != t {
+		return c.text(v)
+	}
+	return c.errorf(start(t.node), "%s has no stable text form%s", c.a(source), textHint(t))
 }
-
-// path matches a variable, or a field of one.
-var path = regexp.MustCompile(`^[$\pL_][\pL_\pN.]*$`)
 
 // textHint says what to write instead of a value without a text form.
 func textHint(t *term) string {
 	such := func(part string) string {
-		if part == "" || !path.MatchString(t.node.String()) {
+		if part == "" || !isPath(t.node) {
 			return ""
 		}
 		return ", such as " + t.node.String() + part
@@ -163,6 +159,9 @@ func textPart(t types.Type) string {
 		}
 	}
 	elem := itemOf(t)
+	if elem == nil {
+		return ""
+	}
 	if _, ok := aggregate(elem).(*types.Struct); ok && textPart(elem) != "" {
 		return index + textPart(elem)
 	}
@@ -172,11 +171,11 @@ func textPart(t types.Type) string {
 	return ""
 }
 
-// callMethod calls a method without arguments, which gives a text. Where t may be absent so may be the result.
+// callMethod calls a method without arguments, which gives a text.
 func (c *compiler) callMethod(t *term, name string) *term {
 	obj, path, _ := types.LookupFieldOrMethod(t.typ, true, c.env.Package, name)
 	m := obj.(*types.Func)
-	return &term{node: t.node, typ: text, optional: t.optional || nilable(t.typ), decided: t.decided, write: func(w *writer) operand {
+	return &term{node: t.node, typ: text, write: func(w *writer) operand {
 		call := w.callOf(t.method(w, w.term(t), m, path).text)
 		if m.Signature().Results().Len() > 1 {
 			return w.conversion(text, w.must(call))
@@ -199,30 +198,12 @@ func stable(t *term) *term {
 		fn, kind, rest = "FormatBool", types.Bool, ""
 	case types.Identical(t.typ, whole):
 		fn, kind, rest = "Itoa", types.Int, ""
-	case is(t.typ, types.IsUnsigned):
+	case is(t.typ, types.IsUnsigned), wide(t.typ):
 		fn, kind = "FormatUint", types.Uint64
 	}
 	v := t.as(kind).then(text, func(w *writer, o operand) operand {
 		return primary(w.std("strconv", fn) + "(" + o.text + rest + ")")
 	})
-	v.plain, v.number, v.con = true, true, nil
+	v.con = nil
 	return v
-}
-
-// string lowers string(x), which gives what %v prints.
-func (c *compiler) string(n ast.Node, t *term) *term {
-	for _, m := range []string{"Error", "String"} {
-		if prints(t.typ, m) {
-			return c.callMethod(t, m)
-		}
-	}
-	switch {
-	case isEnv(t.node), !isAny(t.typ) && !isNil(t.typ) && hasAddress(t.typ):
-		return c.errorf(start(t.node), "string of %s may show an address, which differs from call to call", c.a(t.typ))
-	case isText(t.typ), isBytes(t.typ):
-		return t.as(types.String)
-	case isBool(t.typ), isInt(t.typ):
-		return stable(t)
-	}
-	return c.onMachine(n, text)
 }

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"go/token"
 	"go/types"
 	"math/bits"
@@ -16,26 +17,76 @@ const (
 	highest = token.HighestPrec
 )
 
+// under returns the underlying type of t. That of a type parameter is the one of all types that its constraint lists, if they have the same,
+// and otherwise its constraint.
+func under(t types.Type) types.Type {
+	var same types.Type
+	for _, of := range typeSet(t) {
+		if same != nil && !types.Identical(same, of.Underlying()) {
+			return t.Underlying()
+		}
+		same = of.Underlying()
+	}
+	return cmp.Or(same, t.Underlying())
+}
+
+// typeSet returns the types that the constraint of a type parameter lists. It is empty if t is no type parameter, or may be of any type.
+func typeSet(t types.Type) (set []types.Type) {
+	if !isTypeParam(t) {
+		return nil
+	}
+	var add func(types.Type)
+	add = func(t types.Type) {
+		switch of := t.(type) {
+		case *types.Union:
+			for term := range of.Terms() {
+				add(term.Type())
+			}
+			return
+		}
+		i, ok := t.Underlying().(*types.Interface)
+		if !ok {
+			set = append(set, t)
+			return
+		}
+		for of := range i.EmbeddedTypes() {
+			add(of)
+		}
+	}
+	add(t.Underlying())
+	return set
+}
+
+// is reports whether t is a basic type with a property, or a type parameter of such types only.
 func is(t types.Type, info types.BasicInfo) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Info()&info != 0 && b.Kind() != types.Uintptr
+	has := func(t types.Type) bool {
+		b, ok := t.Underlying().(*types.Basic)
+		return ok && b.Info()&info != 0
+	}
+	set := typeSet(t)
+	return has(t) && t.Underlying() != types.Typ[types.Uintptr] || len(set) > 0 && !slices.ContainsFunc(set, func(t types.Type) bool { return !has(t) })
 }
 
 func isInt(t types.Type) bool    { return is(t, types.IsInteger) }
+func isFloat(t types.Type) bool  { return is(t, types.IsFloat) }
 func isNumber(t types.Type) bool { return is(t, types.IsInteger|types.IsFloat) }
 func isText(t types.Type) bool   { return is(t, types.IsString) }
 func isBool(t types.Type) bool   { return is(t, types.IsBoolean) }
+func isBasic(t types.Type) bool  { return isNumber(t) || isText(t) || isBool(t) }
+func isNil(t types.Type) bool    { return t == types.Typ[types.UntypedNil] }
+
 func isBytes(t types.Type) bool {
-	s, ok := t.Underlying().(*types.Slice)
+	s, ok := under(t).(*types.Slice)
 	return ok && types.Identical(s.Elem().Underlying(), types.Typ[types.Byte])
 }
-func isNil(t types.Type) bool { return t == types.Typ[types.UntypedNil] }
 
-// isAny reports whether t is an interface without methods, or a type parameter whose constraint has none. Its values are checked in
-// each call.
+// isAny reports whether t is an interface without methods, or a type parameter whose types have nothing in common. Little is known of its
+// values when generating.
 func isAny(t types.Type) bool {
-	i, ok := t.Underlying().(*types.Interface)
-	return ok && (i.Empty() || isTypeParam(t) && i.NumMethods() == 0)
+	if i, ok := under(t).(*types.Interface); ok && !is(t, types.IsOrdered|types.IsBoolean) {
+		return i.NumMethods() == 0
+	}
+	return false
 }
 
 // elemOf returns the type of the elements if t is a slice, an array, or a pointer to one, and otherwise nil.
@@ -49,18 +100,28 @@ func elemOf(t types.Type) types.Type {
 	return nil
 }
 
+// itemOf returns the type of the elements of a list or a map.
+func itemOf(t types.Type) types.Type {
+	if m, ok := aggregate(t).(*types.Map); ok {
+		return m.Elem()
+	}
+	return elemOf(t)
+}
+
 func isList(t types.Type) bool { return elemOf(t) != nil }
 func isTime(t types.Type) bool { return reach.IsNamed(t, "time", "Time") }
 
-// duration is time.Duration, whose package the annotated one may not import. Compare by isDuration: the type checker has another one.
-var duration = types.NewNamed(types.NewTypeName(token.NoPos, types.NewPackage("time", "time"), "Duration", nil), types.Typ[types.Int64], nil)
-
-func isDuration(t types.Type) bool { return reach.IsNamed(t, "time", "Duration") }
-
-func isBasic(t types.Type) bool {
-	_, ok := t.Underlying().(*types.Basic)
+func isStruct(t types.Type) bool {
+	_, ok := under(t).(*types.Struct)
 	return ok
 }
+
+func isMap(t types.Type) bool {
+	_, ok := under(t).(*types.Map)
+	return ok
+}
+
+func isDuration(t types.Type) bool { return reach.IsNamed(t, "time", "Duration") }
 
 // hasMethods reports whether values of type t have methods.
 func hasMethods(t types.Type) bool { return types.NewMethodSet(t).Len() > 0 }
@@ -100,32 +161,37 @@ func isTypeParam(t types.Type) bool {
 
 // nilable reports whether a value of type t may be nil.
 func nilable(t types.Type) bool {
-	switch t.Underlying().(type) {
-	case *types.Pointer, *types.Map, *types.Slice, *types.Chan, *types.Signature, *types.Interface:
+	switch under(t).(type) {
+	case *types.Pointer, *types.Map, *types.Slice, *types.Chan, *types.Signature:
 		return true
+	case *types.Interface:
+		return !is(t, types.IsOrdered|types.IsBoolean)
 	}
 	return false
 }
 
 // pointee returns the type that t points to, or nil.
 func pointee(t types.Type) types.Type {
-	if p, ok := t.Underlying().(*types.Pointer); ok {
+	if p, ok := under(t).(*types.Pointer); ok {
 		return p.Elem()
 	}
 	return nil
 }
 
 // wide reports whether t has values that do not fit in an int64, as unsigned integers of 64 bits have.
-func wide(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && (b.Kind() == types.Uint || b.Kind() == types.Uint64)
-}
+func wide(t types.Type) bool { return isInt(t) && !holds(types.Typ[types.Int64], t) }
 
 // narrow and full are the sizes of types on 32 bits and on 64 bits.
 var narrow, full = types.SizesFor("gc", "386"), types.SizesFor("gc", "amd64")
 
 // holds reports whether the integer type to has all values of the integer type from, on 32 bits and on 64 bits.
 func holds(to, from types.Type) bool {
+	if set := typeSet(from); set != nil {
+		return !slices.ContainsFunc(set, func(of types.Type) bool { return !holds(to, of) })
+	}
+	if isTypeParam(to) {
+		return types.Identical(to, from)
+	}
 	a, b := narrow.Sizeof(to), full.Sizeof(from)
 	switch unsigned := is(from, types.IsUnsigned); {
 	case types.Identical(to.Underlying(), from.Underlying()):
@@ -139,6 +205,9 @@ func holds(to, from types.Type) bool {
 
 // represents reports whether n is a value of the integer type t, on 32 bits and on 64 bits.
 func represents(t types.Type, n int64) bool {
+	if set := typeSet(t); set != nil {
+		return !slices.ContainsFunc(set, func(of types.Type) bool { return !represents(of, n) })
+	}
 	size := 8 * int(narrow.Sizeof(t))
 	if is(t, types.IsUnsigned) {
 		return n >= 0 && bits.Len64(uint64(n)) <= size
@@ -153,9 +222,9 @@ func (t *term) fits(to types.Type) bool {
 	}
 	switch v := t.con.(type) {
 	case int:
-		return isInt(to) && represents(to, int64(v)) || is(to, types.IsFloat)
+		return isInt(to) && represents(to, int64(v)) || isFloat(to)
 	case float64:
-		return is(to, types.IsFloat)
+		return isFloat(to)
 	case string:
 		return isText(to)
 	case bool:

@@ -2,98 +2,118 @@ package expr
 
 import (
 	"fmt"
-	"runtime"
+	"go/types"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/ratelimit-go/ratelimit/runtime/exprvm"
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
-// applications returns calls of a function with arguments of its types. The arguments are texts and lists that callers may send.
+// applications returns calls of a function with arguments of its types. The arguments are texts, lists and maps that callers may send.
 func applications(name string) (calls []string) {
-	samples := map[string]string{
-		"string": "text", "int": "number", "float64": "number", "N": "number", "numbers": "numbers", "any": "nested", "[]any": "list", "[]E": "list",
-		"[]string": "list", "[]int": "numbers", "[]float64": "numbers", "map[any]any": "table", "map[any]E": "table", "zone": "timezone(text)",
-		"func(any) bool": "# == #", "func(E) bool": "# == #", "func(any) int": "number", "func(any) float64": "number",
-		"func(any) any": "[#, list]", "func(E) any": "[#, list]", "func(any) R": "[#, list]",
+	samples := map[string][]string{
+		"string": {"text"}, "int": {"number"}, "bits": {"number"}, "float64": {"number"}, "numbers": {"numbers", "number"}, "any": {"nested", "table", "text"},
+		"N": {"number"}, "K": {"part"}, "R": {"text"}, "[]B": {"map(list, # == text)"}, "[]N": {"numbers"}, "[]E": {"list", "nested", "split(text, part)"},
+		"[]string": {"list", "split(text, part)"}, "[][]E": {"nested"}, "map[K]E": {"table"}, "zone": {"timezone(text)"},
+		"func(E) bool": {"# == #", "true"}, "func(E) N": {"number"}, "func(E) K": {"text", "string(#)"}, "func(int, E) R": {"[#, #]", "text", "table"},
+		"func(E, int, E) E": {"#acc + #", "text"}, "func(R, int, E) R": {"#acc + text"},
 	}
 	for _, d := range functions()[name] {
-		var args []string
+		list := []string{name + "("}
 		for i := range d.Params().Len() {
-			word := strings.ReplaceAll(parameter(d.Signature, i).String(), "expr.", "")
-			arg, ok := samples[word]
-			if !ok {
-				panic(word)
+			var longer []string
+			for _, call := range list {
+				for _, arg := range samples[strings.ReplaceAll(parameter(d.Signature, i).String(), "expr.", "")] {
+					longer = append(longer, call+strings.Repeat(", ", min(i, 1))+arg)
+				}
 			}
-			args = append(args, arg)
+			list = longer
 		}
-		call := name + "(" + strings.Join(args, ", ") + ")"
-		calls = append(calls, call, strings.ReplaceAll(call, "list", "nested"), strings.ReplaceAll(call, "list", "split(text, part)"))
+		for _, call := range list {
+			calls = append(calls, call+")")
+		}
 	}
 	return calls
 }
 
-// FuzzWorkIsBounded checks that no function takes much memory, whatever a caller sends, alone or of the result of another.
-func FuzzWorkIsBounded(f *testing.F) {
-	f.Add("toJSON", "fromJSON", strings.Repeat("[", 3000)+strings.Repeat("]", 3000), "", 9)
-	f.Add("replace", "upper", strings.Repeat("a", 60_000), "a", 1_000_000)
-	f.Add("uniq", "split", strings.Repeat("ab", 30_000), "", 0)
-	f.Add("flatten", "map", strings.Repeat("a,", 1000), ",", 3)
-	f.Fuzz(func(t *testing.T, outer, inner, text, part string, number int) {
-		if !isFunction(outer) || !isFunction(inner) || len(text) > 1<<16 {
+// TestWorkOfAllFunctionsIsBounded runs every function on large values that a caller may send, alone, on the result of another function and in
+// loops. No evaluation takes much memory.
+func TestWorkOfAllFunctionsIsBounded(t *testing.T) {
+	texts := types.NewSlice(text)
+	env := &Env{From: reach.From{Package: types.NewPackage("main", "main")}, Params: []Param{
+		{"text", text}, {"part", text}, {"number", whole}, {"numbers", types.NewSlice(whole)}, {"list", texts}, {"nested", types.NewSlice(texts)},
+		{"table", types.NewMap(text, text)},
+	}}
+	table := newCaseTable("fmt", "os", "runtime", "strings", "time", wrapPath, strings.TrimSuffix(wrapPath, "/wrap"))
+	count := map[string]int{}
+	add := func(name, source string) {
+		code, _ := compile(source, env, Bool)
+		if code == nil {
 			return
 		}
-		names := []string{"text", "part", "number", "numbers", "list", "nested", "table"}
-		values := []any{
-			text, part, number, []int{number, number}, strings.Split(text[:min(len(text), 2000)], ","), []any{text, []any{part, []any{number}}},
-			map[string]any{part: text},
-		}
-		for _, of := range applications(inner) {
-			for _, call := range applications(outer) {
-				for _, name := range []string{"text", "nested", "list"} {
-					if strings.Contains(call, name) {
-						source := fmt.Sprintf("len(string(%s)) > 0", strings.Replace(call, name, of, 1))
-						requireLittle(t, exprvm.New(source, names...), slices.Clone(values), source)
-					}
-				}
-			}
-		}
-	})
-}
-
-// requireLittle fails the test if an expression takes much memory. Its result does not matter.
-func requireLittle(t *testing.T, p *exprvm.Program, values []any, source string) {
-	if p.Err() != nil {
-		return
+		n := names(env)
+		n.imports, n.variables = table.imports, table.variables
+		fmt.Fprintf(table, "{%q, func(text, part string, number int, numbers []int, list []string, nested [][]string, table map[string]string) error {\n"+
+			"_, err := wrap.Value(rules, \"\", %s)\nreturn err\n}},\n", source, island(code, n))
+		count[name]++
 	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, _ = p.Bool(values...)
-	runtime.ReadMemStats(&after)
-	if used := after.TotalAlloc - before.TotalAlloc; used > 128<<20 {
-		t.Errorf("%s takes %d bytes", source, used)
-	}
-}
-
-// No function of the table takes much memory for what a caller may send, alone or of the result of another.
-func TestWorkOfAllFunctionsIsBounded(t *testing.T) {
-	names := []string{"text", "part", "number", "numbers", "list", "nested", "table"}
-	text := strings.Repeat("[", 8000) + strings.Repeat("]", 8000)
-	deep := any(text)
-	for range 1000 {
-		deep = []any{deep}
-	}
-	values := []any{text, "", 5000, make([]int, 8000), strings.Split(strings.Repeat("a,", 2000), ","), deep, map[string]any{"a": deep, text: text}}
-	for name := range functions() {
-		if !isFunction(name) {
-			continue
-		}
+	inner := []string{"upper(text)", `replace(text, part, text)`, "join(list, text)", "toJSON(nested)", "repeat(text, 999)", "text + text + text"}
+	for _, name := range slices.Sorted(maps.Keys(functions())) {
 		for _, call := range applications(name) {
-			for _, of := range []string{"string(%s)", "toJSON(%s)", "map(list, %s)"} {
-				source := fmt.Sprintf("len("+of+") > 0", call)
-				requireLittle(t, exprvm.New(source, names...), slices.Clone(values), source)
+			if !isFunction(name) {
+				continue
+			}
+			for _, form := range []string{
+				"len(string(%s)) > 0", "len(toJSON(%s)) > 0", "len(map(list, %s)) > 0", "any(list, any(numbers, len(string(%s)) == 0))",
+			} {
+				add(name, fmt.Sprintf(form, call))
+			}
+			for _, of := range inner {
+				add(name, fmt.Sprintf("len(map(list, %s)) > 0", strings.ReplaceAll(call, "text", of)))
+			}
+		}
+		if isFunction(name) && count[name] == 0 && !slices.Contains(exempt, name) {
+			t.Errorf("no call of %s is right", name)
+		}
+	}
+	doubled := "len(v59) > 0"
+	for i := 59; i > 0; i-- {
+		doubled = fmt.Sprintf("let v%d = v%d + v%[2]d; %s", i, i-1, doubled)
+	}
+	add("let", "let v0 = text; "+doubled)
+	add("+", "len(reduce(list, #acc + #acc, text)) > 0")
+	add("+", "any(list, any(list, any(list, # + # == text)))")
+	program := table.header() + `var rules = wrap.NewRules("m", ratelimit.Rule{Limit: 1, Per: time.Minute})
+
+func main() {
+	deep := strings.Repeat("[", 8000) + strings.Repeat("]", 8000)
+	lists := make([][]string, 200)
+	for i := range lists {
+		lists[i] = strings.Split(strings.Repeat("ab,", 200), ",")
+	}
+	for text, number := range map[string]int{deep: -1, "": 5000, strings.Repeat("a", 60_000): 1<<31 - 1} {
+		for _, c := range cases {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			c.run(text, "a", number, make([]int, 2000), strings.Split(strings.Repeat("a,", 1000), ","), lists, map[string]string{"a": deep, text: text})
+			runtime.ReadMemStats(&after)
+			if used := after.TotalAlloc - before.TotalAlloc; used > 128<<20 {
+				fmt.Println(c.source, "takes", used, "bytes for a text of", len(text))
+				os.Exit(1)
 			}
 		}
 	}
 }
+
+var cases = []struct {
+	source string
+	run    func(text, part string, number int, numbers []int, list []string, nested [][]string, table map[string]string) error
+}{
+` + table.String() + "}\n"
+	t.Logf("%d expressions: %s", strings.Count(table.String(), "wrap.Value"), runProgram(t, map[string]string{"cases.go": program}))
+}
+
+// exempt are functions of times, which have no arguments that a caller could make large, and one whose result is bounded by a constant.
+var exempt = []string{"now", "date", "duration", "timezone", "repeat"}

@@ -35,11 +35,29 @@ func variable(name string) operand {
 
 // writer turns terms into text.
 type writer struct {
-	names Names
+	names *blanks
 	from  reach.From
 	fails bool             // what is written may panic
+	work  string           // the variable that counts steps; "" if nothing counts any
 	held  map[*term]string // the variables that hold values
+	sure  map[*term]bool   // the terms that have been compared with nil
 	uses  map[string]bool  // the package-level and predeclared identifiers in the text
+}
+
+// whole writes a whole expression, whose value has a type.
+func (w *writer) whole(t *term, typ types.Type) Written {
+	stmts := w.returned(t)
+	if w.work != "" {
+		stmts = "var " + w.work + " " + w.std(wrapPath, "Work") + "\n" + stmts
+	}
+	written := Written{Body: formatted(stmts), Fails: w.fails}
+	if t.choose == nil && w.work == "" {
+		written.Value = strings.TrimPrefix(written.Body, "return ")
+	}
+	if written.Value == "" || w.fails {
+		written.Type = w.typ(typ)
+	}
+	return written
 }
 
 // word returns a predeclared or package-level identifier, and records its use:
@@ -68,6 +86,16 @@ func (w *writer) term(t *term) operand {
 	return t.write(w)
 }
 
+// typed writes t so that a variable with this value gets the type of t:
+//
+//	int64(5)
+func (w *writer) typed(t *term) operand {
+	if t.lit && !types.Identical(defaultType(t.con), t.typ) {
+		return w.conversion(t.typ, w.term(t))
+	}
+	return w.term(t)
+}
+
 // returned writes the statements that return t:
 //
 //	return doc.Owner
@@ -85,6 +113,15 @@ func (w *writer) all(terms ...*term) []operand {
 		ops[i] = w.term(t)
 	}
 	return ops
+}
+
+// texts returns the texts of operands.
+func texts(operands []operand) []string {
+	all := make([]string, len(operands))
+	for i, o := range operands {
+		all[i] = o.text
+	}
+	return all
 }
 
 // braced returns statements in braces. Gofmt indents them. For example:
@@ -126,7 +163,21 @@ func (w *writer) typ(t types.Type) string {
 
 // conversion returns o converted to type to: int64(n).
 func (w *writer) conversion(to types.Type, o operand) operand {
-	return primary(w.typ(to) + "(" + o.text + ")")
+	typ := w.typ(to)
+	if typ[0] == '*' || strings.HasPrefix(typ, "func") {
+		typ = "(" + typ + ")"
+	}
+	return primary(typ + "(" + o.text + ")")
+}
+
+// counter returns the address of the variable that counts the steps of the expression:
+//
+//	&work
+func (w *writer) counter() operand {
+	if w.work == "" {
+		w.work = w.names.Local("work")
+	}
+	return operand{text: "&" + w.work, prec: unary}
 }
 
 // composite returns a literal of a slice or a map: []string{"a", "b"}.
@@ -137,11 +188,7 @@ func (w *writer) composite(t types.Type, elements []string) operand {
 
 // callOf returns a call of a function: tenant(ctx).
 func (w *writer) callOf(fn string, args ...operand) operand {
-	texts := make([]string, len(args))
-	for i, a := range args {
-		texts[i] = a.text
-	}
-	return primary(fn + "(" + List(fn, texts) + ")")
+	return primary(fn + "(" + List(fn, texts(args)) + ")")
 }
 
 // formatted returns src formatted by gofmt, or src itself if that fails.

@@ -200,12 +200,6 @@ func (r *Rule) At(argument string) token.Pos {
 	return arg.Value.Pos
 }
 
-// NeedsIdentity reports whether the key or the member of r has an expression that is only clientIP(ctx) or userID(ctx), which calls this
-// function of package wrap.
-func (r *Rule) NeedsIdentity(function string) bool {
-	return slices.ContainsFunc(slices.Concat(r.Subject, r.Member), func(p Piece) bool { return p.Code != nil && p.Code.Identity == function })
-}
-
 // Piece is a part of a template: a literal or an expression.
 type Piece struct {
 	Literal string

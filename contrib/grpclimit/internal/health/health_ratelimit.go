@@ -83,20 +83,21 @@ func (h *LimitedHealthServer) Check(
 	ctx context.Context,
 	arg1 *grpc_health_v1.HealthCheckRequest,
 ) (*grpc_health_v1.HealthCheckResponse, error) {
-	clientIP, err := healthServerCheckRules.ClientIP(ctx)
+	clientIP, err := wrap.Value(healthServerCheckRules, "clientIP(ctx)", func() string {
+		return wrap.Must(wrap.ClientIP(ctx))
+	})
 	if err != nil {
 		return nil, wrap.Failed(ctx, h.limits, err)
 	}
-	userID := wrap.UserID(ctx)
 	charge := wrap.Charge{Skip: true}
-	if userID != "" {
-		userID2, err := wrap.Value(healthServerCheckRules, "userID(ctx)", func() string {
-			return wrap.Carried(userID, "user ID")
+	if wrap.OrEmpty(wrap.UserID(ctx)) != "" {
+		userID, err := wrap.Value(healthServerCheckRules, "userID(ctx)", func() string {
+			return wrap.Must(wrap.UserID(ctx))
 		})
 		if err != nil {
 			return nil, wrap.Failed(ctx, h.limits, err)
 		}
-		charge = wrap.Charge{Key: userID2, Cost: 1}
+		charge = wrap.Charge{Key: userID, Cost: 1}
 	}
 	if err := wrap.TakeCharges(ctx, h.limits, healthServerCheckRules,
 		wrap.Charge{Key: clientIP, Cost: 1}, // address
@@ -119,20 +120,21 @@ func (h *LimitedHealthServer) List(
 	ctx context.Context,
 	arg1 *grpc_health_v1.HealthListRequest,
 ) (*grpc_health_v1.HealthListResponse, error) {
-	clientIP, err := healthServerListRules.ClientIP(ctx)
+	clientIP, err := wrap.Value(healthServerListRules, "clientIP(ctx)", func() string {
+		return wrap.Must(wrap.ClientIP(ctx))
+	})
 	if err != nil {
 		return nil, wrap.Failed(ctx, h.limits, err)
 	}
-	userID := wrap.UserID(ctx)
 	charge := wrap.Charge{Skip: true}
-	if userID != "" {
-		userID2, err := wrap.Value(healthServerListRules, "userID(ctx)", func() string {
-			return wrap.Carried(userID, "user ID")
+	if wrap.OrEmpty(wrap.UserID(ctx)) != "" {
+		userID, err := wrap.Value(healthServerListRules, "userID(ctx)", func() string {
+			return wrap.Must(wrap.UserID(ctx))
 		})
 		if err != nil {
 			return nil, wrap.Failed(ctx, h.limits, err)
 		}
-		charge = wrap.Charge{Key: userID2, Cost: 1}
+		charge = wrap.Charge{Key: userID, Cost: 1}
 	}
 	if err := wrap.TakeCharges(ctx, h.limits, healthServerListRules,
 		wrap.Charge{Key: clientIP, Cost: 1}, // address
@@ -158,20 +160,21 @@ func (h *LimitedHealthServer) Watch(
 	if wrap.IsNil(arg1) {
 		return wrap.Failed(context.Background(), h.limits, healthServerWatchRules.NilKey("arg1"))
 	}
-	clientIP, err := healthServerWatchRules.ClientIP(arg1.Context())
+	clientIP, err := wrap.Value(healthServerWatchRules, "clientIP(ctx)", func() string {
+		return wrap.Must(wrap.ClientIP(arg1.Context()))
+	})
 	if err != nil {
 		return wrap.Failed(arg1.Context(), h.limits, err)
 	}
-	userID := wrap.UserID(arg1.Context())
 	charge := wrap.Charge{Skip: true}
-	if userID != "" {
-		userID2, err := wrap.Value(healthServerWatchRules, "userID(ctx)", func() string {
-			return wrap.Carried(userID, "user ID")
+	if wrap.OrEmpty(wrap.UserID(arg1.Context())) != "" {
+		userID, err := wrap.Value(healthServerWatchRules, "userID(ctx)", func() string {
+			return wrap.Must(wrap.UserID(arg1.Context()))
 		})
 		if err != nil {
 			return wrap.Failed(arg1.Context(), h.limits, err)
 		}
-		charge = wrap.Charge{Key: userID2, Cost: 1}
+		charge = wrap.Charge{Key: userID, Cost: 1}
 	}
 	if err := wrap.TakeCharges(arg1.Context(), h.limits, healthServerWatchRules,
 		wrap.Charge{Key: clientIP, Cost: 1}, // address

@@ -21,8 +21,8 @@ type X interface {
 	//ratelimit:rule limit=1 per=1m key="{filter(items, .Price > 1)}"
 	//                                    ^ a []Item has no stable text form; write one value of it
 	List(items []Item) error
-	//ratelimit:rule limit=1 per=1m cost="sum(items, .Price)"
-	//                                    ^ an integer is needed here; this is a float64: write int(...) around it
+	//ratelimit:rule limit=1 per=1m cost="map(items, .Price)"
+	//                                    ^ a number is needed here; this is a []float64
 	Cost(items []Item) error
 	//ratelimit:rule limit=1 per=1m when="all(items, .at > now(zone))"
 	//                                                         ^ now cannot be used with a string

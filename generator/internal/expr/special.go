@@ -1,0 +1,263 @@
+package expr
+
+import (
+	"cmp"
+	"go/token"
+	"go/types"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/expr-lang/expr/ast"
+
+	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
+)
+
+// special lowers a function or an operator that one line of Go cannot say, by its name in functions.txt. The arguments are right.
+func (c *compiler) special(name string, n ast.Node, args []*term) *term {
+	switch name {
+	case "string":
+		return c.string(n, args[0])
+	case "kind":
+		return c.kind(n, args[0])
+	case "matches":
+		return c.matches(n, args[0], args[1])
+	case "duration":
+		return c.duration(n, args[0])
+	case "timezone":
+		return c.timezone(n, args[0])
+	case "dateIn":
+		return c.dateIn(n, args)
+	case "sortTimes":
+		return c.sortTimes(n, args)
+	case "flatten":
+		return c.flatten(n, args[0])
+	case "int":
+		return args[0].integer(arithmeticKind(args[0])).at(n)
+	case "float":
+		return args[0].to(fraction).at(n)
+	case "plus":
+		return args[0].at(n)
+	case "not":
+		return c.not(n, args[0].as(types.Bool))
+	case "negate":
+		t := args[0].unnamed()
+		return must(goCall(n, t.typ, wrapPath, "Negate", t))
+	case "less":
+		return c.order(n, token.LSS, args[0], args[1])
+	case "lessOrEqual":
+		return c.order(n, token.LEQ, args[0], args[1])
+	case "greater":
+		return c.order(n, token.GTR, args[0], args[1])
+	case "greaterOrEqual":
+		return c.order(n, token.GEQ, args[0], args[1])
+	case "min", "max":
+		return c.extreme(n, name, args)
+	case "mean":
+		return c.average(n, "Mean", args)
+	case "median":
+		return c.average(n, "Median", args)
+	}
+	return c.integers(n, name, args[0], args[1]) // Add, Subtract, Multiply, Remainder
+}
+
+// at returns t as the value of n, which is never nil.
+func (t *term) at(n ast.Node) *term {
+	v := *t.plainly()
+	v.node, v.pointer, v.orEmpty = n, nil, nil
+	return &v
+}
+
+// extreme lowers min and max of numbers or of lists of numbers:
+//
+//	max(n, 5)
+//	wrap.Must(wrap.Max(sizes))
+func (c *compiler) extreme(n ast.Node, name string, args []*term) *term {
+	numbers := each(args, func(t *term) *term { return (&term{typ: cmp.Or(elemOf(t.typ), t.typ)}).unnamed() })
+	common := numbers[0].typ
+	if slices.ContainsFunc(numbers, func(t *term) bool { return !types.Identical(t.typ, common) }) {
+		common = kindOf(each(args, func(t *term) *term { return (&term{typ: cmp.Or(elemOf(t.typ), t.basic().typ)}).unnamed() }))
+	}
+	if list := c.numbers(n, args, common); list != nil {
+		return must(goCall(n, common, wrapPath, naming.Upper(name), list))
+	}
+	if len(args) == 1 {
+		return args[0].at(n)
+	}
+	return goCall(n, common, "", name, each(args, func(t *term) *term { return t.unnamed().to(common) })...)
+}
+
+// average lowers mean and median of numbers and of lists of numbers:
+//
+//	wrap.Mean([]float64{f, 2})
+func (c *compiler) average(n ast.Node, fn string, args []*term) *term {
+	list := c.numbers(n, args, fraction)
+	if list == nil {
+		list = listOf(n, each(args, func(t *term) *term { return t.to(fraction) }), args)
+	}
+	return goCall(n, fraction, wrapPath, fn, list)
+}
+
+// numbers returns one list of all numbers in the arguments, in one type, or nil if no argument is a list:
+//
+//	slices.Concat(sizes, []int64{5})
+func (c *compiler) numbers(n ast.Node, args []*term, elem types.Type) *term {
+	var lists, single []*term
+	for _, t := range args {
+		if isList(t.typ) {
+			lists = append(lists, c.listTo(t, elem))
+		} else {
+			single = append(single, t.to(elem))
+		}
+	}
+	switch {
+	case len(lists) == 0:
+		return nil
+	case len(single) > 0:
+		lists = append(lists, listOf(n, single, single))
+	}
+	if len(lists) == 1 {
+		return lists[0]
+	}
+	return goCall(n, types.NewSlice(elem), "slices", "Concat", lists...)
+}
+
+// string lowers string(x), which gives what %v prints.
+func (c *compiler) string(n ast.Node, t *term) *term {
+	for _, m := range []string{"Error", "String"} {
+		if prints(t.typ, m) {
+			return c.callMethod(t, m).at(n)
+		}
+	}
+	switch {
+	case isNil(t.typ):
+		return c.errorf(start(t.node), "nil has no text form")
+	case !isAny(t.typ) && hasAddress(t.typ):
+		return c.errorf(start(t.node), "string of %s may show an address, which differs from call to call", c.a(t.typ))
+	case isText(t.typ), isBytes(t.typ):
+		return t.as(types.String).at(n)
+	case isBool(t.typ), isInt(t.typ):
+		return stable(t).at(n)
+	case isFloat(t.typ):
+		return goCall(n, text, "fmt", "Sprint", t.unnamed())
+	}
+	return c.read(must(goCall(n, text, wrapPath, "StringOf", t)))
+}
+
+// kind lowers type(x), the name of the type of x.
+func (c *compiler) kind(n ast.Node, t *term) *term {
+	name := "unknown"
+	switch named, _ := types.Unalias(t.typ).(*types.Named); {
+	case isNil(t.typ):
+		name = "nil"
+	case isTypeParam(t.typ), types.IsInterface(t.typ):
+		return c.dynamic(t, nil)
+	case named != nil && named.Obj().Pkg() != nil:
+		name = named.Obj().Pkg().Path() + "." + named.Obj().Name()
+	case isBool(t.typ):
+		name = "bool"
+	case is(t.typ, types.IsUnsigned):
+		name = "uint"
+	case isInt(t.typ):
+		name = "int"
+	case isFloat(t.typ):
+		name = "float"
+	case isText(t.typ):
+		name = "string"
+	case pointee(t.typ) != nil:
+	case isList(t.typ):
+		name = "array"
+	case isMap(t.typ):
+		name = "map"
+	case isStruct(t.typ):
+		name = "struct"
+	}
+	parts := t.links
+	if pointee(t.typ) != nil {
+		parts = t.parts()
+	}
+	if len(parts) > 0 {
+		return c.choice(n, n, alternative{present: parts, value: literal(n, name)}, alternative{value: literal(n, "nil")})
+	}
+	return literal(n, name)
+}
+
+// matches lowers text matches pattern. A pattern from a caller could take any time, so it is a constant, which is compiled once:
+//
+//	var senderSendPattern = regexp.MustCompile("^\\+41")
+//
+//	senderSendPattern.MatchString(phone)
+func (c *compiler) matches(n ast.Node, subject, pattern *term) *term {
+	expr, ok := pattern.con.(string)
+	if !ok {
+		return c.errorf(start(pattern.node), "matches needs a constant pattern")
+	}
+	if _, err := regexp.Compile(expr); err != nil {
+		return c.errorf(start(pattern.node), "%v", err)
+	}
+	subject = c.read(subject.as(types.String))
+	return &term{node: n, typ: truth, write: func(w *writer) operand {
+		compiled := w.names.Package("pattern", w.std("regexp", "MustCompile")+"("+strconv.Quote(expr)+")")
+		return w.callOf(compiled+".MatchString", w.term(subject))
+	}}
+}
+
+// duration lowers duration(text). A constant one becomes a number of units:
+//
+//	10 * time.Second
+func (c *compiler) duration(n ast.Node, t *term) *term {
+	typ := c.ofTime("Duration", duration)
+	s, ok := t.con.(string)
+	if !ok {
+		return must(goCall(n, typ, "time", "ParseDuration", c.read(t.as(types.String))))
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return c.errorf(start(t.node), "%q is no duration; write one such as \"1h30m\"", s)
+	}
+	if d == 0 {
+		return literal(n, 0).converted(typ)
+	}
+	count, unit := naming.Duration(d)
+	return &term{node: n, typ: typ, write: func(w *writer) operand {
+		o := primary(w.std("time", unit))
+		if count == 1 {
+			return o
+		}
+		return operand{text: strconv.FormatInt(count, 10) + " * " + o.text, prec: token.MUL.Precedence()}
+	}}
+}
+
+// timezone lowers timezone(name). A constant one is loaded once:
+//
+//	var senderSendZone = sync.OnceValues(func() (*time.Location, error) { return time.LoadLocation("Asia/Shanghai") })
+//
+//	wrap.Must(senderSendZone())
+func (c *compiler) timezone(n ast.Node, t *term) *term {
+	typ := types.NewPointer(c.ofTime("Location", location))
+	name, ok := t.con.(string)
+	if !ok {
+		return must(goCall(n, typ, "time", "LoadLocation", c.read(t.as(types.String))))
+	}
+	if _, err := time.LoadLocation(name); err != nil {
+		return c.errorf(start(t.node), "%v", err)
+	}
+	return must(&term{node: n, typ: typ, write: func(w *writer) operand {
+		load := w.std("time", "LoadLocation") + "(" + strconv.Quote(name) + ")"
+		zone := w.names.Package("zone", w.std("sync", "OnceValues")+"(func() (*"+w.std("time", "Location")+", error) { return "+load+" })")
+		return w.callOf(zone)
+	}})
+}
+
+// dateIn lowers date(text, format, zone):
+//
+//	wrap.Must(time.ParseInLocation("2006-01-02", day, wrap.Must(senderSendZone())))
+func (c *compiler) dateIn(n ast.Node, args []*term) *term {
+	zone := c.timezone(args[2].node, args[2])
+	if zone == nil {
+		return nil
+	}
+	day, format := c.read(args[0].as(types.String)), args[1].as(types.String)
+	return must(goCall(n, c.ofTime("Time", moment), "time", "ParseInLocation", format, day, zone))
+}
