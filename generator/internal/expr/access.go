@@ -47,6 +47,9 @@ func (c *compiler) member(n *ast.MemberNode) *term {
 	case isAny(of.typ):
 		return c.dynamic(of, nil)
 	}
+	if isList(of.typ) {
+		return c.errorf(name, "an index must be an integer; this is %s", name)
+	}
 	return c.errorf(name, "%s has no field or method %s%s", c.typeName(base.typ), name.Value, suggest(name.Value, c.members(of.typ)))
 }
 
@@ -199,7 +202,7 @@ func (c *compiler) element(n ast.Node, base, key *term) *term {
 		return nil
 	}
 	return &term{node: n, typ: m.Elem(), write: func(w *writer) operand {
-		o := w.all(base, key)
+		o := w.all(base, c.compared(key, base))
 		w.fails = w.fails || types.IsInterface(m.Key()) // a key that cannot be compared
 		return primary(o[0].in(highest) + "[" + o[1].text + "]")
 	}}
@@ -221,7 +224,7 @@ func (c *compiler) item(n *ast.MemberNode, base, key *term) *term {
 	}
 	elem := elemOf(base.typ)
 	if !fixed || i < 0 {
-		return must(goCall(n, elem, wrapPath, "At", c.list(base), key.integer(types.Int)))
+		return must(goCall(n, elem, wrapPath, "At", sliced(base), key.integer(types.Int)))
 	}
 	return &term{node: n, typ: elem, write: func(w *writer) operand {
 		o := w.all(base, key)

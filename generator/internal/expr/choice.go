@@ -78,7 +78,11 @@ func operands(n ast.Node) []ast.Node {
 func (c *compiler) choice(n, last ast.Node, all ...alternative) *term {
 	var values []*term
 	for _, a := range all {
-		values = append(values, c.nullable(a.value))
+		value := c.nullable(a.value)
+		if value == nil {
+			return nil
+		}
+		values = append(values, value)
 	}
 	met := c.meet(last, values)
 	if met == nil || !c.canName(n, met[0].typ) {
@@ -258,17 +262,21 @@ func (c *compiler) nullable(t *term) *term {
 	switch {
 	case t == nil || t.links == nil:
 		return t
+	case nilable(t.typ):
+		return c.orNil(t.plainly(), t.typ, t.links)
 	case t.pointer != nil:
 		return c.nullable(t.pointer)
-	case !c.canName(t.node, t.typ):
+	}
+	return c.orNil(boxed(t.plainly()), types.NewPointer(t.typ), t.links)
+}
+
+// orNil returns t in a type that has a nil, which is the value if a part is nil.
+func (c *compiler) orNil(t *term, typ types.Type, parts []*term) *term {
+	if !c.canName(t.node, typ) {
 		return nil
 	}
-	value, parts := t.plainly(), t.links
-	if !nilable(t.typ) {
-		value = boxed(value)
-	}
-	return &term{node: t.node, typ: value.typ, choose: func(w *writer) string {
-		return w.ifPresent(parts, func() string { return w.returned(value) }) + "return " + w.word("nil")
+	return &term{node: t.node, typ: typ, choose: func(w *writer) string {
+		return w.ifPresent(parts, func() string { return w.returned(t) }) + "return " + w.word("nil")
 	}}
 }
 

@@ -125,6 +125,9 @@ func (c *compiler) step(n *ast.BuiltinNode, body *ast.PredicateNode, args []*ter
 			return t
 		}
 		before := acc
+		if len(args) < 3 {
+			return c.errorf(start(body.Node), "the result of this is %s, and the elements are %s; write a first value: reduce(..., 0)", c.a(t.typ), c.typeName(acc))
+		}
 		if acc = kindOf([]*term{{typ: before}, t}); acc == nil {
 			return c.errorf(start(body.Node), "reduce needs a value of one type here; this is %s, and #acc is %s", c.a(t.typ), c.a(before))
 		}

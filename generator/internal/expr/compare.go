@@ -49,7 +49,15 @@ func (c *compiler) order(n ast.Node, sign token.Token, l, r *term) *term {
 	if a == nil { // a type parameter that Go can order
 		a, b = l, r
 	}
-	return infix(n, truth, sign, a, b)
+	return infix(n, truth, sign, c.compared(a, b), c.compared(b, a))
+}
+
+// compared returns an operand of a comparison. A loop counts the steps of comparing two texts, unless one is a constant.
+func (c *compiler) compared(t, other *term) *term {
+	if isText(t.typ) && other.con == nil {
+		return c.read(t)
+	}
+	return t
 }
 
 // equal lowers == and !=. A value that is absent equals nil only.
@@ -83,7 +91,7 @@ func (c *compiler) equal(n ast.Node, sign token.Token, l, r *term) *term {
 // same lowers the comparison of two values of which none may be nil.
 func (c *compiler) same(n ast.Node, l, r *term) *term {
 	if a, b := alike(l, r); a != nil {
-		return infix(n, truth, token.EQL, a, b)
+		return infix(n, truth, token.EQL, c.compared(a, b), c.compared(b, a))
 	}
 	identical := types.Identical(l.typ, r.typ)
 	switch {
@@ -153,13 +161,13 @@ func (c *compiler) sameMaps(n ast.Node, l, r *term) *term {
 	case !types.Identical(x.Key(), y.Key()):
 		return c.mixed(n, l, r)
 	case types.Identical(x.Elem(), y.Elem()) && isBasic(x.Elem()):
-		return goCall(n, truth, "maps", "Equal", l, r)
+		return goCall(n, truth, "maps", "Equal", c.read(l.sole()), c.read(r.sole()))
 	}
 	each := c.pairwise(n, x.Elem(), y.Elem())
 	if each == nil {
 		return nil
 	}
-	return goCall(n, truth, "maps", "EqualFunc", l, r, each)
+	return goCall(n, truth, "maps", "EqualFunc", c.read(l.sole()), c.read(r.sole()), each)
 }
 
 // pairwise returns a func literal that compares elements of two types:
@@ -172,22 +180,26 @@ func (c *compiler) pairwise(n ast.Node, x, y types.Type) *term {
 
 // equalPointers lowers == and != of two values that may both be nil.
 func (c *compiler) equalPointers(n ast.Node, sign token.Token, l, r *term) *term {
-	a, b := alike(l, r)
-	if a == nil {
-		a, b = l, r
-		if !types.Identical(l.typ, r.typ) {
-			return c.mixed(n, l, r)
-		}
+	if isAny(l.typ) || isAny(r.typ) {
+		return c.dynamic(l, nil)
 	}
-	x, y := c.nullable(a), c.nullable(b)
+	if a, b := alike(l, r); a != nil {
+		l, r = a, b
+	}
+	x, y := c.nullable(l), c.nullable(r)
 	if x == nil || y == nil {
 		return nil
 	}
-	if !types.Identical(x.typ, y.typ) || !types.Comparable(pointee(x.typ)) {
+	var same *term
+	switch {
+	case nilable(l.typ) && nilable(r.typ):
+		same = c.same(n, x, y)
+	case types.Identical(x.typ, y.typ) && types.Comparable(pointee(x.typ)):
+		same = goCall(n, truth, wrapPath, "SameTarget", x, y)
+	default:
 		return c.mixed(n, l, r)
 	}
-	same := goCall(n, truth, wrapPath, "SameTarget", x, y)
-	if sign == token.NEQ {
+	if same != nil && sign == token.NEQ {
 		return opposite(same)
 	}
 	return same
@@ -242,7 +254,7 @@ func (c *compiler) in(n *ast.BinaryNode) *term {
 	}
 	parts := y.parts()
 	if isNil(x.typ) {
-		return c.errorf(start(n.Left), "nil is never in %s", c.a(y.typ))
+		return c.errorf(start(n.Left), "nil in a list that is no literal cannot be used; %s", c.inFunction(n))
 	}
 	x = x.carried().value()
 	found := c.within(n, x.plainly(), y.plainly())
@@ -262,7 +274,7 @@ func (c *compiler) within(n *ast.BinaryNode, x, y *term) *term {
 		if x = c.assign(x, of.Key(), "the operand before in"); x == nil {
 			return nil
 		}
-		return goCall(n, truth, wrapPath, "Has", c.read(y), x)
+		return goCall(n, truth, wrapPath, "Has", y.sole(), c.compared(x, y))
 	case *types.Struct:
 		return c.hasField(n, x, y)
 	case *types.Slice, *types.Array:
@@ -324,10 +336,11 @@ func (c *compiler) inRange(n *ast.BinaryNode, x *term, bounds *ast.BinaryNode) *
 	if !ok {
 		return nil
 	}
-	for _, t := range append(ends, x) {
-		if !isNumber(t.typ) {
-			return c.mixed(bounds, ends[0], ends[1])
-		}
+	switch {
+	case !isInt(ends[0].typ) || !isInt(ends[1].typ):
+		return c.mixed(bounds, ends[0], ends[1])
+	case !isInt(x.typ):
+		return c.errorf(start(n.Left), "a range has integers; this is %s", c.a(x.typ))
 	}
 	v, bind := once(x.plainly())
 	low, high := c.order(n, token.LEQ, ends[0], v), c.order(n, token.LEQ, v, ends[1])

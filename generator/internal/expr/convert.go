@@ -27,6 +27,9 @@ func (t *term) unnamed() *term {
 	if b, ok := under(t.typ).(*types.Basic); ok {
 		return t.as(b.Kind())
 	}
+	if !isInt(t.typ) { // a type parameter of integers and floats
+		return t.as(types.Float64)
+	}
 	return t.integer(types.Int64)
 }
 
@@ -56,26 +59,22 @@ func must(call *term) *term {
 	return call.then(call.typ, func(w *writer, o operand) operand { return w.must(o) })
 }
 
-// value returns t as an operand. A pointer stands for its target unless that is a struct, and a value of a type parameter for one of the type
-// that all types of its constraint have.
+// value returns t as an operand. A pointer stands for its target unless that is a struct.
 func (t *term) value() *term {
-	elem := pointee(t.typ)
-	if elem != nil && !isStruct(elem) {
-		p := t.sole()
-		return (&term{node: t.node, typ: elem, links: t.parts(), pointer: t, write: func(w *writer) operand {
-			o := w.term(p)
-			w.fails = true
-			return operand{text: "*" + o.in(unary), prec: unary, addr: true}
-		}}).value()
-	}
-	switch under(t.typ).(type) {
-	case *types.Basic, *types.Interface:
-		return t
-	}
-	if elem == nil {
-		return t.sole()
+	if elem := pointee(t.typ); elem != nil && (!isStruct(elem) || isTime(elem)) {
+		return t.target().value()
 	}
 	return t
+}
+
+// target returns what t, a pointer, points to.
+func (t *term) target() *term {
+	p := t.sole()
+	return &term{node: t.node, typ: pointee(t.typ), links: t.parts(), pointer: t, write: func(w *writer) operand {
+		o := w.term(p)
+		w.fails = true
+		return operand{text: "*" + o.in(unary), prec: unary, addr: true}
+	}}
 }
 
 // sole returns t, a value of a type parameter, in the only type of its constraint, or in the type that its types have in common. It returns
@@ -96,17 +95,21 @@ func (t *term) sole() *term {
 	return t.converted(to)
 }
 
-// list returns t, a slice or an array, as a slice.
-func (c *compiler) list(t *term) *term {
-	if _, ok := under(t.typ).(*types.Array); ok {
-		t = t.then(types.NewSlice(elemOf(t.typ)), func(w *writer, o operand) operand {
-			if !o.addr {
-				o = w.callOf(w.std(wrapPath, "Copy"), o)
-			}
-			return primary(o.in(highest) + "[:]")
-		})
+// list returns t, a slice or an array, as a slice whose elements are read.
+func (c *compiler) list(t *term) *term { return c.read(sliced(t)) }
+
+// sliced returns t, a slice or an array, as a slice.
+func sliced(t *term) *term {
+	t = t.sole()
+	if _, ok := under(t.typ).(*types.Array); !ok {
+		return t
 	}
-	return c.read(t)
+	return t.then(types.NewSlice(elemOf(t.typ)), func(w *writer, o operand) operand {
+		if !o.addr {
+			o = w.callOf(w.std(wrapPath, "Copy"), o)
+		}
+		return primary(o.in(highest) + "[:]")
+	})
 }
 
 // said returns t for messages.
@@ -151,7 +154,9 @@ func (c *compiler) assign(t *term, to types.Type, role string) *term {
 	case types.AssignableTo(t.typ, to) && (t.links == nil || !nilable(to)):
 		return t
 	case types.AssignableTo(t.typ, to): // a call gets nil if a part of t is nil
-		return c.nullable(t)
+		return c.orNil(t.plainly(), to, t.links)
+	case pointee(t.typ) != nil && types.AssignableTo(pointee(t.typ), to):
+		return t.target()
 	case types.AssignableTo(v.typ, to), v.fits(to):
 		return v
 	case isFloat(to) && isInt(v.typ), isInt(v.typ) && isInt(to) && (holds(to, v.typ) || types.Identical(to, whole)):
@@ -183,14 +188,14 @@ func (c *compiler) listTo(t *term, elem types.Type) *term {
 	before := len(c.errs)
 	convert := func(t *term) *term {
 		if isAny(elem) {
-			return t
+			return t.retyped(elem)
 		}
 		if to := t.convertedTo(elem); to != nil {
 			return to
 		}
 		return c.assign(t, elem, "an element")
 	}
-	if t.items != nil {
+	if t.items != nil && c.env.CanName(elem) {
 		met := each(t.items, convert)
 		if !slices.Contains(met, nil) {
 			list := listOf(t.node, met, t.items)
@@ -198,7 +203,7 @@ func (c *compiler) listTo(t *term, elem types.Type) *term {
 			list.write = func(w *writer) operand { return w.composite(list.typ, texts(w.all(met...))) }
 			return list
 		}
-	} else {
+	} else if c.env.CanName(elem) && c.env.CanName(elemOf(t.typ)) {
 		f := newClosure(t.node, whole, elemOf(t.typ))
 		if body := convert(f.param(1)); body != nil {
 			return goCall(t.node, types.NewSlice(elem), wrapPath, "Map", c.list(t), c.literal(f, body))
@@ -249,7 +254,7 @@ func (c *compiler) meet(n ast.Node, terms []*term) []*term {
 	if to == nil || mayBeNil && nilable(to) {
 		return each(terms, func(t *term) *term { return c.anyOf(t) })
 	}
-	return each(terms, func(t *term) *term {
+	met := each(terms, func(t *term) *term {
 		switch v := t.value(); {
 		case isNil(t.typ):
 			return t.retyped(types.NewPointer(to))
@@ -263,6 +268,10 @@ func (c *compiler) meet(n ast.Node, terms []*term) []*term {
 			return boxed(v.to(to))
 		}
 	})
+	if slices.Contains(met, nil) {
+		return nil
+	}
+	return met
 }
 
 // lists returns lists with elements of one type, that of the first list that is no empty literal, or nil if a term is no such list.

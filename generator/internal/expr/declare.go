@@ -119,7 +119,7 @@ func classOf(t types.Type) string {
 
 // classes are the types that a parameter of functions.txt takes, by the name of its type.
 var classes = map[string]func(types.Type) bool{
-	"any": func(types.Type) bool { return true }, "comparable": func(t types.Type) bool { return types.Comparable(t) && !isAny(t) },
+	"any": func(types.Type) bool { return true }, "unknown": isAny, "comparable": func(t types.Type) bool { return types.Comparable(t) && !isAny(t) && pointee(t) == nil },
 	"string": isText, "int": isInt, "float64": isNumber, "bool": isBool, "bits": isInt, "duration": isDuration, "moment": isTime,
 	"integer": func(t types.Type) bool { return isInt(t) && !isDuration(t) },
 	"number":  func(t types.Type) bool { return isNumber(t) && !isDuration(t) },

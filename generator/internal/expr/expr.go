@@ -22,7 +22,8 @@
 //   - A text never contains an address in memory: string(x) is an error if x may have one.
 //   - ==, !=, in, contains, startsWith and endsWith do not compute an operand if the other one is nil.
 //   - min and max of NaN are NaN, as in Go, and those of an empty list are a KeyError.
-//   - Go has no constant -0.0, so it is 0.0.
+//   - Go has no constant -0.0, so it is 0.0. The bounds of a range, and what is in one, are integers.
+//   - Lists and maps are equal if their elements are, also numbers of different types. The elements of uniq are no pointers.
 //   - A value of type any can be shown, compared with a text, a number or a bool, tested for nil, and converted by string, int and float.
 //   - sort and sortBy keep the order of equal elements, and a list must have elements of one type.
 //   - There is no $env.
@@ -106,7 +107,7 @@ type Code struct {
 
 // Compile parses and checks e, and returns its code. Its errors stand at the wrong word.
 func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagnostics) {
-	c := &compiler{expr: e.Text, env: env, wanted: want, lets: map[string]*term{}}
+	c := &compiler{expr: e.Text, env: env, wanted: want, lets: map[string]*term{}, inexact: map[ast.Node]bool{}}
 	c.root = c.parse()
 	if c.root == nil {
 		return nil, c.errs

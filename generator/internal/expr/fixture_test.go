@@ -34,7 +34,7 @@ func check(file string) (*types.Package, error) {
 const signature = `func(ctx context.Context, phone string, id UserID, n int, n64 int64, u8 uint8, u64 uint64, f float64, f32 float32,
 	ok bool, doc *Document, val Document, role Role, level Level, tok Token, name *Name, at time.Time, wait time.Duration, parts []string, ids []int64,
 	roles []Role, grid [3]int, labels map[string]string, byID map[UserID]*Document, byAny map[any]string, raw any, err error, who Owner, fn func(int) string,
-	note *string, count *int, unused chan int, c64 complex64, u url.URL, up *url.URL, levels []Level, meta *Meta, flag *bool)`
+	note *string, count *int, uints []uint64, u8s []uint8, prices map[string]float64, unused chan int, c64 complex64, u url.URL, up *url.URL, levels []Level, meta *Meta, flag *bool)`
 
 func fixture(t testing.TB) *Env {
 	t.Helper()

@@ -7,7 +7,6 @@ import (
 	"go/types"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -51,67 +50,56 @@ func (c *compiler) apply(n ast.Node, name string, args ...*term) *term {
 	if t, done := c.fold(n, name, args...); done {
 		return t
 	}
-	if s, ok := constantText(args); ok && name == "len" {
-		return literal(n, utf8.RuneCountInString(s))
+	if isFloat(sig.Results().At(0).Type()) && (name == "sum" || name == "mean") {
+		c.inexact[n] = true
 	}
-	if name == "repeat" && args[1].con == nil {
-		return c.errorf(start(args[1].node), "repeat needs a constant count: a caller could make the text any length")
-	}
-	if method, isSelector := d.code.(*goast.SelectorExpr); isSelector {
+	if method, ok := d.code.(*goast.SelectorExpr); ok { // c.len
 		return c.special(method.Sel.Name, n, args)
 	}
-	loops := slices.ContainsFunc(args, func(t *term) bool { return t.closure != nil })
-	if loops {
-		c.loops++
-		defer func() { c.loops-- }()
+	args = c.fitted(d, sig, args)
+	if slices.Contains(args, nil) {
+		return nil
 	}
-	byName := map[string]*term{}
-	for i, arg := range args {
-		if name == "len" && !isText(arg.typ) {
-			byName[sig.Params().At(i).Name()] = arg // its length needs no steps
-			continue
-		}
-		p := sig.Params().At(min(i, sig.Params().Len()-1))
-		if byName[p.Name()] = c.argument(arg, parameter(sig, i), classOf(d.Params().At(min(i, sig.Params().Len()-1)).Type())); byName[p.Name()] == nil {
-			return nil
-		}
+	result := c.goType(sig.Results().At(0).Type())
+	if code, ok := d.code.(*goast.BinaryExpr); ok {
+		return infix(n, result, code.Op, args...)
 	}
-	if sig.Variadic() {
-		return c.variadic(n, d, sig, args)
+	byName := map[string][]*term{}
+	for i, t := range args {
+		p := sig.Params().At(min(i, sig.Params().Len()-1)).Name()
+		byName[p] = append(byName[p], t)
 	}
-	t := &term{node: n, typ: c.goType(sig.Results().At(0).Type()), write: func(w *writer) operand { return w.code(d.code, byName) }}
-	if infixed, ok := d.code.(*goast.BinaryExpr); ok {
-		l, r := byName[infixed.X.(*goast.Ident).Name], byName[infixed.Y.(*goast.Ident).Name]
-		return infix(n, t.typ, infixed.Op, l, r)
-	}
+	t := &term{node: n, typ: result, write: func(w *writer) operand { return w.code(d.code, byName) }}
 	if makers[name] {
 		return c.read(t)
 	}
 	return t.value()
 }
 
-// constantText returns the first argument if it is a constant text.
-func constantText(args []*term) (s string, ok bool) {
-	if len(args) > 0 {
-		s, ok = args[0].con.(string)
-	}
-	return s, ok
-}
-
 // makers are functions whose result may be much longer than their arguments.
-var makers = map[string]bool{"repeat": true, "replace": true, "join": true, "toJSON": true, "..": true}
+var makers = map[string]bool{"replace": true, "join": true, "toJSON": true, "..": true}
 
-// variadic lowers concat:
-//
-//	slices.Concat(parts, []string{"x"})
-func (c *compiler) variadic(n ast.Node, d declaration, sig *types.Signature, args []*term) *term {
-	for i, arg := range args {
-		if args[i] = c.argument(arg, parameter(sig, i), "[]E"); args[i] == nil {
-			return nil
+// glances are functions that do not read a whole list or map.
+var glances = map[string]bool{"first": true, "last": true, "get": true, "take": true}
+
+// fitted returns the arguments in the types of the parameters. One is nil after an error.
+func (c *compiler) fitted(d declaration, sig *types.Signature, args []*term) []*term {
+	if slices.ContainsFunc(args, func(t *term) bool { return t.closure != nil }) {
+		c.loops++
+		defer func() { c.loops-- }()
+	}
+	all := make([]*term, len(args))
+	for i, t := range args {
+		switch {
+		case glances[d.name] && isList(t.typ):
+			all[i] = sliced(t)
+		case glances[d.name] && isMap(t.typ):
+			all[i] = t.sole()
+		default:
+			all[i] = c.argument(t, parameter(sig, i), classOf(parameter(d.Signature, i)))
 		}
 	}
-	fn := d.code.(*goast.CallExpr).Fun.(*goast.SelectorExpr)
-	return goCall(n, sig.Results().At(0).Type(), fn.X.(*goast.Ident).Name, fn.Sel.Name, args...)
+	return all
 }
 
 // argument converts t for a parameter of a function of functions.txt. The class is the type of the parameter there.
@@ -137,7 +125,7 @@ func (c *compiler) argument(t *term, p types.Type, class string) *term {
 		}
 		return c.errorf(start(t.node), "the elements of this are %s; expected %s", c.typeName(elemOf(t.typ)), c.typeName(p.Elem()))
 	case *types.Map:
-		return c.read(t)
+		return c.read(t.sole())
 	case *types.Signature:
 		return c.literal(t.closure, t.body.to(p.Results().At(0).Type()))
 	case *types.Basic:
@@ -165,7 +153,7 @@ func (t *term) bits() *term {
 func (c *compiler) read(t *term) *term {
 	fn := "ReadText"
 	switch {
-	case c.loops == 0 && len(c.lets) < 2 || t.con != nil || t.items != nil:
+	case c.loops == 0 && c.declared < 2 || t.con != nil || t.items != nil:
 		return t
 	case isList(t.typ):
 		fn = "ReadList"
@@ -182,13 +170,10 @@ func (c *compiler) read(t *term) *term {
 var packages = map[string]string{"utf8": "unicode/utf8", "wrap": wrapPath}
 
 // code writes the Go of a declaration with its arguments, such as strings.TrimPrefix(text, " ").
-func (w *writer) code(e goast.Expr, args map[string]*term) operand {
+func (w *writer) code(e goast.Expr, args map[string][]*term) operand {
 	switch e := e.(type) {
 	case *goast.Ident:
-		if t := args[e.Name]; t != nil {
-			return w.term(t)
-		}
-		return primary(w.word(e.Name))
+		return w.term(args[e.Name][0])
 	case *goast.BasicLit:
 		return primary(e.Value)
 	case *goast.UnaryExpr:
@@ -208,24 +193,15 @@ func (w *writer) code(e goast.Expr, args map[string]*term) operand {
 	call := e.(*goast.CallExpr)
 	var values []operand
 	for _, a := range call.Args {
-		values = append(values, w.code(a, args))
-	}
-	if fn, ok := call.Fun.(*goast.SelectorExpr); ok && fn.Sel.Name == "Duration" && args[firstName(call.Args)].lit {
-		return values[0] // Go converts it
+		if id, ok := a.(*goast.Ident); ok {
+			values = append(values, w.all(args[id.Name]...)...)
+		} else {
+			values = append(values, w.code(a, args))
+		}
 	}
 	fn := w.code(call.Fun, args).text
 	w.fails = w.fails || strings.HasSuffix(fn, ".Must")
 	return w.callOf(fn, values...)
-}
-
-// firstName returns the parameter of functions.txt that the first argument of a call is, or "".
-func firstName(args []goast.Expr) string {
-	if len(args) > 0 {
-		if id, ok := args[0].(*goast.Ident); ok {
-			return id.Name
-		}
-	}
-	return ""
 }
 
 func pathOf(name string) string {

@@ -27,6 +27,9 @@ func (c *compiler) instance(n *ast.CallNode, name string, args []*term) *types.S
 		if t.lit { // a constant of the package keeps its own type: Go infers rune from 'a', but int from 97
 			o = c.env.Package.Scope().Lookup(t.node.String())
 		}
+		if o == nil { // a constant of another package
+			o = types.NewConst(token.NoPos, scope, "ʻ"+strconv.Itoa(i+1), types.Typ[untyped[t.typ.(*types.Basic).Kind()]], constantOf(t.con, isFloat(t.typ)))
+		}
 		scope.Scope().Insert(o)
 		words = append(words, o.Name())
 	}
@@ -39,8 +42,15 @@ func (c *compiler) instance(n *ast.CallNode, name string, args []*term) *types.S
 	return info.Instances[call.(*goast.CallExpr).Fun.(*goast.Ident)].Type.(*types.Signature)
 }
 
+// untyped are the kinds of untyped constants by those of their default types.
+var untyped = map[types.BasicKind]types.BasicKind{
+	types.Int: types.UntypedInt, types.Int64: types.UntypedInt, types.Int32: types.UntypedRune, types.Float64: types.UntypedFloat,
+	types.String: types.UntypedString, types.Bool: types.UntypedBool,
+}
+
 // inferenceError returns the message of go/types without its position.
 func inferenceError(err error) string {
 	e, _ := errors.AsType[types.Error](err)
-	return strings.NewReplacer("ʻ", "argument ", " (declared at -)", "").Replace(e.Msg)
+	msg := strings.Join(strings.Fields(e.Msg), " ")
+	return strings.NewReplacer("ʻ", "argument ", " (declared at -)", "").Replace(msg)
 }

@@ -219,6 +219,7 @@ func (c *compiler) let(n *ast.VariableDeclaratorNode, each func(ast.Node) *term)
 	if c.lets[n.Name] != nil || c.env.declares(n.Name) {
 		return c.errorf(n, "%s has a meaning already", n.Name)
 	}
+	c.declared++
 	value := c.nullable(c.term(n.Value))
 	switch {
 	case value == nil:

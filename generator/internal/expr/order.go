@@ -17,18 +17,18 @@ const (
 
 // orderings are functions whose result does not depend on the order of a list.
 var orderings = map[string]bool{
-	"sort": true, "sortBy": true, "len": true, "count": true, "sum": true, "all": true, "any": true, "none": true, "one": true,
+	"sort": true, "len": true, "count": true, "sum": true, "all": true, "any": true, "none": true, "one": true,
 	"min": true, "max": true, "mean": true, "median": true,
 }
 
 // shufflers are functions that give a list in the order of their argument.
 var shufflers = map[string]bool{
-	"map": true, "filter": true, "concat": true, "flatten": true, "uniq": true, "reverse": true, "keys": true, "values": true, "toPairs": true,
+	"sortBy": true, "map": true, "filter": true, "concat": true, "flatten": true, "uniq": true, "reverse": true, "keys": true, "values": true, "toPairs": true,
 }
 
 // checkOrder reports a key that depends on the random order of a map: one caller would have many budgets.
 func (c *compiler) checkOrder() {
-	o := &orderOf{lets: map[string]disorder{}}
+	o := &orderOf{lets: map[string]disorder{}, inexact: c.inexact}
 	if o.of(c.root) == ordered {
 		return
 	}
@@ -42,6 +42,7 @@ func (c *compiler) checkOrder() {
 // orderOf finds where the random order of a map goes.
 type orderOf struct {
 	lets    map[string]disorder
+	inexact map[ast.Node]bool
 	culprit *ast.BuiltinNode // the last call of keys, values or toPairs whose order matters
 }
 
@@ -76,8 +77,11 @@ func (o *orderOf) of(n ast.Node) disorder {
 }
 
 func (o *orderOf) builtin(n *ast.BuiltinNode) disorder {
-	if orderings[n.Name] {
-		return o.reduced(n.Arguments...)
+	if orderings[n.Name] || n.Name == "sortBy" && byElement(n.Arguments[1]) {
+		if of := o.reduced(n.Arguments...); of != ordered || !o.inexact[n] || o.of(n.Arguments[0]) == ordered {
+			return of
+		}
+		return random
 	}
 	worst := ordered
 	for _, a := range n.Arguments {
@@ -92,6 +96,12 @@ func (o *orderOf) builtin(n *ast.BuiltinNode) disorder {
 		return worst
 	}
 	return random
+}
+
+// byElement reports whether a sort by this has one order: by the elements, or by the keys of pairs.
+func byElement(key ast.Node) bool {
+	body, ok := key.(*ast.PredicateNode)
+	return ok && (body.Node.String() == "#" || body.Node.String() == "string(#[0])")
 }
 
 // reduced returns what the order does to a value that depends on which elements lists have, not on their order.

@@ -25,6 +25,9 @@ const maxParts = 10_000
 // maxDepth is the deepest nesting of operands: gofmt needs very long for func literals and calls that are nested deeply.
 const maxDepth = 100
 
+// otherSyntax matches a name as other languages write it: #phone or #{phone}.
+var otherSyntax = regexp.MustCompile(`^#\{?[\pL_]`)
+
 // parse returns the tree of the expression, or nil after an error.
 func (c *compiler) parse() ast.Node {
 	src := c.expr.Value
@@ -35,7 +38,7 @@ func (c *compiler) parse() ast.Node {
 	case len(src) > maxLength:
 		c.errorAt(0, "the expression is %d bytes long; at most %d are allowed", len(src), maxLength)
 		return nil
-	case src[0] == '#':
+	case otherSyntax.MatchString(src):
 		c.errorAt(0, "unexpected #; write {%s}", strings.Trim(src[1:], "{}"))
 		return nil
 	}

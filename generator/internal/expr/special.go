@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -17,6 +18,13 @@ import (
 // special lowers a function or an operator that one line of Go cannot say, by its name in functions.txt. The arguments are right.
 func (c *compiler) special(name string, n ast.Node, args []*term) *term {
 	switch name {
+	case "len":
+		return c.len(n, args[0])
+	case "repeat":
+		return c.repeat(n, args[0], args[1])
+	case "times":
+		typ := c.ofTime("Duration", duration)
+		return must(goCall(n, typ, wrapPath, "Multiply", args[0].duration(typ), args[1].duration(typ)))
 	case "string":
 		return c.string(n, args[0])
 	case "kind":
@@ -62,6 +70,35 @@ func (c *compiler) special(name string, n ast.Node, args []*term) *term {
 	return c.integers(n, name, args[0], args[1]) // Add, Subtract, Multiply, Remainder
 }
 
+// len lowers len(x). That of a text counts its runes.
+func (c *compiler) len(n ast.Node, t *term) *term {
+	switch s, ok := t.con.(string); {
+	case ok:
+		return literal(n, utf8.RuneCountInString(s))
+	case isText(t.typ):
+		return goCall(n, whole, "unicode/utf8", "RuneCountInString", c.read(t.as(types.String)))
+	}
+	return goCall(n, whole, "", "len", t)
+}
+
+// repeat lowers repeat(text, count). A caller who chose the count could make the text any length:
+//
+//	wrap.Must(wrap.Repeat(phone, 2))
+func (c *compiler) repeat(n ast.Node, t, count *term) *term {
+	if count.con == nil {
+		return c.errorf(start(count.node), "repeat needs a constant count: a caller could make the text any length")
+	}
+	return c.read(must(goCall(n, text, wrapPath, "Repeat", c.read(t.as(types.String)), count.integer(types.Int))))
+}
+
+// duration returns t, a duration or another integer, as a duration. Go converts a literal.
+func (t *term) duration(typ types.Type) *term {
+	if isDuration(t.typ) || t.lit {
+		return t
+	}
+	return t.integer(types.Int64).converted(typ)
+}
+
 // at returns t as the value of n, which is never nil.
 func (t *term) at(n ast.Node) *term {
 	v := *t.plainly()
@@ -79,7 +116,14 @@ func (c *compiler) extreme(n ast.Node, name string, args []*term) *term {
 	if slices.ContainsFunc(numbers, func(t *term) bool { return !types.Identical(t.typ, common) }) {
 		common = kindOf(each(args, func(t *term) *term { return (&term{typ: cmp.Or(elemOf(t.typ), t.basic().typ)}).unnamed() }))
 	}
-	if list := c.numbers(n, args, common); list != nil {
+	if common == nil {
+		return c.errorf(n, "%s needs numbers of one kind; write int(...) or float(...) around them", name)
+	}
+	list, ok := c.numbers(n, args, common)
+	switch {
+	case !ok:
+		return nil
+	case list != nil:
 		return must(goCall(n, common, wrapPath, naming.Upper(name), list))
 	}
 	if len(args) == 1 {
@@ -92,7 +136,10 @@ func (c *compiler) extreme(n ast.Node, name string, args []*term) *term {
 //
 //	wrap.Mean([]float64{f, 2})
 func (c *compiler) average(n ast.Node, fn string, args []*term) *term {
-	list := c.numbers(n, args, fraction)
+	list, ok := c.numbers(n, args, fraction)
+	if !ok {
+		return nil
+	}
 	if list == nil {
 		list = listOf(n, each(args, func(t *term) *term { return t.to(fraction) }), args)
 	}
@@ -102,25 +149,30 @@ func (c *compiler) average(n ast.Node, fn string, args []*term) *term {
 // numbers returns one list of all numbers in the arguments, in one type, or nil if no argument is a list:
 //
 //	slices.Concat(sizes, []int64{5})
-func (c *compiler) numbers(n ast.Node, args []*term, elem types.Type) *term {
+func (c *compiler) numbers(n ast.Node, args []*term, elem types.Type) (list *term, ok bool) {
 	var lists, single []*term
 	for _, t := range args {
 		if isList(t.typ) {
-			lists = append(lists, c.listTo(t, elem))
+			list := c.listTo(t, elem)
+			if list == nil {
+				return c.errorf(start(t.node), "the elements of this are %s; expected %s: write map(..., int(#))",
+					c.typeName(elemOf(t.typ)), c.typeName(elem)), false
+			}
+			lists = append(lists, list)
 		} else {
 			single = append(single, t.to(elem))
 		}
 	}
 	switch {
 	case len(lists) == 0:
-		return nil
+		return nil, true
 	case len(single) > 0:
 		lists = append(lists, listOf(n, single, single))
 	}
 	if len(lists) == 1 {
-		return lists[0]
+		return lists[0], true
 	}
-	return goCall(n, types.NewSlice(elem), "slices", "Concat", lists...)
+	return goCall(n, types.NewSlice(elem), "slices", "Concat", lists...), true
 }
 
 // string lowers string(x), which gives what %v prints.

@@ -57,7 +57,10 @@ type compiler struct {
 	closures []*closure // that are being checked, the innermost last
 	loops    int        // that run the part that is being checked
 
-	root ast.Node
+	declared int // how many variables the expression has declared so far
+
+	root    ast.Node
+	inexact map[ast.Node]bool // the sums of floats, which depend on their order
 }
 
 // term lowers n, within the limits of a tree. It returns nil after an error.
@@ -102,7 +105,7 @@ func (c *compiler) lower(n ast.Node) *term {
 	case *ast.MemberNode:
 		t := c.member(n)
 		if t != nil && t.isMethod {
-			return c.errorf(n.Property, "%s is a method; call it: %[1]s(...)", source(n))
+			return c.errorf(n.Property, "%s is a function; call it: %[1]s(...)", n.String())
 		}
 		return t
 	case *ast.SliceNode:
@@ -262,6 +265,8 @@ func constantOf(v any, asFloat bool) constant.Value {
 		return constant.ToFloat(constant.MakeFloat64(v))
 	case string:
 		return constant.MakeString(v)
+	case bool:
+		return constant.MakeBool(v)
 	}
 	return constant.MakeUnknown()
 }

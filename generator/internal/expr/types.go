@@ -77,7 +77,7 @@ func isNil(t types.Type) bool    { return t == types.Typ[types.UntypedNil] }
 
 func isBytes(t types.Type) bool {
 	s, ok := under(t).(*types.Slice)
-	return ok && types.Identical(s.Elem().Underlying(), types.Typ[types.Byte])
+	return ok && types.Identical(s.Elem().Underlying(), types.Typ[types.Byte]) && !hasMethods(s.Elem())
 }
 
 // isAny reports whether t is an interface without methods, or a type parameter whose types have nothing in common. Little is known of its
