@@ -291,15 +291,19 @@ func (c *compiler) array(n *ast.ArrayNode) *term {
 	if met == nil {
 		return nil
 	}
-	return listOf(n, met, items)
+	return listOf(n, typeOf(met), met, items)
 }
 
-// listOf returns a list literal whose elements have one type.
-func listOf(n ast.Node, met, items []*term) *term {
-	elem := anything
-	if len(met) > 0 {
-		elem = met[0].typ
+// typeOf returns the one type of terms, or any if there is no term.
+func typeOf(met []*term) types.Type {
+	if len(met) == 0 {
+		return anything
 	}
+	return met[0].typ
+}
+
+// listOf returns a list literal. met are its items in the type of its elements.
+func listOf(n ast.Node, elem types.Type, met, items []*term) *term {
 	list := types.NewSlice(elem)
 	return &term{node: n, typ: list, items: items, write: func(w *writer) operand { return w.composite(list, texts(w.all(met...))) }}
 }
@@ -336,11 +340,7 @@ func (c *compiler) mapping(n *ast.MapNode) *term {
 	if met == nil {
 		return nil
 	}
-	elem := anything
-	if len(met) > 0 {
-		elem = met[0].typ
-	}
-	table := types.NewMap(text, elem)
+	table := types.NewMap(text, typeOf(met))
 	return &term{node: n, typ: table, write: func(w *writer) operand {
 		var pairs []string
 		for i, k := range keys {

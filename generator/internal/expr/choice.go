@@ -309,6 +309,13 @@ func (c *compiler) not(n ast.Node, t *term) *term {
 	if v, ok := t.con.(bool); ok && t.lit {
 		return literal(n, !v)
 	}
+	return inverse(n, t)
+}
+
+// inverse writes an exclamation mark before t:
+//
+//	!slices.Contains(roles, "admin")
+func inverse(n ast.Node, t *term) *term {
 	return &term{node: n, typ: truth, write: func(w *writer) operand {
 		return operand{text: "!" + w.term(t).in(unary), prec: unary}
 	}}

@@ -78,14 +78,11 @@ func (c *compiler) equal(n ast.Node, sign token.Token, l, r *term) *term {
 	if l.links != nil && r.links != nil {
 		return c.equalPointers(n, sign, l, r)
 	}
-	same := c.same(n, l.plainly(), r.plainly())
-	switch {
-	case same == nil:
+	same := signed(sign, c.same(n, l.plainly(), r.plainly()))
+	if same == nil {
 		return nil
-	case sign == token.NEQ:
-		same = opposite(same)
 	}
-	return c.guarded(n, same, sign == token.NEQ, append(l.links, r.links...)...)
+	return c.guarded(n, same, sign == token.NEQ, slices.Concat(l.links, r.links)...)
 }
 
 // same lowers the comparison of two values of which none may be nil.
@@ -127,14 +124,15 @@ func (c *compiler) same(n ast.Node, l, r *term) *term {
 	return c.mixed(n, l, r)
 }
 
-// opposite returns the term for !t.
-func opposite(t *term) *term {
-	if t.op == token.EQL {
-		return infix(t.node, truth, token.NEQ, t.operands...)
+// signed returns same for ==, and the opposite for !=. It returns nil if same is nil.
+func signed(sign token.Token, same *term) *term {
+	switch {
+	case same == nil || sign == token.EQL:
+		return same
+	case same.op == token.EQL:
+		return infix(same.node, truth, token.NEQ, same.operands...)
 	}
-	return &term{node: t.node, typ: truth, write: func(w *writer) operand {
-		return operand{text: "!" + w.term(t).in(unary), prec: unary}
-	}}
+	return inverse(same.node, same)
 }
 
 // sameLists lowers the comparison of two lists, element by element:
@@ -190,19 +188,13 @@ func (c *compiler) equalPointers(n ast.Node, sign token.Token, l, r *term) *term
 	if x == nil || y == nil {
 		return nil
 	}
-	var same *term
 	switch {
 	case nilable(l.typ) && nilable(r.typ):
-		same = c.same(n, x, y)
+		return signed(sign, c.same(n, x, y))
 	case types.Identical(x.typ, y.typ) && types.Comparable(pointee(x.typ)):
-		same = goCall(n, truth, wrapPath, "SameTarget", x, y)
-	default:
-		return c.mixed(n, l, r)
+		return signed(sign, goCall(n, truth, wrapPath, "SameTarget", x, y))
 	}
-	if same != nil && sign == token.NEQ {
-		return opposite(same)
-	}
-	return same
+	return c.mixed(n, l, r)
 }
 
 // equalNil lowers a comparison with nil.
@@ -229,11 +221,7 @@ func (c *compiler) is(n ast.Node, sign token.Token, l, r *term) *term {
 	if x == nil || y == nil {
 		return nil
 	}
-	same := goCall(n, truth, "errors", "Is", x, y)
-	if sign == token.NEQ {
-		return opposite(same)
-	}
-	return same
+	return signed(sign, goCall(n, truth, "errors", "Is", x, y))
 }
 
 // isError reports whether values of type t are errors.
@@ -264,7 +252,7 @@ func (c *compiler) in(n *ast.BinaryNode) *term {
 	if isList(y.typ) || isMap(y.typ) { // a nil one has no elements
 		parts = y.links
 	}
-	return c.guarded(n, found, false, append(x.links, parts...)...)
+	return c.guarded(n, found, false, slices.Concat(x.links, parts)...)
 }
 
 // within lowers x in y if neither is nil.
@@ -325,25 +313,24 @@ func (c *compiler) hasField(n *ast.BinaryNode, x, y *term) *term {
 	if x.con != nil {
 		return literal(n, false)
 	}
-	return goCall(n, truth, "slices", "Contains", listOf(n, names, names), x.as(types.String))
+	return goCall(n, truth, "slices", "Contains", listOf(n, text, names, names), x.as(types.String))
 }
 
 // inRange lowers x in first..last:
 //
 //	1 <= n && n <= 5
 func (c *compiler) inRange(n *ast.BinaryNode, x *term, bounds *ast.BinaryNode) *term {
-	ends, ok := c.values(bounds.Left, bounds.Right)
-	if !ok {
-		return nil
-	}
+	first, last := c.valueOf(bounds.Left), c.valueOf(bounds.Right)
 	switch {
-	case !isInt(ends[0].typ) || !isInt(ends[1].typ):
-		return c.mixed(bounds, ends[0], ends[1])
+	case first == nil || last == nil:
+		return nil
+	case !isInt(first.typ) || !isInt(last.typ):
+		return c.mixed(bounds, first, last)
 	case !isInt(x.typ):
 		return c.errorf(start(n.Left), "a range has integers; this is %s", c.a(x.typ))
 	}
 	v, bind := once(x.plainly())
-	low, high := c.order(n, token.LEQ, ends[0], v), c.order(n, token.LEQ, v, ends[1])
+	low, high := c.order(n, token.LEQ, first, v), c.order(n, token.LEQ, v, last)
 	return c.guarded(n, bind(infix(n, truth, token.LAND, low, high)), false, x.links...)
 }
 

@@ -198,10 +198,7 @@ func (c *compiler) listTo(t *term, elem types.Type) *term {
 	if t.items != nil && c.env.CanName(elem) {
 		met := each(t.items, convert)
 		if !slices.Contains(met, nil) {
-			list := listOf(t.node, met, t.items)
-			list.typ = types.NewSlice(elem)
-			list.write = func(w *writer) operand { return w.composite(list.typ, texts(w.all(met...))) }
-			return list
+			return listOf(t.node, elem, met, t.items)
 		}
 	} else if c.env.CanName(elem) && c.env.CanName(elemOf(t.typ)) {
 		f := newClosure(t.node, whole, elemOf(t.typ))

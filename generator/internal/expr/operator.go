@@ -43,7 +43,7 @@ func (c *compiler) binary(n *ast.BinaryNode) *term {
 		if t == nil {
 			return nil
 		}
-		return c.guarded(n, t, false, append(slices.Clip(l.links), r.links...)...)
+		return c.guarded(n, t, false, slices.Concat(l.links, r.links)...)
 	}
 	return c.apply(n, n.Operator, l.value(), r.value())
 }

@@ -68,7 +68,7 @@ func (o *orderOf) of(n ast.Node) disorder {
 			return max(o.of(n.Left), o.of(n.Right))
 		}
 	}
-	for _, part := range parts(n) {
+	for _, part := range children(n) {
 		if o.of(part) != ordered {
 			return random
 		}
@@ -116,8 +116,8 @@ func (o *orderOf) reduced(nodes ...ast.Node) disorder {
 	return ordered
 }
 
-// parts returns the nodes that n consists of.
-func parts(n ast.Node) []ast.Node {
+// children returns the nodes that n consists of.
+func children(n ast.Node) []ast.Node {
 	var found []ast.Node
 	switch n := n.(type) {
 	case *ast.UnaryNode:

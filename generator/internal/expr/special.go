@@ -141,7 +141,7 @@ func (c *compiler) average(n ast.Node, fn string, args []*term) *term {
 		return nil
 	}
 	if list == nil {
-		list = listOf(n, each(args, func(t *term) *term { return t.to(fraction) }), args)
+		list = listOf(n, fraction, each(args, func(t *term) *term { return t.to(fraction) }), args)
 	}
 	return goCall(n, fraction, wrapPath, fn, list)
 }
@@ -167,7 +167,7 @@ func (c *compiler) numbers(n ast.Node, args []*term, elem types.Type) (list *ter
 	case len(lists) == 0:
 		return nil, true
 	case len(single) > 0:
-		lists = append(lists, listOf(n, single, single))
+		lists = append(lists, listOf(n, elem, single, single))
 	}
 	if len(lists) == 1 {
 		return lists[0], true

@@ -6,7 +6,6 @@ import (
 	"go/token"
 	"go/types"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -137,16 +136,6 @@ func (c *compiler) terms(nodes []ast.Node) (list []*term, ok bool) {
 		ok = ok && t != nil
 	}
 	return list, ok
-}
-
-// values lowers nodes to operands, without those that are nil.
-func (c *compiler) values(nodes ...ast.Node) (list []*term, ok bool) {
-	for _, n := range nodes {
-		if n != nil {
-			list = append(list, c.valueOf(n))
-		}
-	}
-	return list, !slices.Contains(list, nil)
 }
 
 // word lowers nil, true or false. It is an error if the word is also the name of a parameter or of the receiver.

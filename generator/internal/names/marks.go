@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Marks stand in a text for names that are chosen when the text is whole, because only then it is known which names the text needs. A mark
-// is an identifier that ends with the name that it would like to be. For example:
+// Marks stand in a text for names. The names are chosen when the text is whole, as the whole text shows which names it needs. A mark is an
+// identifier that ends with the name that it gets if that is free. For example:
 //
 //	ʻ12ʻphone
 type Marks struct {
