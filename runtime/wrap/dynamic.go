@@ -106,21 +106,23 @@ func notNumber(v any) error {
 	return fmt.Errorf("found %T; expected a number, or a text that shows one", v)
 }
 
-// Equal reports whether v is a literal: a string, bool, int or float64. Numbers of all types are compared by value: Equal(int8(3), 3.0) is true.
+// Equal reports whether v is a string, bool, int, int64 or float64. Numbers of all types are compared by value: Equal(int8(3), 3.0) is true.
 // A value of a named type counts as its text, bool or number, and so does a pointer to one. A nil equals nothing.
-func Equal(v, literal any) bool {
+func Equal(v, basic any) bool {
 	r := target(v)
-	switch literal := literal.(type) {
+	switch basic := basic.(type) {
 	case string:
-		return r.Kind() == reflect.String && r.String() == literal
+		return r.Kind() == reflect.String && r.String() == basic
 	case bool:
-		return r.Kind() == reflect.Bool && r.Bool() == literal
+		return r.Kind() == reflect.Bool && r.Bool() == basic
 	case int:
-		return r.CanInt() && r.Int() == int64(literal) || r.CanUint() && literal >= 0 && r.Uint() == uint64(literal) ||
-			r.CanFloat() && r.Float() == float64(literal)
+		return Equal(v, int64(basic))
+	case int64:
+		return r.CanInt() && r.Int() == basic || r.CanUint() && basic >= 0 && r.Uint() == uint64(basic) ||
+			r.CanFloat() && r.Float() == float64(basic)
 	case float64:
 		f, ok := float(r)
-		return ok && f == literal
+		return ok && f == basic
 	}
 	return false
 }

@@ -136,6 +136,7 @@ func TestEqual(t *testing.T) {
 		{three, 3, true}, {&three, 3.0, true}, {3.0, 3, true}, {float32(0.5), 0.5, true}, {3.5, 3, false}, {huge, -3, false}, {int64(-3), -3, true},
 		{time.Second, 1_000_000_000, true}, {role("a"), "a", true}, {"3", 3, false}, {3, "3", false}, {true, true, true}, {true, "true", false},
 		{nil, "", false}, {(*level)(nil), 0, false}, {nil, false, false}, {[]int{3}, 3, false}, {"3", 3.0, false},
+		{5, int64(5), true}, {int8(-3), int64(-3), true}, {uint64(7), int64(7), true}, {2.0, int64(2), true}, {5, int64(6), false}, {"5", int64(5), false},
 	} {
 		if got := wrap.Equal(c.v, c.literal); got != c.want {
 			t.Errorf("%T %v and %T %v: %t", c.v, c.v, c.literal, c.literal, got)

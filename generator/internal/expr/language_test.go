@@ -74,7 +74,7 @@ var language = []struct {
 	{Bool, `Wait == duration("1h") or Wait in [duration("1h")]`}, {Bool, "now() > At and now().Year() > 2000"},
 	{Bool, `now(timezone("UTC")).Location().String() == "UTC"`}, {Bool, `timezone("UTC").String() == "UTC"`},
 	{Cost, `At.In(timezone("Europe/Zurich")).Hour()`}, {Bool, "At in [Then, At]"}, {Bool, "max(Wait, 5) > 3"},
-	{Bool, `Any == 5 or Any == "a" or Any == nil`}, {Bool, `Any in [1, "a", nil]`},
+	{Bool, `Any == 5 or Any == "a" or Any == nil`}, {Bool, "Any == N or N64 == Any"}, {Bool, "Any == U8 or Any != Level"}, {Bool, "Any in Ids"}, {Bool, "Any in [N, 7]"}, {Bool, "Any == F or Any == S"}, {Bool, `Any in [1, "a", nil]`},
 
 	{Bool, "not (Any == nil)"}, {Bool, "Ids[0] == Levels[0]"},
 	{Bool, "1 < 2 < 3 and 1 <= N < 5 > 0"}, {Bool, `"a" < "b" and "b" >= S`}, {Bool, "B == true and B != false"},
