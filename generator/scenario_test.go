@@ -78,7 +78,7 @@ func TestMain(m *testing.M) {
 }
 
 // unbreakable are lines that have to be long: heads of signatures, and strings that stand alone.
-var unbreakable = regexp.MustCompile("^(func .*\\($|func _\\[|type |var _ |}|(\\w+: +)?(\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`),?$)")
+var unbreakable = regexp.MustCompile("^(func .*\\($|func .* Unlimited\\(\\) .* {$|func _\\[|type |var _ |}|(\\w+: +)?(\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`),?$)")
 
 // longLine returns a line of generated code that is too long and could be broken, or "".
 func longLine(src string) string {

@@ -40,6 +40,11 @@ func (l *LimitedLimits) RateLimits() []ratelimit.Rule {
 	return LimitsRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (l *LimitedLimits) Unlimited() Limits {
+	return l.next
+}
+
 var limitsType = wrap.NewType("instructions.Limits",
 	limitsBucketRules,
 	limitsFixedRules,

@@ -41,6 +41,11 @@ func (a *LimitedArena) RateLimits() []ratelimit.Rule {
 	return ArenaRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (a *LimitedArena) Unlimited() Arena {
+	return a.next
+}
+
 var arenaType = wrap.NewType("examples/game.Arena",
 	arenaScoreRules,
 	arenaTradeRules,

@@ -41,6 +41,11 @@ func (e *limitedExport) RateLimits() []ratelimit.Rule {
 	return exportRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (e *limitedExport) Unlimited() *export {
+	return e.next
+}
+
 var exportType = wrap.NewType("examples/httpapi.export", exportServeHTTPRules)
 
 var exportServeHTTPRules = wrap.NewRules("examples/httpapi.export.ServeHTTP",

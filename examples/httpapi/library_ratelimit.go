@@ -46,6 +46,11 @@ func (l *LimitedLibrary) RateLimits() []ratelimit.Rule {
 	return LibraryRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (l *LimitedLibrary) Unlimited() Library {
+	return l.next
+}
+
 var libraryType = wrap.NewType("examples/httpapi.Library",
 	librarySearchRules,
 	libraryReserveRules,

@@ -40,6 +40,11 @@ func (g *LimitedGreeter) RateLimits() []ratelimit.Rule {
 	return GreeterRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (g *LimitedGreeter) Unlimited() Greeter {
+	return g.next
+}
+
 var greeterType = wrap.NewType("routers.Greeter", greeterHelloRules)
 
 var greeterHelloRules = wrap.NewRules("routers.Greeter.Hello",

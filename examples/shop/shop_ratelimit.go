@@ -42,6 +42,11 @@ func (s *LimitedShop) RateLimits() []ratelimit.Rule {
 	return ShopRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (s *LimitedShop) Unlimited() Shop {
+	return s.next
+}
+
 var shopType = wrap.NewType("shop.Shop", shopSearchRules, shopOrderRules)
 
 var shopRule = ratelimit.Rule{Name: "client", Key: "{clientIP(ctx)}", Limit: 100, Per: time.Minute}
@@ -152,6 +157,11 @@ func CarrierRules() []ratelimit.Rule {
 // RateLimits returns the rules that the wrapper enforces.
 func (c *LimitedCarrier) RateLimits() []ratelimit.Rule {
 	return CarrierRules()
+}
+
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (c *LimitedCarrier) Unlimited() Carrier {
+	return c.next
 }
 
 var carrierType = wrap.NewType("shop.Carrier", carrierShippingRules)

@@ -41,6 +41,11 @@ func (s *LimitedSender) RateLimits() []ratelimit.Rule {
 	return SenderRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (s *LimitedSender) Unlimited() Sender {
+	return s.next
+}
+
 var senderType = wrap.NewType("examples/sms.Sender", senderSendCodeRules)
 
 var senderSendCodeRules = wrap.NewRules("examples/sms.Sender.SendCode",

@@ -40,6 +40,11 @@ func (m *LimitedModel) RateLimits() []ratelimit.Rule {
 	return ModelRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (m *LimitedModel) Unlimited() Model {
+	return m.next
+}
+
 var modelType = wrap.NewType("examples/tokens.Model", modelAskRules)
 
 var modelAskRules = wrap.NewRules("examples/tokens.Model.Ask",

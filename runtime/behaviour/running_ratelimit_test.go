@@ -44,6 +44,11 @@ func (a *limitedAsker) RateLimits() []ratelimit.Rule {
 	return askerRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (a *limitedAsker) Unlimited() asker {
+	return a.next
+}
+
 var askerType = wrap.NewType("runtime/behaviour_test.asker", askerAskRules)
 
 var askerAskRules = wrap.NewRules("runtime/behaviour_test.asker.ask",

@@ -43,6 +43,11 @@ func (s *limitedSeller) RateLimits() []ratelimit.Rule {
 	return sellerRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (s *limitedSeller) Unlimited() seller {
+	return s.next
+}
+
 var sellerType = wrap.NewType("runtime/behaviour_test.seller", sellerSellRules)
 
 var sellerSellRules = wrap.NewRules("runtime/behaviour_test.seller.sell",
@@ -138,6 +143,11 @@ func clerkRules() []ratelimit.Rule {
 // RateLimits returns the rules that the wrapper enforces.
 func (c *limitedClerk) RateLimits() []ratelimit.Rule {
 	return clerkRules()
+}
+
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (c *limitedClerk) Unlimited() clerk {
+	return c.next
 }
 
 var clerkType = wrap.NewType("runtime/behaviour_test.clerk", clerkAskRules)

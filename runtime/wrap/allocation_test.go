@@ -35,22 +35,6 @@ func TestTakeAllocatesNothing(t *testing.T) {
 	}
 }
 
-type handedOut struct {
-	next   *plainRepo
-	limits *wrap.Limits
-}
-
-// What a wrapper hands out costs one allocation, the wrapper.
-func TestHandedOutWrapperAllocatesOnce(t *testing.T) {
-	typ := wrap.NewType("p.T", wrap.NewRules("p.T.M", bucket), wrap.NewRules("p.T.N", bucket))
-	limit := func(next *plainRepo, l *ratelimit.Limiter) *handedOut { return &handedOut{next, typ.On(l)} }
-	plain, limits := &plainRepo{}, typ.On(ratelimit.New(memstore.New()))
-	var last *handedOut
-	if n := testing.AllocsPerRun(1000, func() { last = wrap.PointerWithLimits(plain, limits, limit) }); n != 1 || last.limits != limits {
-		t.Errorf("%v allocations", n)
-	}
-}
-
 // A function of an expression allocates its result, and nothing else.
 func TestFunctionAllocatesNothingButItsResult(t *testing.T) {
 	ints, texts, table, n := []int{5, -7, 6}, []string{"a", "b"}, map[string]int{"a": 1}, 5

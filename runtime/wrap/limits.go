@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/internal/decide"
@@ -42,6 +43,9 @@ type Limits decide.Limits
 // limiter returns the limiter of the limits.
 func (l *Limits) limiter() *decide.Limiter { return (*decide.Limits)(l).Limiter() }
 
+// Limiter returns the limiter of the limits.
+func (l *Limits) Limiter() *ratelimit.Limiter { return (*ratelimit.Limiter)(l.limiter()) }
+
 // open starts a call of a method of the type.
 func (l *Limits) open(rules *Rules, givesBack bool) *decide.Call {
 	return (*decide.Limits)(l).Method(rules.index).Open(givesBack)
@@ -69,19 +73,16 @@ func needLimiter(of string, l *ratelimit.Limiter) {
 	}
 }
 
-// WithLimits returns a result of a wrapped method with the limits of its type, whose constructor is limit, on the limiter of l. Nil stays nil, and
-// a wrapper stays as it is.
-func WithLimits[T, L any](result T, l *Limits, limit func(T, *ratelimit.Limiter) *L) T {
-	if _, ok := any(result).(*L); ok || IsNil(result) {
-		return result
+// TakeBack returns values without the limits with which wrappers handed them out, as back returns one value. If no value changes, it returns
+// values itself.
+func TakeBack[T any](values []T, back func(T) T) []T {
+	changed := func(v T) bool { return reflect.TypeOf(back(v)) != reflect.TypeOf(v) }
+	if !slices.ContainsFunc(values, changed) {
+		return values
 	}
-	return any(limit(result, (*ratelimit.Limiter)(l.limiter()))).(T)
-}
-
-// PointerWithLimits is [WithLimits] for a pointer to a struct.
-func PointerWithLimits[T, L any](result *T, l *Limits, limit func(*T, *ratelimit.Limiter) *L) *L {
-	if result == nil {
-		return nil
+	taken := make([]T, len(values))
+	for i, v := range values {
+		taken[i] = back(v)
 	}
-	return limit(result, (*ratelimit.Limiter)(l.limiter()))
+	return taken
 }

@@ -50,6 +50,11 @@ func (c *LimitedCatalogServer) RateLimits() []ratelimit.Rule {
 	return CatalogServerRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (c *LimitedCatalogServer) Unlimited() CatalogServer {
+	return c.next
+}
+
 var catalogServerType = wrap.NewType("shop.CatalogServer",
 	catalogServerGetRules,
 	catalogServerListRules,
@@ -122,6 +127,11 @@ func (c *LimitedCatalogClient) RateLimits() []ratelimit.Rule {
 	return CatalogClientRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (c *LimitedCatalogClient) Unlimited() CatalogClient {
+	return c.next
+}
+
 var catalogClientType = wrap.NewType("shop.CatalogClient",
 	catalogClientGetRules,
 	catalogClientListRules,
@@ -190,6 +200,11 @@ func (l *LimitedLister) RateLimits() []ratelimit.Rule {
 	return ListerRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (l *LimitedLister) Unlimited() Lister {
+	return l.next
+}
+
 var listerType = wrap.NewType("shop.Lister", listerListRules)
 
 var listerListRules = wrap.NewRules("shop.Lister.List",
@@ -236,6 +251,11 @@ func ServerRules() []ratelimit.Rule {
 // RateLimits returns the rules that the wrapper enforces.
 func (s *LimitedServer) RateLimits() []ratelimit.Rule {
 	return ServerRules()
+}
+
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (s *LimitedServer) Unlimited() *Server {
+	return s.next
 }
 
 var serverType = wrap.NewType("shop.Server", serverGetRules)

@@ -1,143 +1,167 @@
 package collect
 
 import (
+	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
-	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
-	"github.com/ratelimit-go/ratelimit/generator/internal/source"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// handOut finds the results of methods that get the limits of their types, such as that of WithTx(Tx) Repo, and the arguments of
-// functions that are passed to methods, such as that of WithinTx(func(Repo) error).
+// handOut finds the values of annotated types that methods hand out, such as the result of Begin() (Tx, error) and the argument of do in
+// WithinTx(do func(Repo) error), and the values that methods take back, such as the argument of Save(tx Tx). It warns of what the methods in
+// files hand out without limits.
 func (c *collector) handOut(files, others []*model.File) {
-	h := &handout{collector: c, wrappers: map[types.Object]*model.Wrapper{}, outputs: map[types.Object]*model.File{}}
-	for _, f := range append(others, files...) {
-		for _, w := range f.Wrappers {
-			h.wrappers[w.Object], h.outputs[w.Object] = w, f
-		}
-	}
+	all := slices.Concat(files, others)
+	h := &handout{collector: c, annotated: annotatedIn(all)}
+	h.methods(all)
+	h.methods(all) // once more, as values of an interface are taken back only if some method hands them out
 	for _, f := range files {
-		h.file = f
 		for _, w := range f.Wrappers {
 			for _, m := range w.Methods {
-				h.method(w, m)
+				c.warnOfUnlimited(w, m)
 			}
 		}
 	}
 }
 
-// handout looks for annotated types in signatures.
+// warnOfUnlimited warns of what m hands out without limits. About a promoted method it is a note, as there is no place for plain.
+func (c *collector) warnOfUnlimited(w *model.Wrapper, m *model.Method) {
+	const why = "%s hands out %s without its limits"
+	for _, of := range m.Unlimited {
+		if m.Promoted {
+			c.found.Note(w.Pos, why, m.Name, of)
+		} else {
+			c.found.Warn(m.Pos, why+"; write //ratelimit:plain above it if that is meant", m.Name, of)
+		}
+	}
+	if !m.Plain.IsZero() && !m.PlainMatters {
+		c.found.Warn(m.Plain.Verb.Pos, "plain has no effect: %s hands out nothing that has limits", m.Name)
+	}
+}
+
+// handout looks for annotated types in the signatures of methods.
 type handout struct {
 	*collector
-	wrappers map[types.Object]*model.Wrapper
-	outputs  map[types.Object]*model.File
-	file     *model.File // of the method
+	*annotated
 
-	left []string // what a method hands out without limits
+	structs   bool             // the signature of the wrapper's method may have wrappers in place of structs
+	out, back []*model.Wrapper // the types of values that the method hands out and takes back
+	unlimited []string         // what the method hands out without limits
 }
 
-// method sets which results of m, and which arguments, get limits. It warns of those that cannot.
-func (h *handout) method(w *model.Wrapper, m *model.Method) {
-	returns, passes := map[int]*model.Limited{}, map[int]map[int]*model.Limited{}
-	h.left = nil
-	results, params := m.Results, m.Params
-	if w.Kind == model.Guard { // which hands out nothing
-		results, params = nil, nil
-	}
-	for i, r := range results {
-		if l := h.limited(r.Type, w.Kind == model.Concrete); l != nil {
-			returns[i] = l
+func (h *handout) methods(files []*model.File) {
+	for _, f := range files {
+		h.asking = f
+		for _, w := range f.Wrappers {
+			h.structs = w.Kind == model.Concrete
+			for _, m := range w.Methods {
+				if w.Kind != model.Guard { // which hands out nothing
+					h.method(m)
+				}
+			}
 		}
 	}
-	for i, p := range params {
-		if taken := h.passed(p.Type); len(taken) > 0 {
-			passes[i] = taken
+}
+
+// method sets which results and parameters of m change, unless m is plain.
+func (h *handout) method(m *model.Method) {
+	h.out, h.back, h.unlimited = nil, nil, nil
+	returns, takes := map[int]*model.Passage{}, map[int]*model.Passage{}
+	for i, r := range m.Results {
+		if p := h.value(r.Type, true, h.structs); p != nil {
+			returns[i] = p
+		} else {
+			h.leave(r.Type, true)
 		}
 	}
-	switch {
-	case !m.Plain.IsZero() && len(returns)+len(passes)+len(h.left) == 0:
-		h.found.Warn(m.Plain.Verb.Pos, "plain has no effect: %s hands out nothing that has limits", m.Name)
-	case !m.Plain.IsZero():
+	for i, param := range m.Params {
+		p := h.value(param.Type, false, h.structs)
+		if p == nil {
+			p = h.through(param.Type, false, nil)
+		}
+		if p != nil {
+			takes[i] = p
+		}
+	}
+	if !m.Plain.IsZero() {
+		m.PlainMatters = len(returns)+len(takes)+len(h.unlimited) > 0
 		return
 	}
-	m.Returns, m.Passes = returns, passes
-	const why = "%s hands out %s without its limits"
-	for _, of := range h.left {
-		if m.Promoted {
-			h.found.Note(w.Pos, why, m.Name, of)
-		} else {
-			h.found.Warn(m.Pos, why+"; write //ratelimit:plain above it if that is meant", m.Name, of)
+	m.Returns, m.Takes, m.Unlimited = returns, takes, h.unlimited
+	for _, w := range h.out {
+		w.HandOut = h.nameFor(w, "handOut")
+	}
+	for _, w := range h.back {
+		w.TakeBack = h.nameFor(w, "takeBack")
+	}
+}
+
+// nameFor returns the name of a generated function for values of a type, which begins with a verb:
+//
+//	handOutTx
+func (h *handout) nameFor(w *model.Wrapper, verb string) string {
+	name := names.Upper(w.Object.Name())
+	taken := names.NewScope(slices.AppendSeq(slices.Collect(maps.Keys(h.block.declared)), maps.Keys(h.block.imported))...)
+	if !token.IsExported(w.Object.Name()) && slices.Contains(h.block.annotated, name) {
+		taken.Reserve(verb + name) // for the exported type
+	}
+	return taken.Take(verb + name)
+}
+
+// through returns what becomes of a value of type t that a wrapper passes through: out, to the caller of a method, or in, to its
+// implementation. What a func gets goes the other way than the func. The value is in the funcs of types named.
+func (h *handout) through(t types.Type, out bool, named []types.Type) *model.Passage {
+	if p := h.value(t, out, false); p != nil {
+		return p
+	}
+	if s, ok := t.(*types.Slice); ok && !out {
+		if p := h.value(s.Elem(), false, false); p != nil {
+			return &model.Passage{Limited: p.Limited, Many: true}
 		}
 	}
-}
-
-// limited returns the wrapper for a value of type t. If t only contains an annotated type, or is a struct where the signature has to stay
-// as it is, limited notes that and returns nil.
-func (h *handout) limited(t types.Type, structs bool) *model.Limited {
-	if l := h.annotated(t); l != nil && (structs || l.Kind == model.Interface) {
-		return l
-	}
-	if reach.Mentions(t, func(t types.Type) bool { return h.annotated(t) != nil }) {
-		h.left = append(h.left, types.TypeString(t, types.RelativeTo(h.pkg.Types)))
-	}
-	return nil
-}
-
-// passed returns the parameters of a func of type t that get limits.
-func (h *handout) passed(t types.Type) map[int]*model.Limited {
-	taken := map[int]*model.Limited{}
 	sig, ok := t.Underlying().(*types.Signature)
-	if !ok {
-		reach.Mentions(t, func(t types.Type) bool {
-			sig, ok := t.(*types.Signature)
-			return ok && h.limited(sig.Params(), false) == nil && len(h.left) > 0
-		})
+	if !ok || slices.Contains(named, t) {
+		h.leave(t, out)
 		return nil
 	}
-	for i := range sig.Params().Len() {
-		if l := h.limited(sig.Params().At(i).Type(), false); l != nil {
-			taken[i] = l
+	some := func(values *types.Tuple, out bool) map[int]*model.Passage {
+		found := map[int]*model.Passage{}
+		for i := range values.Len() {
+			if p := h.through(values.At(i).Type(), out, append(named, t)); p != nil {
+				found[i] = p
+			}
 		}
+		return found
 	}
-	return taken
-}
-
-// annotated returns the wrapper for t if t is an annotated interface, or an annotated struct or a pointer to one. It returns nil if the
-// wrapper is declared in a test, but the method is not.
-func (h *handout) annotated(t types.Type) *model.Limited {
-	l := &model.Limited{Value: true}
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t, l.Value = p.Elem(), false
-	}
-	for l.Wrapper == nil {
-		n, ok := t.(interface {
-			Obj() *types.TypeName
-			TypeArgs() *types.TypeList
-		})
-		if !ok {
-			return nil
-		}
-		alias, isAlias := t.(*types.Alias)
-		switch l.Wrapper = h.wrappers[n.Obj()]; {
-		case l.Wrapper != nil:
-			l.Args = slices.Collect(n.TypeArgs().Types())
-		case isAlias:
-			t = alias.Rhs()
-		default:
-			return nil
-		}
-	}
-	inTest := func(f *model.File) bool { return (&source.File{Path: f.Source}).IsTest() }
-	isValue := l.Kind == model.Concrete || l.Kind == model.Interface && l.Value
-	if !isValue || inTest(h.outputs[l.Object]) && !inTest(h.file) || len(l.Rules) == 0 && !limits(l.Wrapper) {
+	p := &model.Passage{Params: some(sig.Params(), !out), Results: some(sig.Results(), out)}
+	if len(p.Params)+len(p.Results) == 0 {
 		return nil
 	}
-	return l
+	return p
 }
 
-// limits reports whether a method of w has a rule.
-func limits(w *model.Wrapper) bool {
-	return slices.ContainsFunc(w.Methods, func(m *model.Method) bool { return len(m.Rules) > 0 })
+// value returns what becomes of a value of an annotated type, or nil. A func cannot be taken back, as a limited func looks like any other.
+func (h *handout) value(t types.Type, out, structs bool) *model.Passage {
+	l := h.limited(t)
+	switch {
+	case l == nil || l.Kind == model.Concrete && !structs:
+		return nil
+	case out:
+		h.out = append(h.out, l.Wrapper)
+	case l.Kind == model.Concrete || l.Kind == model.Interface && l.HandOut != "":
+		h.back = append(h.back, l.Wrapper)
+	default:
+		return nil
+	}
+	return &model.Passage{Limited: l}
+}
+
+// leave notes t if a value of it hands out values of annotated types that stay without limits.
+func (h *handout) leave(t types.Type, out bool) {
+	if (&contents{h.annotated, h.pkg.Types, map[content]bool{}}).handsOut(t, out) {
+		h.unlimited = append(h.unlimited, types.TypeString(t, types.RelativeTo(h.pkg.Types)))
+	}
 }

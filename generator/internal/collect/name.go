@@ -136,7 +136,8 @@ func newBlock(p *source.Package) *block {
 	}
 	for s, of := range toGenerate(p, files) {
 		b.annotated = append(b.annotated, s.Name.Name)
-		b.generated = append(b.generated, of.Type, of.New, of.Limit, of.Rules)
+		name := names.Upper(s.Name.Name)
+		b.generated = append(b.generated, of.Type, of.New, of.Limit, of.Rules, "handOut"+name, "takeBack"+name)
 	}
 	return b
 }

@@ -122,8 +122,11 @@ func (c *collector) fill(w *model.Wrapper, s *typeSource, g annotations.Group, b
 	}
 	options := g.Options()
 	c.name(w, g, s.home)
-	own, _, _ := types.LookupFieldOrMethod(s.object.Type(), true, c.pkg.Types, "RateLimits")
-	w.OwnRateLimits = own != nil
+	has := func(name string) bool {
+		own, _, _ := types.LookupFieldOrMethod(s.object.Type(), true, c.pkg.Types, name)
+		return own != nil
+	}
+	w.OwnRateLimits, w.OwnUnlimited = has("RateLimits"), has("Unlimited")
 	c.zone(options)
 	m := &methods{collector: c, typeSource: s, of: w, options: options, faulty: c.reportFaults(s, w.Kind)}
 	if !m.namesAreFree() {

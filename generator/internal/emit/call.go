@@ -14,7 +14,7 @@ type caller struct {
 	*writer
 	target  string         // the function to call: the wrapped value, or a method or field of it
 	generic string         // the type arguments of the wrapper, as in [K, V]
-	passed  map[int]string // the variables with funcs that stand for parameters, by the indices of these
+	passed  map[int]string // the Go expressions that stand for parameters in calls, by the indices of these
 }
 
 // newCaller returns a caller for m. The wrapped value is next, and names in outer are in the scope around the method.
@@ -28,7 +28,7 @@ func (w *wrapper) newCaller(m *model.Method, next, limits, target string, outer 
 //
 //	return s.next.Close()
 func (c *caller) statements() *jen.Statement {
-	c.before = c.limitArguments()
+	c.before = c.passArguments()
 	switch c.checkContext(); {
 	case len(c.method.Rules) == 0:
 		c.add(c.forward())
@@ -110,8 +110,8 @@ func (c *caller) forward() string {
 //	ctx, in, opts...
 func (c *caller) arguments(spread bool) []string {
 	args := slices.Clone(c.params)
-	for i, limited := range c.passed {
-		args[i] = limited
+	for i, value := range c.passed {
+		args[i] = value
 	}
 	if spread {
 		args[len(args)-1] += "..."
@@ -167,7 +167,7 @@ func (c *caller) failure(err string) string {
 	}
 	values := make([]string, len(c.results))
 	for i, r := range c.method.Results {
-		if values[i] = c.zero(r.Type); c.changed(i) {
+		if values[i] = c.zero(r.Type); asWrapper(c.method.Returns[i]) {
 			values[i] = "nil"
 		}
 	}

@@ -19,7 +19,8 @@ type function struct {
 	method      *model.Method
 	variable    string // the beginning of the names of the method's package-level variables: senderSend
 	limits      string
-	params      []string // marks
+	declared    []string // marks for the parameters in the signature
+	params      []string // marks for the variables that have the values of parameters
 	results     []string // marks, or "" and "_" for results without names
 	head        string   // what stands before the parameters
 	text        string   // the body
@@ -38,18 +39,19 @@ func (w *wrapper) function(m *model.Method, outer ...string) *function {
 		if i == m.Context && !m.ByMethod && names.IsBlank(m.Signature.Params().At(i).Name()) {
 			hint = "ctx"
 		}
-		f.params = append(f.params, f.marks.New(hint))
+		f.declared = append(f.declared, f.marks.New(hint))
 	}
 	for i := range m.Results {
 		name := m.Signature.Results().At(i).Name()
 		switch {
-		case f.changed(i) && name != "":
+		case asWrapper(m.Returns[i]) && name != "":
 			name = "_"
 		case !names.IsBlank(name):
 			name = f.marks.New(name)
 		}
 		f.results = append(f.results, name)
 	}
+	f.params = slices.Clone(f.declared)
 	f.marks.Later(func() { f.choose(outer) })
 	return f
 }
@@ -59,7 +61,7 @@ func (f *function) choose(outer []string) {
 	outer = strings.Fields(f.marks.In(strings.Join(outer, " ")))
 	f.scope.Reserve(outer...)
 	hidden := names.NewScope(slices.Concat(f.namesIn(f.withResults), outer)...)
-	if m := f.method; len(m.Rules)+len(m.Returns)+len(m.Passes) > 0 {
+	if m := f.method; len(m.Rules)+len(m.Returns)+len(m.Takes) > 0 {
 		hidden.Reserve(f.imports.Names()...)
 	}
 	for _, v := range variablesOf(f.method.Signature) {
@@ -67,7 +69,7 @@ func (f *function) choose(outer []string) {
 			f.scope.Reserve(v) // before other names are chosen
 		}
 	}
-	f.keep(f.params, f.method.Signature.Params(), hidden.Inside(f.namesIn(f.text)...))
+	f.keep(f.declared, f.method.Signature.Params(), hidden.Inside(f.namesIn(f.text)...))
 	f.keep(f.results, f.method.Signature.Results(), hidden)
 }
 
@@ -117,7 +119,7 @@ func (f *function) signature() string {
 	}
 	types := make([]string, len(f.results))
 	for i := range types {
-		types[i] = f.resultType(i)
+		types[i] = f.typeOf(f.method.Results[i].Type, f.method.Returns[i])
 	}
 	results := declarations(f.results, types)
 	return f.parameters("("+strings.Join(results, ", ")+")") + brackets(") ", results...)
@@ -127,14 +129,14 @@ func (f *function) signature() string {
 //
 //	(ctx context.Context, phone string)
 func (f *function) parameters(results string) string {
-	types := make([]string, len(f.params))
+	types := make([]string, len(f.declared))
 	for i, p := range f.method.Params {
-		types[i] = f.imports.Type(p.Type)
+		types[i] = f.typeOf(p.Type, f.method.Takes[i])
 	}
 	if last := len(types) - 1; f.method.Signature.Variadic() {
 		types[last] = "..." + strings.TrimPrefix(types[last], "[]")
 	}
-	return brackets(f.head+" "+results, declarations(f.params, types)...)
+	return brackets(f.head+" "+results, declarations(f.declared, types)...)
 }
 
 // declarations returns the declarations of variables. Neighbours of the same type share it:

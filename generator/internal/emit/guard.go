@@ -20,7 +20,7 @@ import (
 //	var serviceBuyRules = wrap.NewRules("shop.Service.Buy",
 //	func (g *ServiceGuard) Buy(ctx context.Context, user string) error {
 func (w *wrapper) guard() []*jen.Statement {
-	_, limits := fieldsOf(w.Wrapper)
+	_, limits, _ := fieldsOf(w.Wrapper)
 	w.receiver = w.marks.Take(w.around(), "g", "guard")
 	decls := append([]*jen.Statement{w.guardType(limits), w.guardConstructor(limits), w.rulesFunc(), w.typeVar()}, w.sharedVars()...)
 	for _, m := range w.Methods {
@@ -124,7 +124,7 @@ func (g *guarding) signature() string {
 //	order **Order, err *error
 func (f *function) pointerTypes(named bool) (all []string) {
 	for i := range f.method.Signature.Results().Len() {
-		text := "*" + f.resultType(i)
+		text := "*" + f.imports.Type(f.method.Results[i].Type)
 		if named && f.results[i] != "" {
 			text = f.results[i] + " " + text
 		}

@@ -1,55 +1,127 @@
 package emit
 
 import (
-	"go/token"
 	"go/types"
 	"slices"
 	"strings"
+
+	"github.com/dave/jennifer/jen"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// limitedResult returns the Go expression for a result of the wrapped call with the limits of its type:
+// handOutFunc declares the function that puts limits on a value that a wrapper hands out:
 //
-//	wrap.WithLimits(repo, r.limits, NewLimitedRepo)
-func (c *caller) limitedResult(l *model.Limited, value string) string {
-	limit := c.instance(l.New, l)
-	switch {
-	case l.Kind == model.Interface:
-		return c.wrap("WithLimits") + "(" + value + ", " + c.limits + ", " + limit + ")"
-	case l.Value:
+//	func handOutTx(tx Tx, limits *wrap.Limits) Tx {
+//		if _, ok := tx.(*LimitedTx); ok || wrap.IsNil(tx) {
+//			return tx
+//		}
+//		limited := NewLimitedTx(tx, limits.Limiter())
+//		limited.handedOut = true
+//		return limited
+//	}
+func (w *wrapper) handOutFunc() *jen.Statement {
+	scope := w.block.Inside()
+	value, limits := w.marks.Take(scope, names.Lower(w.Object.Name()), "value"), w.marks.Take(scope, "limits")
+	body, result := "", w.wrapped
+	stays := "Nil stays nil."
+	made := w.New + w.args + "(" + value + ", " + limits + ".Limiter())"
+	switch w.Kind {
+	case model.Fields:
+		stays = ""
+	case model.Interface:
+		ok := w.marks.Take(scope, "ok")
+		body = "if _, " + ok + " := " + value + ".(*" + w.Name + w.args + "); " + ok + " || " + w.wrap("IsNil") + "(" + value + ") {\nreturn " + value + "\n}\n"
+		stays = "Nil and wrappers stay as they are."
+		if w.TakeBack != "" {
+			limited := w.marks.Take(scope, "limited")
+			body += limited + " := " + made + "\n" + limited + "." + w.handedOut + " = true\n"
+			made = limited
+		}
+	case model.Concrete:
+		result = "*" + w.Name + w.args
+		fallthrough
+	default:
+		body = "if " + value + " == nil {\nreturn nil\n}\n"
+	}
+	doc := w.HandOut + " puts the limits of " + link(w.Object.Name()) + " on a value that a wrapper hands out. " + stays
+	head := "func " + w.HandOut + w.params
+	return comment(wrapped(doc)).Id(head + brackets(head+" "+result, value+" "+w.wrapped, limits+" *"+w.wrap("Limits"))).Id(result).
+		Block(jen.Id(body + "return " + made))
+}
+
+// takeBackFunc declares the function that returns what a value that was handed out wraps:
+//
+//	func takeBackTx(tx Tx) Tx {
+//		if limited, ok := tx.(*LimitedTx); ok && limited.handedOut {
+//			return limited.next
+//		}
+//		return tx
+//	}
+func (w *wrapper) takeBackFunc() *jen.Statement {
+	scope := w.block.Inside()
+	limited, own := w.marks.Take(scope, "limited"), "*"+w.Name+w.args
+	doc := w.TakeBack + " returns the value that limited wraps. Nil stays nil."
+	param, body := limited+" "+own, "if "+limited+" == nil {\nreturn nil\n}\nreturn "+limited+"."+w.next
+	if w.Kind == model.Interface {
+		value, ok := w.marks.Take(scope, names.Lower(w.Object.Name()), "value"), w.marks.Take(scope, "ok")
+		doc = w.TakeBack + " returns the value that " + value + " wraps if a wrapper handed " + value + " out. Other values stay as they are."
+		param = value + " " + w.wrapped
+		body = "if " + limited + ", " + ok + " := " + value + ".(" + own + "); " + ok + " && " + limited + " != nil && " +
+			limited + "." + w.handedOut + " {\nreturn " + limited + "." + w.next + "\n}\nreturn " + value
+	}
+	return comment(wrapped(doc)).Id("func " + w.TakeBack + w.params + "(" + param + ") " + w.wrapped).Block(jen.Id(body))
+}
+
+// handedOut returns the Go expression for a value that goes out to the caller, with the limits of its type:
+//
+//	handOutRepo(repo, r.limits)
+func (c *caller) handedOut(l *model.Limited, value string) string {
+	if l.Kind == model.Concrete && l.Value {
 		value = "&" + value
 	}
-	return c.wrap("PointerWithLimits") + "(" + value + ", " + c.limits + ", " + limit + ")"
+	return c.instance(l.HandOut, l) + "(" + value + ", " + c.limits + ")"
+}
+
+// takenBack returns the Go expression for a value that goes in to the wrapped value, without the limits with which it was handed out:
+//
+//	takeBackRepo(repo)
+func (c *caller) takenBack(p *model.Passage, value string) string {
+	back := c.instance(p.TakeBack, p.Limited)
+	switch {
+	case p.Many:
+		return c.wrap("TakeBack") + "(" + value + ", " + back + ")"
+	case p.Kind == model.Concrete && p.Value:
+		back = "*" + back
+	}
+	return back + "(" + value + ")"
 }
 
 // limitedResults returns the variables with the results of the wrapped call. Those of annotated types get limits:
 //
-//	wrap.WithLimits(repo, r.limits, NewLimitedRepo), err
+//	handOutRepo(repo, r.limits), err
 func (c *caller) limitedResults(variables []string) []string {
 	values := slices.Clone(variables)
-	for i, l := range c.method.Returns {
-		values[i] = c.limitedResult(l, variables[i])
+	for i, p := range c.method.Returns {
+		values[i] = c.handedOut(p.Limited, variables[i])
 	}
 	return values
 }
 
-// changed reports whether the wrapper's method returns the wrapper of a struct instead of the struct.
-func (f *function) changed(result int) bool {
-	l := f.method.Returns[result]
-	return l != nil && l.Kind == model.Concrete
+// asWrapper reports whether the wrapper's method has the wrapper of a struct in place of the struct.
+func asWrapper(p *model.Passage) bool {
+	return p != nil && p.Limited != nil && p.Kind == model.Concrete
 }
 
-// resultType returns the text of the type of a result:
+// typeOf returns the text of the type of a parameter or a result. It is the wrapper in place of an annotated struct:
 //
 //	*LimitedRepo
-func (f *function) resultType(i int) string {
-	if !f.changed(i) {
-		return f.imports.Type(f.method.Results[i].Type)
+func (f *function) typeOf(t types.Type, p *model.Passage) string {
+	if asWrapper(p) {
+		return "*" + f.instance(p.Name, p.Limited)
 	}
-	l := f.method.Returns[i]
-	return "*" + f.instance(l.Name, l)
+	return f.imports.Type(t)
 }
 
 // instance returns a generated name with the type arguments of l:
@@ -69,15 +141,15 @@ func (f *function) instance(name string, l *model.Limited) string {
 // handOut returns the statements that return the results of a call:
 //
 //	repo, err := r.next.WithTx(tx)
-//	return wrap.WithLimits(repo, r.limits, NewLimitedRepo), err
+//	return handOutRepo(repo, r.limits), err
 func (c *caller) handOut(fn string, args []string) string {
 	switch n := len(c.results); {
 	case n == 0:
 		return hugging(fn, args...)
 	case len(c.method.Returns) == 0:
 		return hugging("return "+fn, args...)
-	case n == 1 && (!c.method.Returns[0].Value || c.method.Returns[0].Kind == model.Interface):
-		return "return " + c.limitedResult(c.method.Returns[0], hugging(fn, args...))
+	case n == 1 && (!c.method.Returns[0].Value || c.method.Returns[0].Kind != model.Concrete):
+		return "return " + c.handedOut(c.method.Returns[0].Limited, hugging(fn, args...))
 	}
 	outer := c.scope
 	c.scope = outer.Inside() // the names are free again after these statements, which leave the function
@@ -98,61 +170,16 @@ func (c *caller) resultVariables(err string) (variables []string, assign string)
 		}
 	}
 	for i, name := range c.results {
-		switch l := c.method.Returns[i]; {
+		switch p := c.method.Returns[i]; {
 		case i == c.method.Error:
 			name = err
 		case !names.IsBlank(name):
-		case l != nil:
-			name, assign = c.Take(names.Lower(l.Object.Name())), ":="
+		case p != nil:
+			name, assign = c.Take(names.Lower(p.Object.Name())), ":="
 		default:
 			name, assign = c.Take("result"), ":="
 		}
 		variables = append(variables, name)
 	}
 	return variables, assign
-}
-
-// limitArguments returns the statements that put limits on the arguments of funcs that are passed to the method:
-//
-//	limited := do
-//	if do != nil {
-//		limited = func(repo Repo) error {
-//			return do(wrap.WithLimits(repo, r.limits, NewLimitedRepo))
-//		}
-//	}
-func (c *caller) limitArguments() (stmts []string) {
-	for i, param := range c.params {
-		taken := c.method.Passes[i]
-		if len(taken) == 0 {
-			continue
-		}
-		sig := c.method.Params[i].Type.Underlying().(*types.Signature)
-		inner := c.scope.Inside()
-		var params []*types.Var
-		var args []string
-		for j := range sig.Params().Len() {
-			hint, l := "arg", taken[j]
-			if l != nil {
-				hint = names.Lower(l.Object.Name())
-			}
-			name := c.marks.Take(inner, hint)
-			params, args = append(params, types.NewVar(token.NoPos, c.pkg, name, sig.Params().At(j).Type())), append(args, name)
-			if l != nil {
-				args[j] = c.limitedResult(l, name)
-			}
-		}
-		if sig.Variadic() {
-			args[len(args)-1] += "..."
-		}
-		call := param
-		if sig.Results().Len() > 0 {
-			call = "return " + param
-		}
-		limited := c.Take("limited")
-		head := c.imports.Type(types.NewSignatureType(nil, nil, nil, types.NewTuple(params...), sig.Results(), sig.Variadic()))
-		stmts = append(stmts, limited+" := "+param,
-			"if "+param+" != nil {\n"+limited+" = "+head+" {\n"+hugging(call, args...)+"\n}\n}")
-		c.passed[i] = limited
-	}
-	return stmts
 }

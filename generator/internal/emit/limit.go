@@ -28,7 +28,7 @@ func (w *wrapper) limitFields() *jen.Statement {
 	limits, limited := w.marks.Take(taken, "limits"), w.marks.Take(taken, "limited", "copied")
 	body := []jen.Code{jen.Id(limits + " := " + w.on(limiter)), jen.Id(limited).Op(":=").Id(next)}
 	for _, m := range w.Methods {
-		if len(m.Rules) == 0 {
+		if len(m.Rules)+len(m.Returns)+len(m.Takes) == 0 {
 			continue // the field is copied
 		}
 		c := w.newCaller(m, next, limits, next+"."+m.Name, next, limits, limited)

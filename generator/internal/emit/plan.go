@@ -124,10 +124,10 @@ func (w *wrapper) receiverName() string {
 }
 
 // fieldsOf returns the names of the fields of w, which differ from those of its methods.
-func fieldsOf(w *model.Wrapper) (next, limits string) {
+func fieldsOf(w *model.Wrapper) (next, limits, handedOut string) {
 	methods := names.NewScope()
 	for _, m := range w.Methods {
 		methods.Reserve(m.Name)
 	}
-	return methods.Take("next", "wrapped"), methods.Take("limits", "limiter")
+	return methods.Take("next", "wrapped"), methods.Take("limits", "limiter"), methods.Take("handedOut", "isHandedOut")
 }

@@ -46,6 +46,11 @@ func (s *LimitedService) RateLimits() []ratelimit.Rule {
 	return ServiceRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (s *LimitedService) Unlimited() Service {
+	return s.next
+}
+
 var serviceType = wrap.NewType("generator/internal/emit_test.Service",
 	serviceParamRules,
 	serviceAddressRules,

@@ -16,6 +16,8 @@ type wrapper struct {
 	params, args string // type parameters and type arguments, as in [K any] and [K]; "" for a type without them
 	wrapped      string // the type of the wrapped value
 	receiver     string // the name of the receiver; "" if a function is generated
+
+	next, limits, handedOut string // the fields of the wrapper
 }
 
 // declarations returns the declarations for an annotated type. Each kind of type has its own shape.
@@ -26,10 +28,10 @@ func (p *planned) declarations(of *model.Wrapper) []*jen.Statement {
 	switch of.Kind {
 	case model.Func:
 		limit := w.limitFunc()
-		return append(w.varsOf(of.Methods...), w.typeVar(), limit, w.rulesFunc())
+		return append(append(w.varsOf(of.Methods...), w.typeVar(), limit, w.rulesFunc()), w.handedOutFuncs()...)
 	case model.Fields:
 		limit := w.limitFields()
-		return append(append(w.sharedVars(), w.varsOf(of.Methods...)...), w.typeVar(), limit, w.rulesFunc())
+		return append(append(append(w.sharedVars(), w.varsOf(of.Methods...)...), w.typeVar(), limit, w.rulesFunc()), w.handedOutFuncs()...)
 	case model.Guard:
 		return w.guard()
 	case model.Concrete:
@@ -49,21 +51,25 @@ func (p *planned) declarations(of *model.Wrapper) []*jen.Statement {
 //	var senderSendRules = wrap.NewRules("sms.Sender.Send",
 //	func (s *LimitedSender) Send(ctx context.Context, phone string) error {
 func (w *wrapper) wrapper() []*jen.Statement {
-	next, limits := fieldsOf(w.Wrapper)
+	w.next, w.limits, w.handedOut = fieldsOf(w.Wrapper)
 	w.receiver = w.receiverName()
-	decls := []*jen.Statement{w.structType(next, limits)}
+	decls := []*jen.Statement{w.structType()}
 	if w.Kind == model.Interface {
 		decls = append(decls, w.assertion())
 	}
-	decls = append(decls, w.constructor(next, limits), w.rulesFunc())
+	decls = append(decls, w.constructor(), w.rulesFunc())
 	if !w.OwnRateLimits {
 		decls = append(decls, w.rateLimits())
 	}
+	if !w.OwnUnlimited {
+		decls = append(decls, w.unlimited())
+	}
+	decls = append(decls, w.handedOutFuncs()...)
 	decls = append(append(decls, w.typeVar()), w.sharedVars()...)
 	outer := append(typeParamNames(w.Wrapper), w.receiver) // in the scope of each method
 	for _, m := range w.Methods {
-		wrapped := w.receiver + "." + next
-		c := w.newCaller(m, wrapped, w.receiver+"."+limits, wrapped+"."+m.Name, outer...)
+		wrapped := w.receiver + "." + w.next
+		c := w.newCaller(m, wrapped, w.receiver+"."+w.limits, wrapped+"."+m.Name, outer...)
 		body := c.statements()
 		decls = append(append(decls, w.varsOf(m)...), comment(methodDoc(w.Wrapper, m)).Id(c.head+c.signature()).Block(body))
 	}
@@ -76,6 +82,25 @@ func (w *wrapper) wrapper() []*jen.Statement {
 func (w *wrapper) rateLimits() *jen.Statement {
 	return comment("RateLimits returns the rules that the wrapper enforces.").
 		Id(w.method("RateLimits")).Params().Id("[]" + w.ratelimit("Rule")).Block(jen.Return(jen.Id(w.RulesFunc + "()")))
+}
+
+// unlimited declares the method that returns the wrapped value:
+//
+//	func (s *LimitedSender) Unlimited() Sender {
+func (w *wrapper) unlimited() *jen.Statement {
+	doc := "Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods."
+	return comment(wrapped(doc)).Id(w.method("Unlimited")).Params().Id(w.wrapped).Block(jen.Return(jen.Id(w.receiver + "." + w.next)))
+}
+
+// handedOutFuncs declares the functions for values that wrappers hand out and take back.
+func (w *wrapper) handedOutFuncs() (decls []*jen.Statement) {
+	if w.HandOut != "" {
+		decls = append(decls, w.handOutFunc())
+	}
+	if w.TakeBack != "" {
+		decls = append(decls, w.takeBackFunc())
+	}
+	return decls
 }
 
 // method returns the beginning of the declaration of a method of the wrapper:
@@ -99,7 +124,7 @@ func (w *wrapper) head(next, limiter string) string {
 //		next   Sender
 //		limits *wrap.Limits
 //	}
-func (w *wrapper) structType(next, limits string) *jen.Statement {
+func (w *wrapper) structType() *jen.Statement {
 	var fields []jen.Code
 	for _, t := range w.Embeds {
 		fields = append(fields, jen.Id(w.imports.Type(t)))
@@ -107,7 +132,10 @@ func (w *wrapper) structType(next, limits string) *jen.Statement {
 	if len(fields) > 0 {
 		fields = append(fields, jen.Line())
 	}
-	fields = append(fields, jen.Id(next).Id(w.wrapped), jen.Id(limits).Id("*"+w.wrap("Limits")))
+	fields = append(fields, jen.Id(w.next).Id(w.wrapped), jen.Id(w.limits).Id("*"+w.wrap("Limits")))
+	if w.Kind == model.Interface && w.TakeBack != "" {
+		fields = append(fields, jen.Id(w.handedOut).Bool())
+	}
 	return comment(typeDoc(w.Wrapper)).Type().Id(w.Name + w.params).Struct(fields...)
 }
 
@@ -116,11 +144,11 @@ func (w *wrapper) structType(next, limits string) *jen.Statement {
 //	func NewLimitedSender(next Sender, limiter *ratelimit.Limiter) *LimitedSender {
 //		return &LimitedSender{next: wrap.Next("sms.Sender", next), limits: senderType.On(limiter)}
 //	}
-func (w *wrapper) constructor(next, limits string) *jen.Statement {
+func (w *wrapper) constructor() *jen.Statement {
 	own := w.Name + w.args
 	free := w.block.Inside()
 	by, with := w.marks.Take(free, "next", "wrapped"), w.marks.Take(free, "limiter", "limits")
-	value := literal("&"+own, next+": "+w.checked(by), limits+": "+w.on(with))
+	value := literal("&"+own, w.next+": "+w.checked(by), w.limits+": "+w.on(with))
 	doc := fmt.Sprintf("%s wraps %s with the limits declared on %s. Use the wrapper in its place:", w.New, by, link(w.Object.Name()))
 	return comment(wrapped(doc) + example(w.Wrapper, by)).
 		Id(w.head(by, with)).Op("*").Id(own).Block(jen.Return(jen.Id(value)))

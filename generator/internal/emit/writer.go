@@ -115,7 +115,7 @@ func (f *function) errorName() string {
 	mark := f.marks.New("err")
 	f.marks.Later(func() {
 		isParam := func(param string) bool { return f.marks.In(param) == "err" }
-		if f.block.Has("err") || slices.ContainsFunc(f.params, isParam) {
+		if f.block.Has("err") || slices.ContainsFunc(f.declared, isParam) {
 			f.marks.Set(mark, f.scope.Take("failure"))
 			return
 		}

@@ -69,6 +69,9 @@ type Wrapper struct {
 
 	Embeds        []types.Type // interfaces whose methods only another package can declare
 	OwnRateLimits bool         // the type has a method RateLimits of its own
+	OwnUnlimited  bool         // the type has a method Unlimited of its own
+	HandOut       string       // the name of the function that puts limits on a value that a wrapper hands out; "" if none does
+	TakeBack      string       // the name of the function that undoes HandOut; "" if nothing is taken back
 	Rules         []*Rule
 	Methods       []*Method
 }
@@ -93,9 +96,11 @@ type Method struct {
 
 	Promoted bool // the type does not declare it itself
 
-	Plain   annotations.Directive    // Returns and Passes are empty because of it; zero if absent
-	Returns map[int]*Limited         // the results that get limits, by their indices
-	Passes  map[int]map[int]*Limited // the arguments that get limits, by the indices of the func parameters that take them and of their parameters
+	Plain        annotations.Directive // Returns, Takes and Unlimited are empty because of it; zero if absent
+	PlainMatters bool                  // they would not be empty without it
+	Returns      map[int]*Passage      // the results that change on their way out, by their indices
+	Takes        map[int]*Passage      // the parameters that change on their way in
+	Unlimited    []string              // the types that hand out values of annotated types without limits
 
 	Skipped bool // the rules of the type do not apply because of a directive
 	Spared  bool // the rules of the type do not apply because the method cannot return an error
@@ -139,7 +144,15 @@ type Hold struct {
 type Limited struct {
 	*Wrapper
 	Args  []types.Type // its type arguments
-	Value bool         // it is a struct, not a pointer to one
+	Value bool         // it is not a pointer
+}
+
+// Passage says what becomes of a value that passes through a wrapper. A value of an annotated type gets limits on its way out, to the caller,
+// and loses them on its way in, to the implementation. What a func gets goes the other way than the func.
+type Passage struct {
+	*Limited                         // the type of the value; nil if it is a func
+	Many            bool             // it is a slice of such values
+	Params, Results map[int]*Passage // what changes in a call of the func
 }
 
 // Fallback is the function to call when a call is refused.

@@ -50,6 +50,11 @@ func (h *LimitedHealthServer) RateLimits() []ratelimit.Rule {
 	return HealthServerRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (h *LimitedHealthServer) Unlimited() HealthServer {
+	return h.next
+}
+
 var healthServerType = wrap.NewType("internal/health.HealthServer",
 	healthServerCheckRules,
 	healthServerListRules,

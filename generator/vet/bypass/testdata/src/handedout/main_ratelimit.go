@@ -24,6 +24,17 @@ func newLimitedStore(next store, limiter *ratelimit.Limiter) *limitedStore { // 
 	return &limitedStore{next: next, limits: storeType.On(limiter)}
 }
 
+func (s *limitedStore) Unlimited() store {
+	return s.next
+}
+
+func handOutStore(store store, limits *wrap.Limits) store {
+	if _, ok := store.(*limitedStore); ok || wrap.IsNil(store) {
+		return store
+	}
+	return newLimitedStore(store, limits.Limiter())
+}
+
 func (s *limitedStore) Save(ctx context.Context) error {
 	if err := wrap.Take(ctx, s.limits, rules); err != nil {
 		return err
@@ -32,11 +43,11 @@ func (s *limitedStore) Save(ctx context.Context) error {
 }
 
 func (s *limitedStore) WithTx(tx int) store {
-	return wrap.WithLimits(s.next.WithTx(tx), s.limits, newLimitedStore)
+	return handOutStore(s.next.WithTx(tx), s.limits)
 }
 
 func (s *limitedStore) WithinTx(do func(store) error) error {
-	return s.next.WithinTx(func(in store) error { return do(wrap.WithLimits(in, s.limits, newLimitedStore)) })
+	return s.next.WithinTx(func(in store) error { return do(handOutStore(in, s.limits)) })
 }
 
 func (s *limitedStore) Sender() sms.Sender { return s.next.Sender() }

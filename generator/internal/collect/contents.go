@@ -1,0 +1,64 @@
+package collect
+
+import "go/types"
+
+// contents looks for annotated types in the types that a type consists of. It looks into the named types of one package: into others it
+// sees no more than their type arguments.
+type contents struct {
+	*annotated
+	pkg  *types.Package
+	seen map[content]bool
+}
+
+// content is a type of values that go out, from an implementation to its callers, or in.
+type content struct {
+	of  types.Type
+	out bool
+}
+
+// handsOut reports whether a value of type t that goes out or in hands out a value of an annotated type. What a func gets goes the other
+// way than the func.
+func (c *contents) handsOut(t types.Type, out bool) bool {
+	t = types.Unalias(t)
+	if c.seen[content{t, out}] {
+		return false
+	}
+	c.seen[content{t, out}] = true
+	if c.limited(t) != nil {
+		return out
+	}
+	switch t := t.(type) {
+	case *types.Named:
+		return c.some(t.TypeArgs().Len(), t.TypeArgs().At, out) || t.Obj().Pkg() == c.pkg && c.handsOut(t.Underlying(), out)
+	case *types.TypeParam:
+		return c.handsOut(t.Constraint(), out)
+	case *types.Map:
+		return c.handsOut(t.Key(), out) || c.handsOut(t.Elem(), out)
+	case interface{ Elem() types.Type }: // a pointer, a slice, an array, a channel
+		return c.handsOut(t.Elem(), out)
+	case *types.Signature:
+		return c.some(t.Params().Len(), func(i int) types.Type { return t.Params().At(i).Type() }, !out) ||
+			c.some(t.Results().Len(), func(i int) types.Type { return t.Results().At(i).Type() }, out)
+	case *types.Struct:
+		for f := range t.Fields() {
+			if (f.Exported() || f.Embedded()) && c.handsOut(f.Type(), out) {
+				return true
+			}
+		}
+	case *types.Union:
+		return c.some(t.Len(), func(i int) types.Type { return t.Term(i).Type() }, out)
+	case *types.Interface:
+		return c.some(t.NumEmbeddeds(), t.EmbeddedType, out) ||
+			c.some(t.NumExplicitMethods(), func(i int) types.Type { return t.ExplicitMethod(i).Type() }, out)
+	}
+	return false
+}
+
+func (c *contents) some(n int, at func(int) types.Type, out bool) bool {
+	for i := range n {
+		if c.handsOut(at(i), out) {
+			return true
+		}
+	}
+	return false
+}
