@@ -29,6 +29,21 @@ func (c *Conn) Exec(ctx context.Context, sql string) error { return nil }
 func (c *Conn) Sub() *Conn                                  { return c }
 
 type Page[T any] struct{ Items []T }
+
+type Sender interface {
+	//ratelimit:rule name=send limit=1 per=1m
+	Send() error
+}
+
+//ratelimit:guard
+type Service struct{ guard *ServiceGuard }
+
+//ratelimit:rule name=serve limit=1 per=1m
+func (s *Service) Serve() error { return s.guard.Serve() }
+
+type ServiceGuard struct{}
+
+func (*ServiceGuard) Serve() error { return nil }
 `
 
 // handedOut has methods that hand out and take back values. After each stands what is expected: "out" if it hands out values with limits,
@@ -105,6 +120,14 @@ type Funcs struct {
 	FClose func()       // -
 }
 
+// Work has no rules, but hands out limited values.
+//
+//ratelimit:wrap
+type Work interface {
+	WTx() Tx      // out
+	WSelf() Work  // out
+}
+
 type (
 	Same   = Tx
 	Wider  interface { Tx; Close() }
@@ -174,11 +197,16 @@ type All[T Tx] interface {
 	WithHidden() *Hidden                     // -
 	NamedInterface() Wider                   // warned
 	UnitOfWork() Unit                        // warned
+	WrappedUnit() Work                       // out
 	Literal() interface{ Tx }                // warned
 	LiteralMethod() interface{ Tx() Tx }     // warned
 	LiteralStruct() struct{ Tx }             // warned
 	Page() db.Page[Tx]                       // warned
 	Param() T                                // warned
+	Elsewhere() db.Sender                    // warned
+	ElsewhereIn() map[string]db.Sender       // warned
+	ElsewhereTaken(s db.Sender)              // -
+	Guarded() *db.Service                    // -
 	Funcs2(do []func(Tx))                    // warned
 	Options(o Opts)                          // warned
 	Slices(do func([]Tx))                    // warned

@@ -12,7 +12,7 @@ type Taken int
 type LimitedY int
 
 //ratelimit:wrap name=Same
-//          ^ A has no rule, so its wrapper would limit nothing
+//          ^ A has no rule and hands out nothing that has limits, so its wrapper would limit nothing
 type A interface{ M() error }
 
 //ratelimit:wrap name=Same

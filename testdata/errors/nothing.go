@@ -1,7 +1,7 @@
 package x
 
 //ratelimit:wrap
-//          ^ Lone has no rule, so its wrapper would limit nothing
+//          ^ Lone has no rule and hands out nothing that has limits, so its wrapper would limit nothing
 type Lone interface{ M() error }
 
 //ratelimit:rule limit=1 per=1m
@@ -20,7 +20,7 @@ type Skipped interface {
 }
 
 //ratelimit:wrap
-//          ^ F has no rule, so its wrapper would limit nothing
+//          ^ F has no rule and hands out nothing that has limits, so its wrapper would limit nothing
 type F func() error
 
 //ratelimit:wrap

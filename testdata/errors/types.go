@@ -60,7 +60,7 @@ func (P) M() error { return nil }
 func (Gone) M() error { return nil }
 
 //ratelimit:wrap
-//          ^ G has no rule, so its wrapper would limit nothing
+//          ^ G has no rule and hands out nothing that has limits, so its wrapper would limit nothing
 type G func() error
 
 //ratelimit:wrap name=LimitG

@@ -15,5 +15,5 @@ type R interface{ reflect.Type }
 //6: R cannot be implemented outside of package reflect, because of its method common; that package exports no interface with just its unexported methods, which the wrapper could embed
 
 //ratelimit:wrap
-//          ^ N has no rule, so its wrapper would limit nothing
+//          ^ N has no rule and hands out nothing that has limits, so its wrapper would limit nothing
 type N interface{ ast.Node }

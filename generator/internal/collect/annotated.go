@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"go/token"
 	"go/types"
 	"slices"
 
@@ -10,14 +11,17 @@ import (
 
 // annotated knows which types have wrappers.
 type annotated struct {
+	fset    *token.FileSet
 	of      map[types.Object]*model.Wrapper
 	aliases []*model.Wrapper // the wrappers of aliases, in the order of the source
 	homes   map[*model.Wrapper]*model.File
 	asking  *model.File // the file of the method whose signature is looked at
+
+	elsewhere map[types.Object]bool // whether types of other packages have wrappers
 }
 
-func annotatedIn(files []*model.File) *annotated {
-	a := &annotated{of: map[types.Object]*model.Wrapper{}, homes: map[*model.Wrapper]*model.File{}}
+func annotatedIn(fset *token.FileSet, files []*model.File) *annotated {
+	a := &annotated{fset: fset, elsewhere: map[types.Object]bool{}, of: map[types.Object]*model.Wrapper{}, homes: map[*model.Wrapper]*model.File{}}
 	for _, f := range files {
 		for _, w := range f.Wrappers {
 			a.of[w.Object], a.homes[w] = w, f
@@ -30,7 +34,7 @@ func annotatedIn(files []*model.File) *annotated {
 	return a
 }
 
-// limited returns the wrapper for values of type t, or nil: t is an annotated type with rules, another name of it, or a pointer to an annotated
+// limited returns the wrapper for values of type t, or nil: t is an annotated type with rules or wrap, another name of it, or a pointer to an annotated
 // struct. It returns nil if the wrapper is declared in a test, but the method is not.
 func (a *annotated) limited(t types.Type) *model.Limited {
 	l := &model.Limited{Value: true}
@@ -44,10 +48,20 @@ func (a *annotated) limited(t types.Type) *model.Limited {
 	switch {
 	case l.Kind == model.Guard, l.Kind != model.Concrete && !l.Value, inTest(a.homes[l.Wrapper]) && !inTest(a.asking):
 		return nil
-	case len(l.Rules) == 0 && !slices.ContainsFunc(l.Methods, func(m *model.Method) bool { return len(m.Rules) > 0 }):
+	case len(l.Rules) == 0 && !l.Wrap.IsValid() && !slices.ContainsFunc(l.Methods, func(m *model.Method) bool { return len(m.Rules) > 0 }):
 		return nil
 	}
 	return l
+}
+
+// isLimitedElsewhere reports whether a type of another package has a wrapper there.
+func (a *annotated) isLimitedElsewhere(o *types.TypeName) bool {
+	is, known := a.elsewhere[o]
+	if !known {
+		is = source.IsLimited(a.fset, o)
+		a.elsewhere[o] = is
+	}
+	return is
 }
 
 // wrapper returns the wrapper of t and its type arguments. A name with which t is written goes first, then the name that it has, then other

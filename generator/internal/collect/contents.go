@@ -2,8 +2,8 @@ package collect
 
 import "go/types"
 
-// contents looks for annotated types in the types that a type consists of. It looks into the named types of one package: into others it
-// sees no more than their type arguments.
+// contents looks for annotated types in the types that a type consists of. It looks into the named types of one package. Of the types of other
+// packages it knows their type arguments, and whether they have wrappers there.
 type contents struct {
 	*annotated
 	pkg  *types.Package
@@ -29,7 +29,13 @@ func (c *contents) handsOut(t types.Type, out bool) bool {
 	}
 	switch t := t.(type) {
 	case *types.Named:
-		return c.some(t.TypeArgs().Len(), t.TypeArgs().At, out) || t.Obj().Pkg() == c.pkg && c.handsOut(t.Underlying(), out)
+		switch {
+		case c.some(t.TypeArgs().Len(), t.TypeArgs().At, out):
+			return true
+		case t.Obj().Pkg() == c.pkg:
+			return c.handsOut(t.Underlying(), out)
+		}
+		return out && t.Obj().Pkg() != nil && c.isLimitedElsewhere(t.Obj())
 	case *types.TypeParam:
 		return c.handsOut(t.Constraint(), out)
 	case *types.Map:

@@ -15,11 +15,15 @@ import (
 // files hand out without limits.
 func (c *collector) handOut(files, others []*model.File) {
 	all := slices.Concat(files, others)
-	h := &handout{collector: c, annotated: annotatedIn(all)}
+	h := &handout{collector: c, annotated: annotatedIn(c.fset, all)}
 	h.methods(all)
 	h.methods(all) // once more, as values of an interface are taken back only if some method hands them out
 	for _, f := range files {
 		for _, w := range f.Wrappers {
+			passes := func(m *model.Method) bool { return len(m.Returns)+len(m.Takes) > 0 }
+			if w.Wrap.IsValid() && !slices.ContainsFunc(w.Methods, passes) {
+				c.found.Add(w.Wrap, "%s has no rule and hands out nothing that has limits, so its wrapper would limit nothing", w.Object.Name())
+			}
 			for _, m := range w.Methods {
 				c.warnOfUnlimited(w, m)
 			}

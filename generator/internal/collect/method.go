@@ -183,7 +183,7 @@ func (c *methods) reportIneffective(g annotations.Group) {
 		}
 		c.found.Add(c.of.Rules[0].Verb.Pos, "this rule applies to no method of %s, so it limits nothing; %s", name, why)
 	case !g.Wrap.IsZero() && !any:
-		c.found.Add(g.Wrap.Verb.Pos, "%s has no rule, so its wrapper would limit nothing", name)
+		c.of.Wrap = g.Wrap.Verb.Pos // handOut knows whether it hands out limited values
 	case !g.Guard.IsZero() && !any:
 		c.found.Add(g.Guard.Verb.Pos, "%s has no rule, so its guard would limit nothing", name)
 	default:

@@ -67,11 +67,13 @@ type Wrapper struct {
 	Scope      string             // pkg.Type, as in the names of rules
 	Doc        string             // the doc comment, without directives
 
-	Embeds        []types.Type // interfaces whose methods only another package can declare
-	OwnRateLimits bool         // the type has a method RateLimits of its own
-	OwnUnlimited  bool         // the type has a method Unlimited of its own
-	HandOut       string       // the name of the function that puts limits on a value that a wrapper hands out; "" if none does
-	TakeBack      string       // the name of the function that undoes HandOut; "" if nothing is taken back
+	Embeds []types.Type // interfaces whose methods only another package can declare
+	Wrap   token.Pos    // of the directive wrap if the type has no rules, and the wrapper is for what it hands out
+
+	OwnRateLimits bool   // the type has a method RateLimits of its own
+	OwnUnlimited  bool   // the type has a method Unlimited of its own
+	HandOut       string // the name of the function that puts limits on a value that a wrapper hands out; "" if none does
+	TakeBack      string // the name of the function that undoes HandOut; "" if nothing is taken back
 	Rules         []*Rule
 	Methods       []*Method
 }

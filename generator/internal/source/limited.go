@@ -48,14 +48,15 @@ func beginsInside(spec *ast.TypeSpec, words string) bool {
 	return found
 }
 
-// IsLimited reports whether o, a type of another package, or one of its methods has rules. It reads the file that declares o, and
-// returns false if it cannot.
+// IsLimited reports whether o, a type of another package, has a wrapper: it or one of its methods has rules, and no guard asks them. IsLimited
+// reads the file that declares o, and returns false if it cannot.
 func IsLimited(fset *token.FileSet, o types.Object) bool {
-	const rule = annotations.Head + "rule"
+	const rule, guard = annotations.Head + "rule", annotations.Head + "guard"
 	src, err := os.ReadFile(fset.Position(o.Pos()).Filename)
 	if err != nil || !bytes.Contains(src, []byte(rule)) {
 		return false
 	}
 	file, _ := parser.ParseFile(token.NewFileSet(), "", src, parser.ParseComments|parser.SkipObjectResolution)
-	return Annotated([]*ast.File{file}, rule)[o.Name()]
+	files := []*ast.File{file}
+	return Annotated(files, rule)[o.Name()] && !Annotated(files, guard)[o.Name()]
 }
