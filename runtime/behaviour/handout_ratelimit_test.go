@@ -374,7 +374,7 @@ func (h *limitedHandle) Merge(o *limitedHandle) *limitedHandle {
 //
 // No limit applies.
 func (h *limitedHandle) Take(o *limitedHandle) int {
-	handle2 := *takeBackHandle(o)
+	handle2 := wrap.ValueOf(takeBackHandle(o))
 	return h.next.Take(handle2)
 }
 

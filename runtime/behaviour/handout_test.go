@@ -215,6 +215,9 @@ func TestWrapperOfAStructTakesWrappers(t *testing.T) {
 	if n := c.Take(other.Copy()); n != 2 {
 		t.Error(n)
 	}
+	if n := c.Take(nil); n != 0 {
+		t.Errorf("the value of nil has %d", n)
+	}
 	if err := c.Named(other); err != nil {
 		t.Error(err)
 	}

@@ -86,3 +86,11 @@ func TakeBack[T any](values []T, back func(T) T) []T {
 	}
 	return taken
 }
+
+// ValueOf returns what p points to, or a zero value if p is nil.
+func ValueOf[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}

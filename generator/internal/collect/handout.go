@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"go/token"
 	"go/types"
 	"maps"
 	"slices"
@@ -103,16 +102,18 @@ func (h *handout) method(m *model.Method) {
 	}
 }
 
-// nameFor returns the name of a generated function for values of a type, which begins with a verb:
+// nameFor returns the name of a generated function for values of a type, which begins with a verb. If the first name is that of something else,
+// such as of the function for Tx when the type is tx, it is the second one:
 //
 //	handOutTx
+//	handOut_tx
 func (h *handout) nameFor(w *model.Wrapper, verb string) string {
-	name := names.Upper(w.Object.Name())
+	own, name := w.Object.Name(), names.Upper(w.Object.Name())
 	taken := names.NewScope(slices.AppendSeq(slices.Collect(maps.Keys(h.block.declared)), maps.Keys(h.block.imported))...)
-	if !token.IsExported(w.Object.Name()) && slices.Contains(h.block.annotated, name) {
-		taken.Reserve(verb + name) // for the exported type
+	if own != name && slices.Contains(h.block.annotated, name) {
+		taken.Reserve(verb + name)
 	}
-	return taken.Take(verb + name)
+	return taken.Take(verb+name, verb+"_"+own)
 }
 
 // through returns what becomes of a value of type t that a wrapper passes through: out, to the caller of a method, or in, to its

@@ -136,8 +136,10 @@ func newBlock(p *source.Package) *block {
 	}
 	for s, of := range toGenerate(p, files) {
 		b.annotated = append(b.annotated, s.Name.Name)
-		name := names.Upper(s.Name.Name)
-		b.generated = append(b.generated, of.Type, of.New, of.Limit, of.Rules, "handOut"+name, "takeBack"+name)
+		b.generated = append(b.generated, of.Type, of.New, of.Limit, of.Rules)
+		for _, name := range []string{names.Upper(s.Name.Name), "_" + s.Name.Name} {
+			b.generated = append(b.generated, "handOut"+name, "takeBack"+name)
+		}
 	}
 	return b
 }

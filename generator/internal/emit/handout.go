@@ -93,7 +93,7 @@ func (c *caller) takenBack(p *model.Passage, value string) string {
 	case p.Many:
 		return c.wrap("TakeBack") + "(" + value + ", " + back + ")"
 	case p.Kind == model.Concrete && p.Value:
-		back = "*" + back
+		return c.wrap("ValueOf") + "(" + back + "(" + value + "))"
 	}
 	return back + "(" + value + ")"
 }
@@ -143,13 +143,16 @@ func (f *function) instance(name string, l *model.Limited) string {
 //	repo, err := r.next.WithTx(tx)
 //	return handOutRepo(repo, r.limits), err
 func (c *caller) handOut(fn string, args []string) string {
-	switch n := len(c.results); {
-	case n == 0:
+	switch {
+	case len(c.results) == 0:
 		return hugging(fn, args...)
 	case len(c.method.Returns) == 0:
 		return hugging("return "+fn, args...)
-	case n == 1 && (!c.method.Returns[0].Value || c.method.Returns[0].Kind != model.Concrete):
-		return "return " + c.handedOut(c.method.Returns[0].Limited, hugging(fn, args...))
+	}
+	if l := c.method.Returns[0]; len(c.results) == 1 && (l.Kind != model.Concrete || !l.Value) {
+		if one := "return " + c.handedOut(l.Limited, call(fn, args...)); names.Width(one) <= longest {
+			return one
+		}
 	}
 	outer := c.scope
 	c.scope = outer.Inside() // the names are free again after these statements, which leave the function
