@@ -27,6 +27,14 @@ type Lister interface {
 	List(ctx context.Context, in *catalogpb.ListRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[catalogpb.Item], error)
 }
 
+// Items is a stream of a service. The context of a message is that of the stream.
+type Items interface {
+	grpc.ServerStream
+
+	//ratelimit:rule name=sent key="{userID(ctx)}" limit=2 per=1h wait=1h
+	Send(*catalogpb.Item) error
+}
+
 // Server is an implementation with limits of its own.
 type Server struct {
 	catalogpb.UnimplementedCatalogServer

@@ -11,6 +11,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 )
 
 // LimitedCatalogServer wraps a [CatalogServer] and enforces its rate limits.
@@ -223,6 +224,105 @@ func (l *LimitedLister) List(
 		return nil, err
 	}
 	return l.next.List(ctx, in, opts...)
+}
+
+// LimitedItems wraps an [Items] and enforces its rate limits.
+//
+// Items is a stream of a service. The context of a message is that of the stream.
+type LimitedItems struct {
+	next   Items
+	limits *wrap.Limits
+}
+
+// If this does not compile, Items has changed: run "go tool ratelimit" in this directory.
+var _ Items = (*LimitedItems)(nil)
+
+// NewLimitedItems wraps next with the limits declared on [Items]. Use the wrapper in its place:
+//
+//	limiter := ratelimit.New(redisstore.New(client), ratelimit.WithPrefix("myapp"))
+//	limited := NewLimitedItems(next, limiter)
+func NewLimitedItems(next Items, limiter *ratelimit.Limiter) *LimitedItems {
+	return &LimitedItems{next: wrap.Next("shop.Items", next), limits: itemsType.On(limiter)}
+}
+
+// ItemsRules returns the rules declared on [Items].
+func ItemsRules() []ratelimit.Rule {
+	return itemsType.Rules()
+}
+
+// RateLimits returns the rules that the wrapper enforces.
+func (i *LimitedItems) RateLimits() []ratelimit.Rule {
+	return ItemsRules()
+}
+
+var itemsType = wrap.NewType("shop.Items", itemsSendRules)
+
+var itemsSendRules = wrap.NewRules("shop.Items.Send",
+	ratelimit.Rule{
+		Name:  "sent",
+		Key:   "{userID(ctx)}",
+		Limit: 2,
+		Per:   time.Hour,
+		Wait:  time.Hour,
+	},
+)
+
+// Send calls [Items.Send].
+//
+// Limits: 2 per hour per user ID (waits up to 1h).
+func (i *LimitedItems) Send(arg0 *catalogpb.Item) error {
+	userID, err := wrap.Value(itemsSendRules, "userID(ctx)", func() string {
+		return wrap.Must(wrap.UserID(i.next.Context()))
+	})
+	if err != nil {
+		return wrap.Failed(i.next.Context(), i.limits, err)
+	}
+	if err := wrap.Take(i.next.Context(), i.limits, itemsSendRules, userID); err != nil {
+		return err
+	}
+	return i.next.Send(arg0)
+}
+
+// Context calls [Items.Context].
+//
+// No limit applies.
+func (i *LimitedItems) Context() context.Context {
+	return i.next.Context()
+}
+
+// RecvMsg calls [Items.RecvMsg].
+//
+// No limit applies.
+func (i *LimitedItems) RecvMsg(m any) error {
+	return i.next.RecvMsg(m)
+}
+
+// SendHeader calls [Items.SendHeader].
+//
+// No limit applies.
+func (i *LimitedItems) SendHeader(arg0 metadata.MD) error {
+	return i.next.SendHeader(arg0)
+}
+
+// SendMsg calls [Items.SendMsg].
+//
+// No limit applies.
+func (i *LimitedItems) SendMsg(m any) error {
+	return i.next.SendMsg(m)
+}
+
+// SetHeader calls [Items.SetHeader].
+//
+// No limit applies.
+func (i *LimitedItems) SetHeader(arg0 metadata.MD) error {
+	return i.next.SetHeader(arg0)
+}
+
+// SetTrailer calls [Items.SetTrailer].
+//
+// No limit applies.
+func (i *LimitedItems) SetTrailer(arg0 metadata.MD) {
+	i.next.SetTrailer(arg0)
 }
 
 // LimitedServer wraps a [Server] and enforces its rate limits. It has the exported methods of Server.

@@ -2,6 +2,7 @@ package shop
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -110,6 +111,55 @@ func (three) List(_ *catalogpb.ListRequest, stream grpc.ServerStreamingServer[ca
 		}
 	}
 	return nil
+}
+
+// slow is a service whose items have a limit. It notes the error of the one that it cannot send.
+type slow struct {
+	catalogpb.UnimplementedCatalogServer
+	limiter *ratelimit.Limiter
+	failed  chan error
+}
+
+// ofAnn is a stream whose context says who the user is.
+type ofAnn struct {
+	grpc.ServerStreamingServer[catalogpb.Item]
+}
+
+func (s ofAnn) Context() context.Context {
+	return ratelimit.WithUserID(s.ServerStreamingServer.Context(), "ann")
+}
+
+func (s slow) List(request *catalogpb.ListRequest, stream grpc.ServerStreamingServer[catalogpb.Item]) error {
+	err := three{}.List(request, limitedItems{stream, NewLimitedItems(ofAnn{stream}, s.limiter)})
+	s.failed <- err
+	return err
+}
+
+// limitedItems is a stream that sends items through their wrapper.
+type limitedItems struct {
+	grpc.ServerStreamingServer[catalogpb.Item]
+	items *LimitedItems
+}
+
+func (s limitedItems) Send(item *catalogpb.Item) error { return s.items.Send(item) }
+
+// TestMessagesOfAStream limits the items of a user. The third one waits until the stream ends.
+func TestMessagesOfAStream(t *testing.T) {
+	service := slow{limiter: ratelimit.New(memstore.New()), failed: make(chan error, 1)}
+	ctx, cancel := context.WithCancel(t.Context())
+	stream, err := connect(t, service).List(ctx, &catalogpb.ListRequest{}, grpc.WaitForReady(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := stream.Recv(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	if err := <-service.failed; !errors.Is(err, context.Canceled) {
+		t.Errorf("the third item: %v, expected the end of the stream", err)
+	}
 }
 
 // TestSettleAfterAStream charges a stream what it has sent, although the context of the stream has ended.

@@ -44,6 +44,24 @@ func (c *methods) collect(g annotations.Group) {
 	default:
 		c.ofConcrete()
 	}
+	c.setOwnContext()
+}
+
+// setOwnContext lets the method Context of the wrapped value serve where no parameter has a context, unless that method has rules itself.
+func (c *methods) setOwnContext() {
+	i := slices.IndexFunc(c.of.Methods, func(m *model.Method) bool { return m.Name == "Context" })
+	if i < 0 || len(c.of.Methods[i].Rules) > 0 || c.of.Kind != model.Interface && c.of.Kind != model.Concrete {
+		return
+	}
+	of := c.object.Type()
+	if c.of.Kind == model.Concrete {
+		of = types.NewPointer(of)
+	}
+	for _, m := range c.of.Methods {
+		if m.Context < 0 {
+			m.OwnContext = expr.ContextOf(of)
+		}
+	}
 }
 
 // function collects a func type as a single method, which has the directives of the type.

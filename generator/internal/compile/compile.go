@@ -55,7 +55,7 @@ func compileRules(env expr.Env, w *model.Wrapper) annotations.Diagnostics {
 
 // setEnv sets the names that the expressions of a method may use.
 func setEnv(m *model.Method, env expr.Env, kind model.Kind) {
-	env.Method, env.Params = m.Scope, m.Params
+	env.Method, env.Params, env.OwnContext = m.Scope, m.Params, m.OwnContext
 	switch {
 	case m.Receiver == nil:
 	case kind == model.Guard:
@@ -122,7 +122,7 @@ func (c *compiler) rule(r model.Rule) *model.Rule {
 	if e := r.Rule.Cost.Expr; !e.IsZero() {
 		r.Cost = c.expr(e, c.env, expr.Cost)
 	}
-	if arg, waits := r.Arg("wait"); waits && c.method.Context < 0 {
+	if arg, waits := r.Arg("wait"); waits && c.method.Context < 0 && c.method.OwnContext == nil {
 		c.report(annotations.Diagnostic{Pos: arg.Value.Pos, Code: "declaration", Msg: "wait: a call has no context that could end the wait; " +
 			"add a parameter of type context.Context, or one with a method Context() context.Context"})
 	}

@@ -127,14 +127,16 @@ func (f *function) errorName() string {
 // context returns the Go expression for the context of the call, such as ctx or, for an *http.Request:
 //
 //	r.Context()
-func (f *function) context() string {
-	switch m := f.method; {
+func (w *writer) context() string {
+	switch m := w.method; {
+	case m.OwnContext != nil:
+		return w.receiver + ".Context()"
 	case m.Context < 0:
-		return f.background()
+		return w.background()
 	case m.ByMethod:
-		return f.params[m.Context] + ".Context()"
+		return w.params[m.Context] + ".Context()"
 	default:
-		return f.params[m.Context]
+		return w.params[m.Context]
 	}
 }
 

@@ -20,12 +20,12 @@ func Context(params []Param) (i int, called bool) {
 	if i >= 0 {
 		return i, false
 	}
-	i = find(func(t types.Type) bool { return contextOf(t) != nil })
+	i = find(func(t types.Type) bool { return ContextOf(t) != nil })
 	return i, i >= 0
 }
 
-// contextOf returns the type of the context that the method Context of t returns, or nil if there is none.
-func contextOf(t types.Type) types.Type {
+// ContextOf returns the type of the context that the method Context of t returns, or nil if there is none.
+func ContextOf(t types.Type) types.Type {
 	m := types.NewMethodSet(t).Lookup(nil, "Context")
 	if m == nil {
 		return nil
@@ -51,17 +51,29 @@ func implementsContext(t types.Type) bool {
 	return sig.Params().Len() == 0 && results.Len() == 2 && isTime(results.At(0).Type()) && types.Identical(results.At(1).Type(), truth)
 }
 
+// hasContext reports whether ctx means a context in a method without a parameter of that name.
+func (e *Env) hasContext() bool {
+	i, _ := Context(e.Params)
+	return i >= 0 || e.OwnContext != nil
+}
+
 // context lowers the name ctx in a method without a parameter of that name.
 func (c *compiler) context(n *ast.IdentifierNode) *term {
 	i, called := Context(c.env.Params)
-	if i < 0 {
+	own := i < 0 && c.env.OwnContext != nil
+	switch {
+	case own:
+		i = len(c.env.Params) // the wrapped value
+	case i < 0:
 		return c.unknown(n, "; the method has no parameter that is a context.Context or has a method Context() context.Context")
 	}
 	t := c.ofMethod(n, i)
-	if param := t; called { // that the parameter is not nil is checked before
-		t = &term{typ: contextOf(t.typ), write: func(w *writer) operand {
-			return primary(w.term(param).text + ".Context()")
-		}}
+	if of := t; called || own { // which is not nil: that is checked before
+		typ := c.env.OwnContext
+		if called {
+			typ = ContextOf(of.typ)
+		}
+		t = &term{typ: typ, write: func(w *writer) operand { return primary(w.term(of).text + ".Context()") }}
 	}
 	t.node = n
 	return t

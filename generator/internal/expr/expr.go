@@ -35,6 +35,7 @@
 package expr
 
 import (
+	"cmp"
 	"fmt"
 	"go/token"
 	"go/types"
@@ -56,6 +57,8 @@ type Env struct {
 	Receiver Param   // the receiver of a concrete type's method; its Name is "" if there is none
 	Absent   string  // the name of the receiver if a guard is called instead, which does not have it
 	Results  []Param // only for settle and pause, which are computed after the call
+
+	OwnContext types.Type // what the method Context of the wrapped value returns, if it serves where no parameter has a context; else nil
 
 	ImportedAs func(in token.Pos, name string) *types.Package // the package that the file at a position imports; may be nil
 }
@@ -204,7 +207,7 @@ func (b *blanks) Import(p *types.Package) string {
 }
 
 func (b *blanks) Variable(i int) string {
-	return b.one(fmt.Sprint("variable ", i), b.env.variables()[i].Name, func(n Names) string { return n.Variable(i) })
+	return b.one(fmt.Sprint("variable ", i), cmp.Or(b.env.variables()[i].Name, "next"), func(n Names) string { return n.Variable(i) })
 }
 
 func (b *blanks) Local(hint string) string {

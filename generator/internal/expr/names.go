@@ -43,9 +43,8 @@ func (e *Env) index(name string) int {
 // words returns all names that an expression may use.
 func (c *compiler) words() []string {
 	words := []string{"method"}
-	ctx, _ := Context(c.env.Params)
 	for _, name := range slices.Sorted(maps.Keys(ownFunctions)) {
-		if isIdentity := ownFunctions[name].what != ""; isIdentity && ctx >= 0 || !isIdentity && c.wanted == Duration {
+		if isIdentity := ownFunctions[name].what != ""; isIdentity && c.env.hasContext() || !isIdentity && c.wanted == Duration {
 			words = append(words, name)
 		}
 	}
@@ -134,7 +133,7 @@ func (c *compiler) hint(name string) string {
 // suggestion returns "; did you mean x?" if the user probably means a name that is known, or "".
 func (c *compiler) suggestion(name string) string {
 	likely := meant[strings.ReplaceAll(strings.ToLower(name), "_", "")]
-	if ctx, _ := Context(c.env.Params); likely != "" && (ctx >= 0 || !strings.HasSuffix(likely, "(ctx)")) {
+	if likely != "" && (c.env.hasContext() || !strings.HasSuffix(likely, "(ctx)")) {
 		return "; did you mean " + likely + "?"
 	}
 	for _, r := range c.env.Results { // an error without a name

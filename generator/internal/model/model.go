@@ -91,10 +91,12 @@ type Method struct {
 	Rules     []*Rule      // the rules of the method, then those of the type
 	Context   int          // the index of the parameter that is or has the context, or -1
 	ByMethod  bool         // that parameter is not a context, but has a method Context
-	Error     int          // the index of the error among the results, or -1
-	Fallback  *Fallback    // nil if there is none
-	Hold      *Hold        // nil if no result holds the permits of calls that run
-	Env       *expr.Env    // the names that its expressions may use; compile sets it
+	// OwnContext is what the method Context of the wrapped value returns. It serves where no parameter has a context; else it is nil.
+	OwnContext types.Type
+	Error      int       // the index of the error among the results, or -1
+	Fallback   *Fallback // nil if there is none
+	Hold       *Hold     // nil if no result holds the permits of calls that run
+	Env        *expr.Env // the names that its expressions may use; compile sets it
 
 	Promoted bool // the type does not declare it itself
 
