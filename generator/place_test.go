@@ -166,11 +166,49 @@ import "C"
 type InC interface{ M() error }
 
 type count = C.count
+
+type Count C.count
+
+type Structs struct{ of C.count }
+
+type Counts interface {
+	//ratelimit:rule limit=1 per=1m name=counts
+	Of(Count, *Structs) (Count, Structs, error)
+}
+-- d.go --
+//go:build cgo
+
+package x
+
+type Beside interface {
+	//ratelimit:rule limit=1 per=1m name=beside key="{label(n)}"
+	Of(n Count) (Count, error)
+}
+
+func label(n Count) string { return string(rune(n)) }
+-- shadowed/s.go --
+package shadowed
+
+import "C"
+
+type Num C.int
+
+func new() {}
+
+type X interface {
+	//ratelimit:rule limit=1 per=1m
+	M(n int) (Num, error)
+}
 `)
 	t.Setenv("CGO_ENABLED", "1")
 	all := generator.Config{Dir: dir, Patterns: []string{"."}}
-	expectWritten(t, all, "c_ratelimit.go", "x_ratelimit.go")
+	expectWritten(t, all, "c_ratelimit.go", "d_ratelimit.go", "x_ratelimit.go")
 	goIn(t, dir, "vet", ".")
+	_, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"./shadowed"}})
+	const shadowed = "shadowed/s.go:9:6: what is generated for X needs Go's own new, but another one hides it here"
+	if err == nil || err.Error() != shadowed {
+		t.Errorf("with another new: %v, expected %s", err, shadowed)
+	}
 	if src, err := os.ReadFile(filepath.Join(dir, "c_ratelimit.go")); err != nil || !bytes.Contains(src, []byte("\n//go:build cgo\n")) {
 		t.Errorf("it is built without cgo, too: %v\n%s", err, src)
 	}
@@ -201,8 +239,18 @@ type s struct{}
 
 func text(n number) string { return "" }
 `))
-	_, err := generator.Generate(t.Context(), all)
-	const expected = `c.go:11:16: a wrapper cannot name types of C; declare one of Go for C.int, such as type T C.int
+	testmodule.Write(t, filepath.Join(dir, "d.go"), "package x\n\nvar other undefined\n")
+	const first = "c.go:11:16: a wrapper cannot name types of C; declare one of Go for C.int, such as type T C.int"
+	if _, err := generator.Generate(t.Context(), all); err == nil || !strings.HasPrefix(err.Error(), first) {
+		t.Errorf("beside another error: %v, expected %s", err, first)
+	}
+	for _, name := range []string{"d.go", "d_ratelimit.go"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = generator.Generate(t.Context(), all)
+	const expected = first + `
 c.go:13:2: a type in this declaration is not known; a wrapper cannot name types of C
 c.go:14:40: a number of unknown kind has no stable text form
 c.go:21:14: a wrapper cannot name types of C; declare one of Go for C.int, such as type T C.int`

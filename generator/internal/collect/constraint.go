@@ -6,6 +6,7 @@ import (
 	"go/build/constraint"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
@@ -25,15 +26,16 @@ func constraintOf(f *source.File) string {
 		}
 	}
 	terms = append(terms, impliedByName(f.Path)...)
-	for _, spec := range f.Syntax.Imports {
-		if isC(spec) {
-			terms = append(terms, "cgo")
-		}
+	if importsC(f) {
+		terms = append(terms, "cgo")
 	}
 	return conjunction(terms)
 }
 
-func isC(spec *ast.ImportSpec) bool { return spec.Path.Value == `"C"` || spec.Path.Value == "`C`" }
+// importsC reports whether a file uses cgo.
+func importsC(f *source.File) bool {
+	return slices.ContainsFunc(f.Syntax.Imports, func(spec *ast.ImportSpec) bool { return spec.Path.Value == `"C"` || spec.Path.Value == "`C`" })
+}
 
 // conjunction returns an expression that is true if all terms are, or "" if there are no terms.
 func conjunction(terms []string) string {

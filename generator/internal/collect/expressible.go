@@ -12,7 +12,7 @@ import (
 )
 
 // valid reports whether t has no invalid parts. If it has, valid reports the errors of the type checker in node, the syntax of t.
-// If there are none in node, it reports all errors of the package, as one of them is the reason.
+// If there are none in node, a type of C is the reason, or one of all errors of the package.
 func (c *collector) valid(t types.Type, node ast.Node) bool {
 	if !reach.Mentions(t, isUnknown) {
 		return true
@@ -20,32 +20,29 @@ func (c *collector) valid(t types.Type, node ast.Node) bool {
 	inside := slices.DeleteFunc(slices.Clone(c.pkg.Errors), func(e annotations.Diagnostic) bool {
 		return e.Pos < node.Pos() || e.Pos >= node.End()
 	})
-	switch {
+	switch of := typeOfC(node); {
 	case len(inside) > 0:
 		c.found = slices.Concat(c.found, inside, c.pkg.Unimported()) // a failed import may be the reason for an undefined name
+	case of != nil:
+		name := types.ExprString(of)
+		c.found.Add(of.Pos(), "a wrapper cannot name types of C; declare one of Go for %s, such as type T %s", name, name)
 	case len(c.pkg.Errors) > 0:
 		c.found = append(c.found, c.pkg.Errors...)
-	default:
-		c.errorOfC(node)
+	default: // an alias in node is the type of C
+		c.found.Add(node.Pos(), "a type in this declaration is not known; a wrapper cannot name types of C")
 	}
 	return false
 }
 
-// errorOfC reports the type of C in node. No other type can be invalid in a package without errors.
-func (c *collector) errorOfC(node ast.Node) {
-	var of *ast.SelectorExpr
+// typeOfC returns the first type of C in node, or nil.
+func typeOfC(node ast.Node) (of *ast.SelectorExpr) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		if e, ok := n.(*ast.SelectorExpr); ok && of == nil && source.NameOf(e.X) == "C" {
 			of = e
 		}
 		return of == nil
 	})
-	if of == nil { // an alias in node is the type of C
-		c.found.Add(node.Pos(), "a type in this declaration is not known; a wrapper cannot name types of C")
-		return
-	}
-	name := types.ExprString(of)
-	c.found.Add(of.Pos(), "a wrapper cannot name types of C; declare one of Go for %s, such as type T %s", name, name)
+	return of
 }
 
 // isUnknown reports whether t is invalid, or an interface that embeds an invalid type.

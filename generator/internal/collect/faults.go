@@ -3,6 +3,7 @@ package collect
 import (
 	"go/ast"
 	"go/token"
+	"go/types"
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
@@ -26,7 +27,7 @@ func (c *collector) reportFaults(s *typeSource, kind model.Kind) (found bool) {
 // isOfStandIn reports whether a message names a type that is still to be generated, and that has no methods until then.
 func (c *collector) isOfStandIn(msg string) bool {
 	words := names.Words(msg)
-	return slices.ContainsFunc(c.pkg.StandIns, func(name string) bool { return slices.Contains(words, name) })
+	return slices.ContainsFunc(c.block.generated, func(name string) bool { return slices.Contains(words, name) })
 }
 
 // extent is the source of an annotated type, as far as its wrapper depends on it.
@@ -67,20 +68,35 @@ func (x *extent) addType(s *typeSource) {
 	}
 }
 
-// addMentioned adds the names of the types that the parts mention. The type checker reports some errors at the name of a type.
+// addMentioned adds the names of the types that the parts mention, as the type checker reports some errors at the name of a type. It adds the
+// whole declaration of an alias, of a func type, which generated code writes out, and of a type of no known kind.
 func (x *extent) addMentioned() {
 	mentioned := map[string]bool{}
-	for _, part := range x.parts {
-		ast.Inspect(part, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && x.has(id.Pos()) {
-				mentioned[id.Name] = true
+	for i := 0; i < len(x.parts); i++ {
+		ast.Inspect(x.parts[i], func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if !ok || mentioned[id.Name] || !x.has(id.Pos()) {
+				return true
+			}
+			mentioned[id.Name] = true
+			for _, o := range x.sources {
+				if o.spec.Name.Name == id.Name {
+					x.parts = append(x.parts, o.mentioned())
+				}
 			}
 			return true
 		})
 	}
-	for _, o := range x.sources {
-		if mentioned[o.spec.Name.Name] {
-			x.parts = append(x.parts, o.spec.Name)
-		}
+}
+
+// mentioned returns the part of a type's declaration that matters where the type is only mentioned.
+func (s *typeSource) mentioned() ast.Node {
+	if s.object == nil {
+		return s.spec.Name
 	}
+	under := s.object.Type().Underlying()
+	if _, isFunc := under.(*types.Signature); isFunc || s.object.IsAlias() || under == types.Typ[types.Invalid] {
+		return s.spec
+	}
+	return s.spec.Name
 }

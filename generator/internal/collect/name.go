@@ -92,7 +92,7 @@ func scopeOf(p *source.Package) string {
 // the first that something else hides.
 func (c *methods) namesAreFree() bool {
 	words := []string{"nil", "true", "false", "int64"}
-	if len(c.of.TypeParams) > 0 {
+	if len(c.of.TypeParams) > 0 || slices.ContainsFunc(c.pkg.Files, importsC) {
 		words = append(words, "new")
 	}
 	if c.of.Kind == model.Guard {

@@ -158,7 +158,7 @@ func declarations(names, types []string) (all []string) {
 //
 //	Document{}
 func (p *planned) zero(t types.Type) string {
-	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
+	if _, ok := types.Unalias(t).(*types.TypeParam); ok || t.Underlying() == types.Typ[types.Invalid] { // such as a type of C
 		return "*new(" + p.imports.Type(t) + ")"
 	}
 	switch u := t.Underlying().(type) {
