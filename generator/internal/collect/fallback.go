@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
+	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
 // fallback returns the fallback that a directive names. It reports an error and returns nil if that cannot be called instead of m.
@@ -92,9 +93,22 @@ func (c *methods) fallbackObject(f *model.Fallback) types.Object {
 	scope, dotted := c.pkg.Types.Scope(), false
 	if f.Qualifier, f.Name, dotted = strings.Cut(f.Func.Value, "."); !dotted {
 		f.Qualifier, f.Name = "", f.Qualifier
+		for _, p := range c.pkg.ImportedAs(f.Func.Pos, ".") {
+			if o := p.Scope().Lookup(f.Name); o != nil && o.Exported() {
+				f.Import = p
+				return o
+			}
+		}
 		return c.ofScope(f, scope, "unknown function")
 	}
-	f.Import = c.pkg.ImportedAs(f.Func.Pos, f.Qualifier)
+	imported := c.pkg.ImportedAs(f.Func.Pos, f.Qualifier)
+	if len(imported) > 1 {
+		c.found.Add(f.Func.Pos, "%s", names.OfSeveral(imported))
+		return nil
+	}
+	if len(imported) > 0 {
+		f.Import = imported[0]
+	}
 	of := scope.Lookup(f.Qualifier)
 	_, isVar := of.(*types.Var)
 	_, isType := of.(*types.TypeName)

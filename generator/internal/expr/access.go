@@ -13,7 +13,7 @@ import (
 // member lowers a field, a method to be called, an element of a map, an array or a slice, or a declaration of an imported package.
 func (c *compiler) member(n *ast.MemberNode) *term {
 	if p := c.importedAs(n.Node); p != nil {
-		return c.ofPackage(n, p)
+		return c.ofPackage(n, n.Property, p, n.Node.String()+".")
 	}
 	base := c.term(n.Node)
 	if base == nil {

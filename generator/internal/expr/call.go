@@ -49,6 +49,7 @@ func (c *compiler) callee(n ast.Node) *term {
 		switch {
 		case isFunc && (i < 0 || i >= len(c.env.Params)) && !c.env.Hidden(n.Value):
 			return &term{node: n, typ: f.Signature(), write: func(w *writer) operand { return variable(w.word(n.Value)) }}
+		case o == nil && c.dotted(n) != nil:
 		case o == nil && c.lets[n.Value] == nil && !c.env.declares(n.Value):
 			near := slices.DeleteFunc(append(c.words(), slices.Sorted(maps.Keys(functions()))...), func(name string) bool { return !c.callable(name) })
 			return c.errorf(n, "unknown function %s%s", n.Value, suggest(n.Value, near))
@@ -62,25 +63,44 @@ func (c *compiler) callee(n ast.Node) *term {
 // importedAs returns the package that n names, or nil. A package that cannot be imported is empty.
 func (c *compiler) importedAs(n ast.Node) *types.Package {
 	id, ok := n.(*ast.IdentifierNode)
-	if !ok || c.env.ImportedAs == nil || c.lets[id.Value] != nil || c.env.index(id.Value) >= 0 || c.env.Hidden(id.Value) {
+	if !ok || c.lets[id.Value] != nil || c.env.index(id.Value) >= 0 || c.env.Hidden(id.Value) {
 		return nil
 	}
-	if p := c.env.ImportedAs(c.expr.Pos, id.Value); p != nil && p.Scope().Len() > 0 {
-		return p
+	if all := c.imported(id.Value); len(all) == 1 && all[0].Scope().Len() > 0 {
+		return all[0]
 	}
 	return nil
 }
 
-// ofPackage lowers a function, a variable or a constant of an imported package.
-func (c *compiler) ofPackage(n *ast.MemberNode, p *types.Package) *term {
-	name, as := source(n), n.Node.String()
+// imported returns the packages that the file of the expression imports under a name.
+func (c *compiler) imported(name string) []*types.Package {
+	if c.env.ImportedAs == nil {
+		return nil
+	}
+	return c.env.ImportedAs(c.expr.Pos, name)
+}
+
+// dotted returns the package of a dot import that declares the name n, which means nothing else, or nil.
+func (c *compiler) dotted(n *ast.IdentifierNode) *types.Package {
+	for _, p := range c.imported(".") {
+		isOther := c.lets[n.Value] != nil || c.env.declares(n.Value) || c.env.Hidden(n.Value)
+		if o := p.Scope().Lookup(n.Value); o != nil && o.Exported() && !isOther {
+			return p
+		}
+	}
+	return nil
+}
+
+// ofPackage lowers n, a function, a variable or a constant of an imported package. Its name is at a node, behind a qualifier.
+func (c *compiler) ofPackage(n, at ast.Node, p *types.Package, qualifier string) *term {
+	name := source(n)
 	write := func(w *writer) operand { return variable(w.names.Import(p) + "." + name) }
 	switch o := p.Scope().Lookup(name).(type) {
 	case *types.Func:
 		switch {
 		case !o.Exported():
 		case o.Signature().TypeParams().Len() > 0:
-			return c.errorf(n.Property, "%s.%s is generic; %s", as, name, c.inFunction(n))
+			return c.errorf(at, "%s%s is generic; %s", qualifier, name, c.inFunction(n))
 		default:
 			return &term{node: n, typ: o.Signature(), isMethod: true, write: write}
 		}
@@ -93,13 +113,13 @@ func (c *compiler) ofPackage(n *ast.MemberNode, p *types.Package) *term {
 			return c.constant(n, o, write)
 		}
 	case *types.TypeName:
-		return c.errorf(n.Property, "%s.%s is a type, which cannot be used here", as, name)
+		return c.errorf(at, "%s%s is a type, which cannot be used here", qualifier, name)
 	}
 	exported := slices.DeleteFunc(p.Scope().Names(), func(name string) bool {
 		_, isType := p.Scope().Lookup(name).(*types.TypeName)
 		return isType || !token.IsExported(name)
 	})
-	return c.errorf(n.Property, "package %s has no %s%s", p.Name(), name, suggest(name, exported))
+	return c.errorf(at, "package %s has no %s%s", p.Name(), name, suggest(name, exported))
 }
 
 // callable reports whether a name is that of a function.

@@ -60,7 +60,7 @@ type Env struct {
 
 	OwnContext types.Type // what the method Context of the wrapped value returns, if it serves where no parameter has a context; else nil
 
-	ImportedAs func(in token.Pos, name string) *types.Package // the package that the file at a position imports; may be nil
+	ImportedAs func(in token.Pos, name string) []*types.Package // that of source.Package; may be nil
 }
 
 // Param is a parameter with its name in expressions; unnamed and blank ones are arg0, arg1, ...

@@ -101,11 +101,17 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 	case *types.TypeName:
 		return c.errorf(n, "%s is a type, which cannot be used here", n.Value)
 	}
+	if p := c.dotted(n); p != nil {
+		return c.ofPackage(n, n, p, "")
+	}
 	if n.Value == "ctx" {
 		return c.context(n)
 	}
 	if c.importedAs(n) != nil {
 		return c.errorf(n, "%s is a package; write %s. and the name of one of its declarations", n.Value, n.Value)
+	}
+	if all := c.imported(n.Value); len(all) > 1 {
+		return c.errorf(n, "%s", naming.OfSeveral(all))
 	}
 	return c.unknown(n, c.hint(n.Value))
 }

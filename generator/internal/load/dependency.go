@@ -124,18 +124,25 @@ func (s *dependency) addDeclaration(d *declaration, name string) {
 
 // newSourceFile returns a file of p with the packages that it imports.
 func newSourceFile(syntax *ast.File, p *packages.Package) *sourceFile {
-	f := &sourceFile{syntax: syntax, imports: map[string]*packages.Package{}}
+	f, blank := &sourceFile{syntax: syntax, imports: map[string]*packages.Package{}}, map[string]*packages.Package{}
 	for _, spec := range syntax.Imports {
 		path, _ := strconv.Unquote(spec.Path.Value)
 		imported := p.Imports[path]
 		switch {
 		case imported == nil:
-		case spec.Name == nil, spec.Name.Name == "_": // directives may use an import that is named _
+		case spec.Name == nil:
 			f.imports[imported.Name] = imported
+		case spec.Name.Name == "_": // directives may use it, unless another one has the name
+			blank[imported.Name] = imported
 		case spec.Name.Name == ".":
 			f.dots = append(f.dots, imported)
 		default:
 			f.imports[spec.Name.Name] = imported
+		}
+	}
+	for name, imported := range blank {
+		if f.imports[name] == nil {
+			f.imports[name] = imported
 		}
 	}
 	return f

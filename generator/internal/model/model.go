@@ -18,8 +18,8 @@ type Package struct {
 	Module string // the path of its module, "" without one
 	Files  []*File
 
-	// ImportedAs returns the package that the file at a position imports under a name, or nil.
-	ImportedAs func(in token.Pos, name string) *types.Package
+	// ImportedAs is that of source.Package.
+	ImportedAs func(in token.Pos, name string) []*types.Package
 
 	// These are about all files of the package, including tests and files that are not part of this build.
 	Annotated []string // the types with directives, sorted

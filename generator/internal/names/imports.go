@@ -1,6 +1,7 @@
 package names
 
 import (
+	"fmt"
 	"go/token"
 	"go/types"
 	"maps"
@@ -109,6 +110,12 @@ func (im *Imports) Declaration(module string) string {
 		}
 	}
 	return "import (\n" + std + "\n" + others + ")"
+}
+
+// OfSeveral says what to write if a directive names one of several packages of one name.
+func OfSeveral(all []*types.Package) string {
+	return fmt.Sprintf("%s is the name of two packages that are imported as _, %s and %s; import the one that is meant under another name, "+
+		"which Go code uses, too", all[0].Name(), all[0].Path(), all[1].Path())
 }
 
 var version = regexp.MustCompile(`^v[0-9]+$`)

@@ -101,21 +101,28 @@ func TypeName(t types.Type) *types.TypeName {
 	return nil
 }
 
-// ImportedAs returns the package that the file at position in imports under name, or nil. An import named _ counts under the name
-// of its package.
-func (p *Package) ImportedAs(in token.Pos, name string) *types.Package {
+// ImportedAs returns the package that the file at position in imports under name, or else the packages of this name that it imports as _. The
+// name "." means dot imports.
+func (p *Package) ImportedAs(in token.Pos, name string) (found []*types.Package) {
+	var blank []*types.Package
 	for _, f := range p.Files {
 		for _, spec := range f.Syntax.Imports {
 			as := p.Info.PkgNameOf(spec)
 			if in < f.Syntax.FileStart || in >= f.Syntax.FileEnd || as == nil {
 				continue
 			}
-			if as.Name() == name || as.Name() == "_" && as.Imported().Name() == name {
-				return as.Imported()
+			switch imported := as.Imported(); {
+			case as.Name() == name:
+				found = append(found, imported)
+			case as.Name() == "_" && imported.Name() == name && !slices.Contains(blank, imported):
+				blank = append(blank, imported)
 			}
 		}
 	}
-	return nil
+	if len(found) == 0 {
+		return blank
+	}
+	return found
 }
 
 // Unimported returns the errors about packages that could not be imported.
