@@ -37,8 +37,11 @@
 //	function  = identifier | [ identifier ] "." identifier
 //
 // Arguments may be in any order, each at most once. No value may be empty. Another // in front of a directive switches it off.
-// It is an error if a comment looks like a directive but is not one (// ratelimit:rule, //ratelimit: rule, //rateLimit:rule),
-// or if a directive stands where it has no effect. [Stray] finds the latter.
+// A line of a comment is suspect if its first word is the tool's name, or nearly so, and stands next to a colon of any kind: // ratelimit:rule,
+// //ratelimiter:rule, //ratelimit：rule, //rate:limit rule, //go:ratelimit:rule. This is an error, or a warning if no verb follows, as in
+// "// ratelimit: see below". Every other line is prose, and so is the code in a block comment, which is indented.
+//
+// It is also an error if a directive stands where it has no effect. [Stray] finds that.
 //
 // # Types
 //

@@ -5,9 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // inside checks that every error is one line and stands inside the text at position 1, or just after its end.
@@ -67,12 +69,16 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add("//ratelimit:rule key=`{m[\"a\"]}` limit=1_000 per=1w2d message=\"caf\\u00e9 {{\\x41}}\" prepay")
 	f.Add("//ratelimit:wrap name=A tz=UTC")
+	isColon := regexp.MustCompile(colon).MatchString
 	f.Fuzz(func(t *testing.T, line string) {
 		if !strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "/*") || strings.HasPrefix(line, "//") && strings.Contains(line, "\n") {
 			return // no comment
 		}
 		g, errs := Parse(comments(line))
 		inside(t, line, errs)
+		if len(errs) > 0 && !isColon(line) {
+			t.Errorf("%q has no colon, but %v", line, errs)
+		}
 		read := directives(g)
 		if d, ok := ast.ParseDirective(1, line); ok && d.Tool == tool && len(errs) == 0 &&
 			(len(read) != 1 || read[0].Verb.Value != d.Name) {
@@ -86,6 +92,34 @@ func FuzzParse(f *testing.F) {
 			if len(errs) > 0 || !reflect.DeepEqual(all(again), all(g)) {
 				t.Errorf("%q is\n%+v, but as %q it is\n%+v, %v", line, all(g), respell(d), all(again), errs)
 			}
+		}
+	})
+}
+
+// FuzzLookalike disguises a directive by one letter, or by a character that nobody sees, in place of another character or beside it. It
+// expects Parse to read the rule or to report the line.
+func FuzzLookalike(f *testing.F) {
+	for _, r := range "xéаｒ\u200b\u00ad\u0301" {
+		f.Add(2, r, true)
+		f.Add(6, r, false)
+	}
+	f.Add(11, '：', true)
+	f.Add(11, 'ː', false)
+	f.Add(12, '\u3000', false)
+	isColon := regexp.MustCompile(colon).MatchString
+	f.Fuzz(func(t *testing.T, at int, r rune, replace bool) {
+		line, name := "//ratelimit:rule limit=1 per=1m", len("//ratelimit")
+		alike := isColon(string(r)) || (unicode.IsLetter(r) || unicode.In(r, unicode.Cf, unicode.M)) && !(at == name && replace)
+		if at < len("//") || at >= len(line) || unicode.IsControl(r) || at <= name && !alike {
+			return
+		}
+		behind := line[at:]
+		if replace {
+			behind = behind[1:]
+		}
+		line = line[:at] + string(r) + behind
+		if g, errs := Parse(comments(line)); len(errs) == 0 && len(g.Rules) != 1 {
+			t.Errorf("%q is neither read nor reported", line)
 		}
 	})
 }

@@ -21,7 +21,7 @@ const Head = "//" + tool + ":"
 func (p *parser) directive(c *ast.Comment) (d Directive, rest Text, ok bool) {
 	p.line = Text{Value: c.Text, Pos: c.Slash}
 	name, ok := strings.CutPrefix(c.Text, Head)
-	if !ok || strings.IndexFunc(name, unicode.IsSpace) == 0 && strings.TrimSpace(name) != "" {
+	if !ok || strings.IndexFunc(name, isBlank) == 0 && strings.TrimSpace(name) != "" {
 		p.nearMiss(c)
 		return Directive{}, Text{}, false
 	}
@@ -244,3 +244,6 @@ func (s *scanner) skip(in func(rune) bool) Text {
 }
 
 func isNoSpace(r rune) bool { return !unicode.IsSpace(r) }
+
+// isBlank reports whether nobody sees r.
+func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"go/scanner"
+	"go/token"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
@@ -53,31 +56,51 @@ func search(dir string) (*folder, error) {
 	return f, nil
 }
 
-// hasDirective reports whether a comment in src is a directive or looks like one.
+// hasDirective reports whether a comment in src is a directive or looks like one. Few files have a line that may be one.
 func hasDirective(src []byte) bool {
 	if !hasHint(src) {
 		return false
 	}
 	for line := range bytes.Lines(src) {
-		if hasHint(line) && annotations.IsSuspect(string(bytes.TrimSuffix(line, []byte("\n")))) {
+		if hasHint(line) && annotations.MayConcern(string(line)) {
+			return slices.ContainsFunc(comments(src), annotations.Concerns)
+		}
+	}
+	return false
+}
+
+// hasHint reports whether text may have a line that concerns package annotations: it has a part of the tool's name, a character that is not
+// ASCII, or a colon behind seven characters of which five may be of a misspelt name.
+func hasHint(text []byte) bool {
+	if bytes.Contains(text, []byte("imit")) || bytes.Contains(text, []byte("IMIT")) ||
+		bytes.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return true
+	}
+	for before, behind, ok := bytes.Cut(text, []byte(":")); ok; before, behind, ok = bytes.Cut(behind, []byte(":")) {
+		word, of := bytes.TrimRight(before, " \t"), 0
+		for i := len(word) - 7; i >= 0 && i < len(word); i++ {
+			if strings.IndexByte("ratelimRATELIM-_", word[i]) >= 0 {
+				of++
+			}
+		}
+		if of >= 5 {
 			return true
 		}
 	}
 	return false
 }
 
-// hasHint reports whether text may have a line that package annotations takes for a directive. Every such line contains a part of
-// the tool's name, or a colon and a verb.
-func hasHint(text []byte) bool {
-	if bytes.Contains(text, []byte("imit")) || bytes.Contains(text, []byte("IMIT")) {
-		return true
-	}
+// comments returns the comments in src.
+func comments(src []byte) (found []string) {
+	var s scanner.Scanner
+	s.Init(token.NewFileSet().AddFile("", -1, len(src)), src, nil, scanner.ScanComments)
 	for {
-		_, behind, ok := bytes.Cut(text, []byte(":"))
-		if !ok || slices.ContainsFunc(annotations.VerbNames, func(verb string) bool { return bytes.HasPrefix(behind, []byte(verb)) }) {
-			return ok
+		switch _, tok, text := s.Scan(); tok {
+		case token.EOF:
+			return found
+		case token.COMMENT:
+			found = append(found, text)
 		}
-		text = behind
 	}
 }
 

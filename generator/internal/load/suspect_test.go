@@ -12,8 +12,8 @@ import (
 // TestOneRecogniser compares hasDirective, which decides whether a file is read, with what package annotations finds in the file.
 func TestOneRecogniser(t *testing.T) {
 	leads := []string{"//", "// ", "//\t", "/* ", "/*\n * ", "///", "// @", "//+", "x() // "}
-	tools := []string{"ratelimit", "RateLimit", "RATELIMIT", "rate-limit", "rate_limit", "rate limit", "ratlimit", "raetlimt", "ratelmt", "ratelimiter", "golden", "rate"}
-	partings := []string{":", ": ", " :", " ", ".", "=", ""}
+	tools := []string{"ratelimit", "RateLimit", "RATELIMIT", "rate-limit", "rate_limit", "rate limit", "ratlimit", "raetlimt", "ratelmt", "ratelimiter", "rate:limit", "go:ratelimit", "ｒａｔｅlimit", "rat\u200belmit", "golden", "rate"}
+	partings := []string{":", ": ", " :", "：", " ∶ ", " ", ".", "=", ""}
 	verbs := []string{"rule", "Rule", "RULE", "wrap", "skip", "fallback", "bare", "rul", "ruler", "limit", "key", ""}
 	rests := []string{"", " limit=1", " key=x limit=1", "=1", " of thumb", " later", " prepay"}
 	texts := 0

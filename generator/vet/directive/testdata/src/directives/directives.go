@@ -40,7 +40,11 @@ func f() {
 /* want `skip has no effect here` */ //ratelimit:skip
 var x int
 
-// ratelimit: this is prose, and so is ratelimit:nothing.
+// Rate-limit rule name=login is prose, and so is ratelimit:nothing.
+//
+/* want `"// ratelimit:" looks like a directive; write //ratelimit:rule, or a sentence without the colon` */ // ratelimit: see there
+/* want `"//ratelimiter:skip" is not a directive; write //ratelimit:skip` */ //ratelimiter:skip
+/* want `"// ratelimit:rule" is not a directive; write //ratelimit:rule` */ // ratelimit:rule of thumb
 var y int
 
 type Funcs struct {
