@@ -48,7 +48,7 @@ type suspect struct {
 	found   string // the beginning of the line, which is wrong
 	meant   string // the directive to write instead
 	likely  bool   // a verb follows
-	certain bool   // the rest of the line has no mistake
+	certain bool   // the line is a directive once this is written, perhaps with other mistakes
 }
 
 // suspectIn returns what is suspect in a line without its comment marks. Two edits make other words of the tool's name, such as pageLimit, so
@@ -64,12 +64,16 @@ func suspectIn(line string) (s suspect, ok bool) {
 		verb, rest = "rule", " "+m[4]+rest // most directives are rules
 	}
 	reads := verb == "bare" || verb != "" && isDirective(Head+verb+rest)
-	isRule := reads && strings.Contains(rest, "=")
+	arguments := slices.ContainsFunc(strings.Fields(rest), func(word string) bool {
+		name, _, ok := strings.Cut(word, "=")
+		return ok && isOneOf(name, argumentNames)
+	})
+	isRule := reads && arguments
 	last, _ := utf8.DecodeLastRuneInString(m[3])
 	spaced := m[1] != "" && unicode.IsSpace(last) // as in a sentence
 	if s.likely = verb != "" && !spaced || isRule; s.likely {
 		s.found, s.meant = m[1]+m[2]+m[3]+m[4], Head+verb
-		s.certain = !lacksVerb && (isRule || reads && edits == 0)
+		s.certain = !lacksVerb && (isRule || edits == 0 && (reads || arguments))
 	} else {
 		s.found, s.meant = strings.TrimRightFunc(m[1]+m[2]+m[3], unicode.IsSpace), Head+"rule"
 	}

@@ -6,6 +6,7 @@
 //	ratelimit [flags] [packages]
 //	ratelimit vet [flags] [packages]
 //	ratelimit simulate [flags] [packages]
+//	ratelimit version
 //
 // Packages are named as for the go command; the default is the package in the current directory. See ratelimit -h.
 package main
@@ -35,7 +36,8 @@ import (
 const usage = `usage: ratelimit [flags] [packages]
        ratelimit vet [flags] [packages]
        ratelimit simulate [flags] [packages]
-       ratelimit help [verb]
+       ratelimit version
+       ratelimit help [verb or command]
 
 Writes x_ratelimit.go beside each file x.go with //ratelimit: directives.
 Packages are named as for the go command; the default is the one in the
@@ -97,9 +99,18 @@ type command struct {
 // run runs the command and returns its exit status. After ctx is done it writes nothing more, but finishes a write that has begun.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c := &command{name: "ratelimit", stdout: stdout, stderr: stderr}
-	if len(args) > 0 && args[0] == "simulate" {
+	if len(args) == 2 && args[0] == "help" && slices.Contains([]string{"vet", "simulate", "version"}, args[1]) {
+		args = []string{args[1], "-h"}
+	}
+	switch first := append(args, "")[0]; first {
+	case "vet": // for help, as main has done the rest
+		status, _ := vets(args, stdout, stderr)
+		return status
+	case "simulate":
 		c.name = "ratelimit simulate"
 		return c.end((&simulation{command: c}).run(ctx, args[1:]))
+	case "version":
+		args = append([]string{"-version"}, args[1:]...)
 	}
 	return c.end(c.run(ctx, args))
 }
@@ -261,7 +272,7 @@ func (c *command) helpVerb(verb string) error {
 		fmt.Fprint(c.stdout, annotations.Grammar(v))
 		return flag.ErrHelp
 	}
-	return usageErrorf("unknown verb %q; expected %s", verb, strings.Join(annotations.VerbNames, ", "))
+	return usageErrorf("unknown verb or command %q; expected %s, vet, simulate or version", verb, strings.Join(annotations.VerbNames, ", "))
 }
 
 // warn sets the flag -warn.

@@ -122,8 +122,15 @@ func TestUsage(t *testing.T) {
 	if stdout, _ := expect(t, 0, dir, "help", "rule"); !strings.Contains(stdout, "\nlimit ") || strings.Contains(stdout, "prefix") {
 		t.Errorf("help rule printed %q", stdout)
 	}
-	if stdout, _ := expect(t, 0, dir, "-version"); !strings.HasPrefix(stdout, "ratelimit ") {
-		t.Errorf("-version printed %q", stdout)
+	for command, want := range map[string]string{"vet": vetUsage, "simulate": simulateUsage, "version": usage} {
+		if stdout, stderr := expect(t, 0, dir, "help", command); !strings.HasPrefix(stdout, want) || stderr != "" {
+			t.Errorf("help %s printed %q and %q", command, stdout, stderr)
+		}
+	}
+	for _, arg := range []string{"-version", "version"} {
+		if stdout, _ := expect(t, 0, dir, arg); !strings.HasPrefix(stdout, "ratelimit ") {
+			t.Errorf("%s printed %q", arg, stdout)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,11 +10,11 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
-// shownChanges is how many changes are printed without -n.
-const shownChanges = 20
-
 // printChanges prints the newest changes, of one rule or of all.
 func (t *tool) printChanges(ctx context.Context, args []string) error {
+	if t.n < 1 {
+		return misused(fmt.Sprintf("changes: -n: found %d; expected how many changes, at least 1, as in -n 50", t.n))
+	}
 	all, err := t.fleet.Changes(ctx)
 	if err != nil {
 		return err
@@ -23,10 +22,7 @@ func (t *tool) printChanges(ctx context.Context, args []string) error {
 	all = slices.DeleteFunc(all, func(c fleet.Change) bool {
 		return len(args) > 0 && fleet.SettingName(c.Rule) != fleet.SettingName(args[0])
 	})
-	if t.n < 0 {
-		return misused("changes: -n: expected 1 or more")
-	}
-	all = all[:min(int64(len(all)), cmp.Or(t.n, shownChanges))]
+	all = all[:min(int64(len(all)), t.n)]
 	for i := range all {
 		all[i].Key = key.Shown(all[i].Key)
 	}

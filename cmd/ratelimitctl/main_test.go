@@ -76,6 +76,8 @@ func TestCommands(t *testing.T) {
 	require(t, server.Addr, done, "1 count forgotten", "reset", "login", "ann")
 	require(t, server.Addr, misuse, "unknown command \"forget\\n\"", "forget\n")
 	require(t, server.Addr, misuse, "-for: expected how long", "block", "login", "ann")
+	require(t, server.Addr, misuse, "changes: -n: found 0; expected how many changes, at least 1, as in -n 50", "changes", "-n", "0")
+	require(t, server.Addr, misuse, "changes: -n: found -1; expected", "changes", "-n", "-1")
 }
 
 // The version needs no server.

@@ -90,7 +90,7 @@ func (o *options) define(flags *flag.FlagSet, command, names string) {
 		"burst":        of(o.setBurst, "`permits` that a token bucket holds"),
 		"mode":         of(o.setMode, "`mode`: enforce, shadow or trigger"),
 		"n":            number(&o.n, "the `number` of permits"),
-		"changes n":    number(&o.n, "the `number` of changes; 20 without it"),
+		"changes n":    func(name string) { flags.Int64Var(&o.n, name, 20, "the `number` of changes; 20 without it") },
 		"once":         is(&o.once, "print one frame"),
 		"every":        of(duration(&o.every), "`time` between two frames, 1s or more; 2s without it"),
 		"filter":       text(&o.filter, "only rules and keys with this `text`"),
