@@ -123,7 +123,13 @@ func (p *parser) parseDuration(name string, v Text) time.Duration {
 		return 0
 	}
 	d, at, err := period.Parse(name, v.Value)
-	if err != nil {
+	switch rest := v.Value[at:]; {
+	case err == nil:
+	case name == "per" && strings.HasPrefix(rest, "mo"):
+		p.errorf(v.At(at), "%s; for calendar months write cron=@monthly", err)
+	case name == "per" && strings.HasPrefix(rest, "y"):
+		p.errorf(v.At(at), "%s; for calendar years write cron=@yearly", err)
+	default:
 		p.errorf(v.At(at), "%s", err)
 	}
 	return d

@@ -50,6 +50,7 @@ func (a *analysis) wrapper(w *model.Wrapper) {
 			a.boundaryBurst(r)
 			a.longLease(r)
 			a.shortMonths(r)
+			a.unevenSteps(r)
 			a.shortWait(r)
 			a.freeText(r, m)
 		}

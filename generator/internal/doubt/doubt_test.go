@@ -146,6 +146,24 @@ func TestBoundaryBurst(t *testing.T) {
 	})
 }
 
+func TestUnevenSteps(t *testing.T) {
+	const text = "9:32: warning: cron: %s begins anew with each %s, so the last window of the %[2]s is shorter, with the same limit; " +
+		"expected a list of numbers, or a step that divides the %[2]s"
+	var scenarios []scenario
+	for cron, in := range map[string]string{
+		"0 */5 * * *": "day", "0 0/7 * * *": "day", "*/7 * * * *": "hour", "*/25 * * * * *": "minute", "0 0 */10 * *": "month", "0 0 1 */5 *": "year",
+		"0 */6 * * *": "", "*/15 * * * *": "", "0 0 */1 * *": "", "0 0,5,10 * * *": "", "0 0 * * */2": "", "@daily": "", "0 8-18/5 * * *": "",
+	} {
+		s := scenario{cron, fmt.Sprintf("//ratelimit:rule limit=9 cron=%q\nM() error", cron), nil}
+		if in != "" {
+			at := slices.IndexFunc(strings.Fields(cron), func(f string) bool { return strings.Contains(f, "/") })
+			s.found = []string{fmt.Sprintf(text, strings.Fields(cron)[at], in)}
+		}
+		scenarios = append(scenarios, s)
+	}
+	check(t, scenarios)
+}
+
 func TestSharedByAll(t *testing.T) {
 	says := func(col int, who string) []string {
 		return []string{fmt.Sprintf("9:%d: warning: all callers share this budget, whatever %s is; write key=\"{%[2]s}\", or give the rule a name if that is meant", col, who)}

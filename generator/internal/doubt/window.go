@@ -1,7 +1,9 @@
 package doubt
 
 import (
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,5 +73,25 @@ func (a *analysis) shortMonths(r *model.Rule) {
 	if slices.Contains([]string{"29", "30", "31"}, day) && strings.Trim(month+weekday, "*?") == "" {
 		a.found.Warn(r.At("cron"), "cron: a month without the day %s goes into the window of the next one, which is then up to 61 days long; "+
 			"with the day 1, windows end when a month does", day)
+	}
+}
+
+// step matches a field of a cron expression that is a step through all of its numbers.
+var step = regexp.MustCompile(`^(?:[*?]|0)/([0-9]+)$`)
+
+// unevenSteps warns of a step that does not divide its field, such as */5 hours: each day ends in a window of four hours.
+func (a *analysis) unevenSteps(r *model.Rule) {
+	fields := strings.Fields("0 " + r.Declared.Cron)
+	fields = fields[max(0, len(fields)-6):]
+	for i, of := range []string{"minute", "hour", "day", "month", "year"}[:max(0, len(fields)-1)] { // then comes the day of the week
+		m := step.FindStringSubmatch(fields[i])
+		if m == nil {
+			continue
+		}
+		size := []int{60, 60, 24, 1, 12}[i] // a month has no fixed size
+		if n, _ := strconv.Atoi(m[1]); n > 1 && size%n > 0 {
+			a.found.Warn(r.At("cron"), "cron: %s begins anew with each %s, so the last window of the %[2]s is shorter, with the same limit; "+
+				"expected a list of numbers, or a step that divides the %[2]s", fields[i], of)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 	"golang.org/x/tools/go/types/typeutil"
@@ -50,7 +51,7 @@ func (c *compiler) member(n *ast.MemberNode) *term {
 	if isList(of.typ) {
 		return c.errorf(name, "an index must be an integer; this is %s", name)
 	}
-	return c.errorf(name, "%s has no field or method %s%s", c.typeName(base.typ), name.Value, suggest(name.Value, c.members(of.typ)))
+	return c.errorf(name, "%s has no field or method %s%s", c.typeName(base.typ), name.Value, c.nearest(of.typ, name.Value))
 }
 
 // chain lowers an optional chain, which ends with n.
@@ -106,6 +107,18 @@ func (c *compiler) tagged(t types.Type, name string) (types.Object, []int) {
 		}
 	}
 	return nil, nil
+}
+
+// nearest suggests the field or method of t that a name may mean: the field with the name in one of its tags, or the one spelt most like it.
+func (c *compiler) nearest(t types.Type, name string) string {
+	if s, ok := aggregate(t).(*types.Struct); ok {
+		for i := range s.NumFields() {
+			if f := s.Field(i); (f.Exported() || f.Pkg() == c.env.Package) && strings.Contains(strings.ReplaceAll(s.Tag(i), ",", `"`), `:"`+name+`"`) {
+				return "; did you mean " + f.Name() + "?"
+			}
+		}
+	}
+	return suggest(name, c.members(t))
 }
 
 // members returns the names of the fields and methods of t that the annotated package can access.

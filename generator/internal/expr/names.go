@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,7 +114,7 @@ func (c *compiler) name(n *ast.IdentifierNode) *term {
 	if all := c.imported(n.Value); len(all) > 1 {
 		return c.errorf(n, "%s", naming.OfSeveral(all))
 	}
-	return c.unknown(n, c.hint(n.Value))
+	return c.unknown(n, c.hint(n))
 }
 
 // unknown reports a name that means nothing. The hint is the end of the message.
@@ -129,11 +130,19 @@ var meant = map[string]string{
 	"userid": "userID(ctx)", "user": "userID(ctx)", "uid": "userID(ctx)", "null": "nil", "none": "nil",
 }
 
+// exported matches what stands behind the name of a package.
+var exported = regexp.MustCompile(`^\.[A-Z]`)
+
 // hint returns the end of a message about an unknown name: a suggestion, and the names of the parameters, receiver and results.
-func (c *compiler) hint(name string) string {
+func (c *compiler) hint(n *ast.IdentifierNode) string {
 	lists := []string{c.listed("parameter", c.env.Params), c.listed("receiver", []Param{c.env.Receiver}), c.listed("result", c.env.Results)}
 	known := strings.Join(slices.DeleteFunc(lists, func(list string) bool { return list == "" }), ", ")
-	return cmp.Or(c.suggestion(name), ";") + " " + cmp.Or(known, "the method has no parameters")
+	likely := ";"
+	text := c.expr.Value
+	if behind := strings.TrimPrefix(text[offset(text, n.Location().From):], n.Value); exported.MatchString(behind) {
+		likely = "; if it is a package, import it as _;"
+	}
+	return cmp.Or(c.suggestion(n.Value), likely) + " " + cmp.Or(known, "the method has no parameters")
 }
 
 // suggestion returns "; did you mean x?" if the user probably means a name that is known, or "".
@@ -210,8 +219,12 @@ func (c *compiler) constant(n ast.Node, o *types.Const, write func(*writer) oper
 	default:
 		return c.errorf(n, "%s cannot be used here: it is %s", n, c.a(t.typ))
 	}
-	if t.con == nil {
-		return c.errorf(n, "%s does not fit an int64 or a float64", n)
+	switch {
+	case t.con != nil:
+	case isFloat(t.typ):
+		return c.errorf(n, "%s does not fit a float64; write a function of the package that uses it", n)
+	default:
+		return c.errorf(n, "%s does not fit an int64; write a function of the package that uses it", n)
 	}
 	return t
 }

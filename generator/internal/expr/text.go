@@ -72,7 +72,7 @@ func (c *compiler) amount(t *term, want Want) *term {
 		case err != nil:
 			return c.errorf(start(t.node), "%v", err)
 		case want == Limit && float64(n) != f:
-			return c.errorf(start(t.node), "found %v; a whole number is needed here", f)
+			return c.errorf(start(t.node), "found %v; expected a whole number, such as limit=1 per=2m in place of limit=0.5 per=1m", f)
 		case int64(int(n)) == n:
 			return literal(t.node, int(n)).retyped(types.Typ[types.Int64])
 		}
