@@ -181,7 +181,7 @@ func worstByCase(server *redisServer, e effort, limit int64) ([]worst, error) {
 			l := paused[0]
 			paused = paused[1:]
 			time.Sleep(time.Until(l.filled.Add(per)))
-			if key, err := l.limiter.StateKey(l.request); err != nil || server.client.Exists(ctx, key).Val() == 0 {
+			if keys, err := l.limiter.StateKeys(l.request); err != nil || server.client.Exists(ctx, keys...).Val() == 0 {
 				return fmt.Errorf("%s: the count of %d permits has expired: %v", c.name, limit, err)
 			}
 			if err := found[i+1].time(server, func() error { return c.call(l) }); err != nil {
@@ -221,7 +221,7 @@ func worstOfMembers(server *redisServer, e effort) ([]worst, error) {
 	limiter := oursAsking(server.client)
 	return turns(e, found, func() error {
 		q := ratelimit.Request{Rule: distinctSliding(plenty), Key: newSubject(), Member: "new"}
-		key, err := limiter.StateKey(q)
+		keys, err := limiter.StateKeys(q)
 		if err != nil {
 			return err
 		}
@@ -229,7 +229,7 @@ func worstOfMembers(server *redisServer, e effort) ([]worst, error) {
 		for i := range e.members {
 			members = append(members, redis.Z{Score: float64(i), Member: strconv.FormatInt(i, 10)})
 			if len(members) == cap(members) || i == e.members-1 {
-				if err := server.client.ZAdd(ctx, key, members...).Err(); err != nil {
+				if err := server.client.ZAdd(ctx, keys[0], members...).Err(); err != nil {
 					return err
 				}
 				members = members[:0]

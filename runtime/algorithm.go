@@ -97,16 +97,16 @@ func (r *Rule) kind() engine.Kind {
 	}
 }
 
-// maxTimes is the largest declared limit of a rule that keeps the time of each permit. An override may raise it to engine.MaxTimes.
-const maxTimes = 10_000
-
-// counting returns the rule's algorithm, or Amounts for a sliding window that counts amounts.
+// counting returns the rule's algorithm, or Amounts for a sliding window that counts amounts. An override leaves how the limit of a program counts.
 func (r *Rule) counting() engine.Kind {
-	kind := r.algorithm()
-	if kind == engine.SlidingWindow && r.Distinct == "" && (r.Amounts || r.Limit > maxTimes && !r.raised) {
+	switch kind := r.algorithm(); {
+	case r.Distinct != "" || r.raised:
+		return kind
+	case kind == engine.SlidingWindow && r.Amounts:
 		return engine.Amounts
+	default:
+		return kind.At(r.Limit)
 	}
-	return kind
 }
 
 // Releases reports whether a call releases the rule's permits when it ends, as under [Concurrency]: see [Decision.Release].

@@ -108,7 +108,7 @@ func TestWrongRequests(t *testing.T) {
 			}
 		}
 	}
-	if _, err := l.StateKey(ratelimit.Request{Rule: endless}); err == nil {
+	if _, err := l.StateKeys(ratelimit.Request{Rule: endless}); err == nil {
 		t.Error("a rule that is not valid has a key")
 	}
 	if d, err := l.Peek(ctx, good); err != nil || d.Quotas[0].Remaining != 5 {
@@ -120,8 +120,8 @@ func TestWrongRequests(t *testing.T) {
 func TestWrongLimitOfACall(t *testing.T) {
 	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Key: "{user}", Computed: true, Per: time.Hour})
 	for limit, want := range map[int64]string{
-		-1:        "p.T.M: the limit of this call: found -1; expected 0 to 100000 for a sliding-window that keeps the time of each permit",
-		1_000_001: "p.T.M: the limit of this call: found 1000001; expected 0 to 100000 for a sliding-window that keeps the time of each permit",
+		-2:            "p.T.M: the limit of this call: found -2; expected 0 to 1000000000 for a sliding-window",
+		1_000_000_001: "p.T.M: the limit of this call: found 1000000001; expected 0 to 1000000000 for a sliding-window",
 	} {
 		charge := wrap.Charge{Key: "k", Cost: 1, Limit: limit}
 		err := wrap.TakeCharges(t.Context(), rules.On(ratelimit.New(memstore.New())), rules, charge)

@@ -150,7 +150,7 @@ func (r Rule) wrongLimit(limit int64) string {
 	most, what := r.mostLimit(), r.what()
 	switch {
 	case !r.kind().KeepsTimes():
-	case limit > 0 || r.Computed:
+	case limit > 0 && !r.Computed:
 		what += " that keeps the time of each permit"
 	default:
 		most = engine.MaxAmounts

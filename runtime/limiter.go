@@ -186,7 +186,9 @@ func (l *Limiter) Ping(ctx context.Context) error {
 	rules := m.UsedNumbers()
 	for _, rule := range used {
 		if p, err := rule.prepare(""); err == nil {
-			rules = append(rules, &p.Numbers)
+			for _, count := range p.Counts() {
+				rules = append(rules, &count.Numbers)
+			}
 		}
 	}
 	if len(rules) == 0 {

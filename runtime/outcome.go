@@ -52,6 +52,10 @@ func violationsOf(c *decide.Call, list []Violation, mode Mode) (_ []Violation, l
 		if c.LacksLimit(a) {
 			o.Limit = 0
 		}
+		if n := len(list); n > 0 && list[n-1].policy.index == a.Index { // a peek at both counts of a rule with Computed: block= may refuse either
+			list[n-1].RetryAfter = max(list[n-1].RetryAfter, o.RetryAfter)
+			continue
+		}
 		list = append(list, Violation{
 			Rule: o.Rule, Window: o.Window, Key: strings.Clone(o.Key), Limit: o.Limit, Remaining: o.Remaining, RetryAfter: o.RetryAfter, Never: o.Never,
 			Running: o.Running,
@@ -97,6 +101,10 @@ func quotasOf(c *decide.Call) []Quota {
 		}
 		if !c.LacksRate(a) && q.Reset == 0 {
 			q.Reset = max(0, time.Duration(claim.Full-c.Verdict().Now)*time.Microsecond)
+		}
+		if n := len(quotas); n > 0 && quotas[n-1].policy.index == a.Index { // each call has one of the counts, and finds at most so many permits used
+			quotas[n-1].Remaining, quotas[n-1].Reset = min(quotas[n-1].Remaining, q.Remaining), max(quotas[n-1].Reset, q.Reset)
+			continue
 		}
 		quotas = append(quotas, q)
 	}

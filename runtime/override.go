@@ -76,13 +76,13 @@ func (v Override) or(all Override) Override {
 
 // apply returns r with the values of v.
 func (v Override) apply(r Rule) Rule {
-	counts := r.counting() // an override does not change that
+	counts, computed := r.counting(), r.Computed // an override changes what counts only if it replaces the limits of calls
 	if v.Limit != nil {
 		r.Limit, r.Computed = *v.Limit, false
 	}
 	r.Limit, r.Burst = decide.Times(r.Limit, v.Factor), decide.Times(cmp.Or(v.Burst, r.Burst), v.Factor)
-	if v.Limit != nil || v.Factor != 0 {
-		r.Amounts, r.raised = counts == engine.Amounts, counts == engine.SlidingWindow && r.Limit > maxTimes
+	if v.Limit != nil && !computed || v.Factor != 0 {
+		r.Amounts, r.raised = counts == engine.Amounts, counts == engine.SlidingWindow && counts.At(r.Limit) != counts
 	}
 	r.Per = cmp.Or(v.Per, r.Per)
 	if v.Mode != nil {

@@ -38,16 +38,10 @@ func (l *Limiter) changePauses(ctx context.Context, requests []Request, e fleet.
 	}
 	marks := l.machine().Change(engine.Repauses)
 	for i := range requests {
-		rule, claim, err := l.claimOf(&requests[i])
-		switch {
-		case !requests[i].Rule.Pausable:
-		case err != nil:
-			return err
-		case rule.Numbers.Pausable:
-			if claim.Delta = e.For.Microseconds(); all[i].Cleared {
-				claim.Delta = -1
+		if requests[i].Rule.Pausable {
+			if err := l.mark(marks, &requests[i], e.For, all[i].Cleared); err != nil {
+				return err
 			}
-			marks.Put(rule, claim)
 		}
 		if all[i].Cleared || !requests[i].Rule.Pausable {
 			e.Settings = append(e.Settings, all[i])
@@ -65,6 +59,21 @@ func (l *Limiter) changePauses(ctx context.Context, requests []Request, e fleet.
 		err = l.changeStates(ctx, e.What, marks, marks.Adjust)
 	}
 	l.wakeAll(requests)
+	return err
+}
+
+// mark adds the markers of a request's counts to a step that pauses them, or ends their pauses.
+func (l *Limiter) mark(marks *decide.Step, r *Request, d time.Duration, ends bool) error {
+	counts, subject, err := l.countsOf(r)
+	for _, count := range counts {
+		claim := claimOn(count, subject)
+		if claim.Delta = d.Microseconds(); ends {
+			claim.Delta = -1
+		}
+		if count.Numbers.Pausable {
+			marks.Put(count, claim)
+		}
+	}
 	return err
 }
 
@@ -94,8 +103,12 @@ func (l *Limiter) changeStates(ctx context.Context, what string, step *decide.St
 // wakeAll wakes the calls of this limiter that wait for the keys of the requests, so that they ask again.
 func (l *Limiter) wakeAll(requests []Request) {
 	for i := range requests {
-		if rule, subject, err := l.ruleFor(&requests[i]); err == nil {
-			l.machine().WakeAll(rule, subject)
+		rule, subject, err := l.ruleFor(&requests[i])
+		if err != nil {
+			continue
+		}
+		for _, count := range rule.Counts() {
+			l.machine().WakeAll(count, subject)
 		}
 	}
 }

@@ -42,8 +42,10 @@ func Prepare(method string, rules ...Rule) (*Prepared, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.Label, p.Unnamed, p.Of = label, key.IsUnnamed(rule.Name, method), all
-		ruleOf(p).unnamed = p.Unnamed
+		for _, count := range p.Counts() {
+			count.Label, count.Unnamed, count.Of = label, key.IsUnnamed(rule.Name, method), all
+			ruleOf(count).unnamed = count.Unnamed
+		}
 		all.All = append(all.All, p)
 	}
 	return (*Prepared)(all), nil
@@ -74,10 +76,14 @@ func (r Rule) prepare(method string) (*decide.Rule, error) {
 	}
 	window := r.Window()
 	p, err := r.prepareAs(label, window, key.Tag(r.Name, method, window, r.Key))
-	if err == nil {
-		p.Of = &decide.Rules{All: []*decide.Rule{p}}
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	of := &decide.Rules{All: []*decide.Rule{p}}
+	for _, count := range p.Counts() {
+		count.Of = of
+	}
+	return p, nil
 }
 
 func (r Rule) prepareAs(label, window, tag string) (*decide.Rule, error) {
@@ -105,7 +111,16 @@ func (r Rule) prepareAs(label, window, tag string) (*decide.Rule, error) {
 	}
 	p.Row = p.Numbers.Kind.Row()
 	p.Ask = engine.Ask{Rule: &p.Numbers, Cost: 1, Limit: r.Limit, Burst: p.Capacity(r.Limit), Mode: engine.Mode(r.Mode)}
-	return p, nil
+	if !r.Computed || !p.Numbers.Kind.KeepsTimes() {
+		return p, nil
+	}
+	above := r
+	above.Amounts = true
+	other, err := above.prepareAs(label, above.Window(), tagOf(p, &above))
+	if err == nil {
+		p.Other, other.Other = other, p
+	}
+	return p, err
 }
 
 // Override implements decide.Declared.
@@ -121,7 +136,9 @@ func (d *declared) Override(rule *decide.Rule, own, all *fleet.Setting) (*decide
 	if err != nil {
 		return nil, err
 	}
-	p.Base, p.Of, p.Factor, p.Unnamed, p.Priced = rule, rule.Of, v.Factor, rule.Unnamed, rule.Priced
+	for _, count := range p.Counts() {
+		count.Base, count.Of, count.Factor, count.Unnamed, count.Priced = rule, rule.Of, v.Factor, rule.Unnamed, rule.Priced
+	}
 	return p, clash(rule, p, v)
 }
 

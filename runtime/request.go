@@ -34,7 +34,7 @@ func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, err
 }
 
 // Peek returns what Allow would return, and charges and writes nothing. If a rule has Computed, its limit is unknown: Peek goes by the
-// highest one, the Quota has the Limit 0, and its Remaining is minus the permits in use. A request finds the counts of a directive's rule
+// highest one, the Quota has the Limit 0, and its Remaining is minus the permits in use, of whichever of its counts has more. A request finds the counts of a directive's rule
 // by the rule's name and window. The first Peek makes the limiter follow overrides, blocks and pauses, as a
 // call does. It may itself go by what the rule declares. The errors are those of Allow.
 func (l *Limiter) Peek(ctx context.Context, requests ...Request) (Decision, error) {
@@ -89,7 +89,6 @@ func (l *Limiter) addAll(c *decide.Call, requests []Request, waits bool) error {
 			if !c.Peek {
 				return r.Rule.wrong("limit", "found Computed, so the limit of this call is unknown; give the request a rule with its Limit")
 			}
-			use.Limit = r.Rule.mostLimit()
 		}
 		c.UpTo = r.UpTo
 		if r.UpTo || requests[0].UpTo {
@@ -100,6 +99,9 @@ func (l *Limiter) addAll(c *decide.Call, requests []Request, waits bool) error {
 		if err = c.AddRequest(m, &use); err != nil {
 			return err
 		}
+	}
+	if n := len(c.Claims); n > maxRules { // of a peek
+		return &RuleError{Argument: "requests", Reason: fmt.Sprintf("found %d counts; expected at most %d; with Computed a request may have two", n, maxRules)}
 	}
 	return nil
 }
@@ -125,11 +127,13 @@ func (r *Request) checkUpTo(first *Request, waits bool) error {
 func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 	change := l.machine().Change(engine.Charges)
 	for i := range requests {
-		rule, claim, err := l.claimOf(&requests[i])
+		counts, subject, err := l.countsOf(&requests[i])
 		if err != nil {
 			return 0, err
 		}
-		change.Put(rule, claim)
+		for _, count := range counts {
+			change.Put(count, claimOn(count, subject))
+		}
 	}
 	if len(requests) == 0 {
 		return 0, noRequests()
@@ -159,23 +163,22 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 	change := l.machine().Change(engine.Gives)
 	var changed []decide.Changed
 	for i := range requests {
-		rule, claim, err := l.claimOf(&requests[i])
-		switch {
-		case err != nil:
+		counts, subject, err := l.countsOf(&requests[i])
+		if err == nil {
+			err = checkGive(counts[0])
+		}
+		if err != nil {
 			return err
-		case rule.Distinct != "":
-			return ruleOf(rule).wrong("give", "does not go with distinct=: each member counts once")
-		case !rule.Algorithm.Accepts("give"):
-			return ruleOf(rule).checkAccepts("give", true)
-		case rule.Computed && rule.Row.IsBucket:
-			return ruleOf(rule).wrong("give", "each call brings the limit of this bucket, so its rate is unknown; override the limit first")
 		}
-		claim.Delta = -n
-		if same := change.Put(rule, claim); same != nil {
-			same.Delta += claim.Delta
-			continue
+		for _, count := range counts {
+			claim := claimOn(count, subject)
+			claim.Delta = -n
+			if same := change.Put(count, claim); same != nil {
+				same.Delta += claim.Delta
+				continue
+			}
+			changed = append(changed, decide.Changed{Rule: count, Subject: subject, Limit: count.Limit})
 		}
-		changed = append(changed, decide.Changed{Rule: rule, Subject: claim.Subject, Limit: rule.Limit})
 	}
 	for i := range change.Claims {
 		c, o := &change.Claims[i], &changed[i]
@@ -188,14 +191,31 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 	return err
 }
 
-// StateKey returns the key under which package redisstore keeps the count of a request: prefix:name:{subject}:tag. It applies the overrides
-// that the limiter knows. It is for tools that look into the store. The format of the key's value may change. The error is a *RuleError.
-func (l *Limiter) StateKey(r Request) (string, error) {
+// checkGive returns an error if permits of a rule cannot be given.
+func checkGive(rule *decide.Rule) error {
+	switch {
+	case rule.Distinct != "":
+		return ruleOf(rule).wrong("give", "does not go with distinct=: each member counts once")
+	case rule.Computed && rule.Row.IsBucket:
+		return ruleOf(rule).wrong("give", "each call brings the limit of this bucket, so its rate is unknown; override the limit first")
+	}
+	return ruleOf(rule).checkAccepts("give", true)
+}
+
+// StateKeys returns the keys under which package redisstore keeps the counts of a request: prefix:name:{subject}:tag. A SlidingWindow with
+// Computed has two, because calls with limits above 10,000 have a count of their own: p:plan:{ann}:1h and p:plan:{ann}:amounts:1h. Other rules
+// have one. StateKeys applies the overrides that the limiter knows. It is for tools that look into the store. The format of the values may
+// change. The error is a *RuleError.
+func (l *Limiter) StateKeys(r Request) ([]string, error) {
 	rule, subject, err := l.ruleFor(&r)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return key.State(l.machine().Prefix(), rule.Numbers.Name, subject, rule.Numbers.Tag), nil
+	var keys []string
+	for _, count := range rule.Counts() {
+		keys = append(keys, key.State(l.machine().Prefix(), count.Numbers.Name, subject, count.Numbers.Tag))
+	}
+	return keys, nil
 }
 
 // RuleFor returns the rule of a request as the overrides that the limiter knows make it for the request's key. It is for tools. The error is a
@@ -220,8 +240,8 @@ func (l *Limiter) ruleFor(r *Request) (*decide.Rule, string, error) {
 	return l.machine().InForce(m.Rule(), subject), subject, nil
 }
 
-// claimOf returns the rule of a request as it is in force, and its claim of one permit.
-func (l *Limiter) claimOf(r *Request) (*decide.Rule, engine.Claim, error) {
+// countsOf returns the rules that count the calls of a request, as they are in force, and its subject. See [decide.Rule.Counts].
+func (l *Limiter) countsOf(r *Request) ([]*decide.Rule, string, error) {
 	rule, subject, err := l.ruleFor(r)
 	if err == nil {
 		err = l.machine().Supports(rule, 0)
@@ -230,7 +250,12 @@ func (l *Limiter) claimOf(r *Request) (*decide.Rule, engine.Claim, error) {
 		err = &KeyError{Rule: rule.Label, Expr: rule.Key, Reason: "the key is empty"}
 	}
 	if err != nil {
-		return nil, engine.Claim{}, err
+		return nil, "", err
 	}
-	return rule, rule.ClaimOn(subject, rule.LimitFor(rule.MostLimit)), nil
+	return rule.Counts(), subject, nil
+}
+
+// claimOn returns a claim of one permit of a subject, at the highest limit that the rule can have if calls bring it.
+func claimOn(rule *decide.Rule, subject string) engine.Claim {
+	return rule.ClaimOn(subject, rule.LimitFor(rule.MostLimit))
 }

@@ -32,11 +32,12 @@ type Rule struct {
 	// directive's limit is an expression that depends on the call, such as limit="plan(ctx).Limit". [Limiter.Allow] and [Limiter.Wait] do
 	// not take such a rule: a program without generated code gives each request a Rule with the Limit of the call. [Limiter.Peek] tells
 	// what is used: after a call under a limit of 100 and one under a limit of 500, each of one permit, the Quota has the Limit 0 and
-	// Remaining -2.
+	// Remaining -2. Each call counts as a rule with its limit does: a SlidingWindow counts a call under 10,000 or less by permits, and one under
+	// more by Amounts. So after a call under 500, one under 20,000 finds no permit used. A Quota has the more of the two.
 	Computed bool `json:"computed,omitzero"`
 	// Amounts makes a SlidingWindow keep one entry for each call instead of one for each permit. It is for large costs, such as tokens of a
 	// language model: a limit of 1,000,000 that 100 calls use takes about 2 kB instead of 10 MB on Redis. A SlidingWindow with a Limit
-	// above 10,000 always does so. The two kinds of counts have different windows, "1m" and "amounts:1m", so a change starts anew. An
+	// above 10,000 always does so, also if the limit comes with the call. The two kinds of counts have different windows, "1m" and "amounts:1m", so a change starts anew. An
 	// amount is exact while a window has fewer than 2,048 calls. With more, RetryAfter is at most a 2,048th of Per too long. In generated
 	// code it is set if the directive has cost= and the limit is an expression.
 	Amounts bool `json:"amounts,omitzero"`

@@ -135,13 +135,12 @@ func firstOfEach(all [][]ratelimit.Request) (first []ratelimit.Request) {
 // settingOf returns the key of requests as errors show it, and its block or its pause, or nil. A pause may be the marker of a rule with pause=.
 func (t *tool) settingOf(ctx context.Context, kind fleet.Kind, requests []ratelimit.Request) (shown string, _ *fleet.Values, err error) {
 	for _, q := range requests {
-		state, err := t.limiter.StateKey(q)
+		subject, err := t.subject(q)
 		if err != nil {
 			return "", nil, err
 		}
-		parts, _ := key.Split(state)
-		shown = key.Shown(parts.Subject)
-		for _, s := range t.sources(q.Rule.Name, state) {
+		shown = key.Shown(subject)
+		for _, s := range t.sources(q.Rule.Name, subject) {
 			if s.Kind == kind {
 				return shown, &s.Values, nil
 			}
@@ -184,29 +183,30 @@ func (t *tool) blocksThatGoOn(ctx context.Context, all [][]ratelimit.Request) (n
 
 // marked returns until when the marker of a rule with block= or pause= blocks or pauses a key, or the zero time.
 func (t *tool) marked(ctx context.Context, kind fleet.Kind, q ratelimit.Request) (until time.Time, err error) {
-	state, err := t.limiter.StateKey(q)
-	marker := key.BlockOf(state)
-	switch {
-	case err != nil || kind == fleet.Block && q.Rule.Block == 0 || kind == fleet.Pause && !q.Rule.Pausable:
-		return until, err
-	case kind == fleet.Pause:
-		marker = key.PauseOf(state)
+	if kind == fleet.Block && q.Rule.Block == 0 || kind == fleet.Pause && !q.Rule.Pausable {
+		return until, nil
 	}
-	text, err := t.client.Get(ctx, marker).Result()
-	if errors.Is(err, redis.Nil) {
-		err = nil
-	}
-	if until = time.UnixMicro(lua.BlockedUntil(text)).UTC(); !until.After(t.fleet.Now()) {
-		until = time.Time{}
+	states, err := t.limiter.StateKeys(q)
+	for _, state := range states {
+		marker := key.BlockOf(state)
+		if kind == fleet.Pause {
+			marker = key.PauseOf(state)
+		}
+		text, err := t.client.Get(ctx, marker).Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return until, err
+		}
+		if end := time.UnixMicro(lua.BlockedUntil(text)).UTC(); end.After(t.fleet.Now()) && end.After(until) {
+			until = end
+		}
 	}
 	return until, err
 }
 
 // pausedBy returns the change that made the marked pause of a key, or nil if no change did that the store has.
-func (t *tool) pausedBy(ctx context.Context, rule, state string, until time.Time) (*fleet.Change, error) {
+func (t *tool) pausedBy(ctx context.Context, rule, subject string, until time.Time) (*fleet.Change, error) {
 	changes, err := t.fleet.Changes(ctx)
-	parts, _ := key.Split(state)
-	c := fleet.PauseOf(changes, fleet.SettingName(rule), parts.Subject, until)
+	c := fleet.PauseOf(changes, fleet.SettingName(rule), subject, until)
 	if c != nil {
 		c.Key = key.Shown(c.Key)
 	}

@@ -99,11 +99,11 @@ func TestBlockedIsBounded(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	useBlocks(t, server, f)
-	state, err := f.StateKey(ratelimit.Request{Rule: guess, Key: "ann"})
+	states, err := f.StateKeys(ratelimit.Request{Rule: guess, Key: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := f.client.Get(t.Context(), strings.Replace(state, "}:", "}:block:", 1)).Val()
+	text := f.client.Get(t.Context(), strings.Replace(states[0], "}:", "}:block:", 1)).Val()
 	_, err = f.client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
 		for i := range 3 * maxShownBlocks {
 			p.Set(t.Context(), key.BlockOf(key.State("ratelimit", "guess", fmt.Sprint("user", i), "1m")), text, time.Hour)

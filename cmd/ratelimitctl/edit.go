@@ -169,7 +169,10 @@ func processInWords(p *fleet.Process) string {
 
 // subject returns the subject of a request in the form of keys.
 func (t *tool) subject(q ratelimit.Request) (string, error) {
-	state, err := t.limiter.StateKey(q)
-	parts, _ := key.Split(state)
-	return parts.Subject, err
+	states, err := t.limiter.StateKeys(q)
+	if err != nil {
+		return "", err
+	}
+	parts, _ := key.Split(states[0])
+	return parts.Subject, nil
 }

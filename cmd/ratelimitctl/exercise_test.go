@@ -68,18 +68,18 @@ func (e *exercise) allow(requests ...ratelimit.Request) ratelimit.Decision {
 // charge charges, refunds, settles and peeks.
 func (e *exercise) charge() {
 	if e.rule.Distinct != "" { // a member that has left the window
-		key, err := e.StateKey(e.request(1, ""))
+		keys, err := e.StateKeys(e.request(1, ""))
 		e.check(err)
-		e.check(e.admin.client.ZAdd(e.t.Context(), key, redis.Z{Score: 1, Member: "old"}).Err())
+		e.check(e.admin.client.ZAdd(e.t.Context(), keys[0], redis.Z{Score: 1, Member: "old"}).Err())
 	}
 	if e.rule.Algorithm == ratelimit.SlidingWindow && e.rule.Distinct == "" && e.rule.Cron == "" { // permits that have left the window
-		key, err := e.StateKey(e.request(1, ""))
+		keys, err := e.StateKeys(e.request(1, ""))
 		e.check(err)
 		old := binary.LittleEndian.AppendUint64(nil, math.Float64bits(1))
 		for range e.rule.Limit {
-			e.check(e.admin.client.RPush(e.t.Context(), key, old).Err())
+			e.check(e.admin.client.RPush(e.t.Context(), keys[0], old).Err())
 		}
-		e.check(e.admin.client.PExpire(e.t.Context(), key, time.Hour).Err())
+		e.check(e.admin.client.PExpire(e.t.Context(), keys[0], time.Hour).Err())
 		e.allow(e.request(1, "")) // drops one
 		e.allow(e.request(3, "")) // drops more
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
-	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -105,7 +104,7 @@ func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratel
 	if err != nil {
 		return s, err
 	}
-	state, err := t.limiter.StateKey(q)
+	subject, err := t.subject(q)
 	if err != nil {
 		return s, err
 	}
@@ -119,7 +118,7 @@ func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratel
 		s.Capacity, s.Remaining = &quota.Limit, &quota.Remaining
 	}
 	s.ResetIn = words(quota.Reset)
-	if err := t.readCount(ctx, &s, rule, state); err != nil {
+	if err := t.readCounts(ctx, &s, rule, q); err != nil {
 		return s, err
 	}
 	if s.BlockedByRule, err = t.marked(ctx, fleet.Block, q); err != nil {
@@ -129,11 +128,11 @@ func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratel
 		return s, err
 	}
 	if !s.PausedByRule.IsZero() {
-		if s.PausedBy, err = t.pausedBy(ctx, q.Rule.Name, state, s.PausedByRule); err != nil {
+		if s.PausedBy, err = t.pausedBy(ctx, q.Rule.Name, subject, s.PausedByRule); err != nil {
 			return s, err
 		}
 	}
-	s.Because = t.sources(q.Rule.Name, state)
+	s.Because = t.sources(q.Rule.Name, subject)
 	if rule.Mode == ratelimit.ModeEnforce {
 		retry = max(retry, s.refusedUntil().Sub(t.fleet.Now()))
 	}
@@ -182,27 +181,29 @@ func (t *tool) left(ctx context.Context, q ratelimit.Request) (ratelimit.Quota, 
 	return quota, err
 }
 
-// readCount reads what the count at a key has, besides how many permits are left.
-func (t *tool) readCount(ctx context.Context, s *inspected, rule ratelimit.Rule, state string) error {
-	life, err := t.client.PTTL(ctx, state).Result()
-	if err != nil {
-		return err
-	}
-	s.Counted = life != -2 // there is no such key
-	if err := t.readTimes(ctx, s, rule, state); err != nil {
-		return err
+// readCounts reads what the counts of a request have, besides how many permits are left.
+func (t *tool) readCounts(ctx context.Context, s *inspected, rule ratelimit.Rule, q ratelimit.Request) error {
+	states, err := t.limiter.StateKeys(q)
+	for _, state := range states {
+		life, err := t.client.PTTL(ctx, state).Result()
+		if err != nil {
+			return err
+		}
+		s.Counted = s.Counted || life != -2 // which says that there is no such key
+		if err := t.readTimes(ctx, s, rule, state); err != nil {
+			return err
+		}
 	}
 	if rule.Lease > 0 { // future permits are those of leases
 		s.Ahead, s.Waiting = s.Waiting, nil
 	}
-	return nil
+	return err
 }
 
-// sources returns the settings in force for the key of a count.
-func (t *tool) sources(rule, state string) (all []setting) {
+// sources returns the settings in force for a subject.
+func (t *tool) sources(rule, subject string) (all []setting) {
 	of := t.fleet.InForce().Of(fleet.SettingName(rule))
-	parts, _ := key.Split(state)
-	own := of.OfKey(parts.Subject)
+	own := of.OfKey(subject)
 	for _, s := range []*fleet.Setting{of.All, own.Override, own.Block, own.Pause} {
 		if s != nil {
 			all = append(all, shownSetting(s))

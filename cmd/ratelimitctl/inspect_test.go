@@ -63,11 +63,11 @@ func (f *program) wait(n int, rule ratelimit.Rule, key string) (giveUp []func())
 // state returns all that the server keeps for a key under a rule.
 func (f *program) state(rule ratelimit.Rule, key string) string {
 	f.t.Helper()
-	state, err := f.StateKey(ratelimit.Request{Rule: rule, Key: key})
+	states, err := f.StateKeys(ratelimit.Request{Rule: rule, Key: key})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	text, err := f.client.Dump(f.t.Context(), state).Result()
+	text, err := f.client.Dump(f.t.Context(), states[0]).Result()
 	if err != nil && err != redis.Nil {
 		f.t.Fatal(err)
 	}
@@ -197,11 +197,11 @@ func TestInspectShowsNobody(t *testing.T) {
 	bucket := ratelimit.Rule{Name: "bucket", Limit: 2, Per: time.Hour, Algorithm: ratelimit.TokenBucket}
 	f.known(map[string]string{bucket.Name: ruleText(bucket)})
 	for _, text := range []string{"damaged", "\x01" + strings.Repeat("\xff", 32), strings.Repeat("\x00", 32)} {
-		state, err := f.StateKey(ratelimit.Request{Rule: bucket})
+		states, err := f.StateKeys(ratelimit.Request{Rule: bucket})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.client.Set(t.Context(), state, text, time.Hour).Err(); err != nil {
+		if err := f.client.Set(t.Context(), states[0], text, time.Hour).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if got := inspectedBy(t, server, bucket.Name); len(got.Waiting) > 0 {

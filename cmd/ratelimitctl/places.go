@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/backend"
@@ -27,8 +28,9 @@ func (t *tool) readTimes(ctx context.Context, s *inspected, rule ratelimit.Rule,
 			s.Last = append(s.Last, permits{c.At.UTC(), c.Permits})
 		}
 	}
+	slices.SortStableFunc(s.Last, func(a, b permits) int { return a.At.Compare(b.At) })
 	s.Last = s.Last[max(0, len(s.Last)-shownPermits):]
-	s.Waiting, s.Free = places(taken, now), places(free, now)
+	s.Waiting, s.Free = append(s.Waiting, places(taken, now)...), append(s.Free, places(free, now)...)
 	return err
 }
 

@@ -30,6 +30,7 @@ type Asked struct {
 	Cost      int64         // what the call costs. The claim may ask for less: see setAsk, checkCosts and divide
 	own       int64         // what the rule itself costs, without those that have joined its count
 	Limit     int64         // of the call. A failure policy may divide that of the claim
+	given     int64         // the limit that the call brings, for a rule with Computed
 	BlockLeft time.Duration // how long a setting still blocks the subject
 	pauseLeft time.Duration // how long a setting still pauses the subject
 	wait      time.Duration // how long the rule may delay the call
@@ -155,6 +156,9 @@ func (c *Call) Take(ctx context.Context) (*Charges, error) {
 
 // OpenRequests returns a call of n requests, which may wait that long. Call AddRequest once for each of them, then Perform, and Free at last.
 func (l *Limiter) OpenRequests(n int, wait time.Duration, peek bool) *Call {
+	if peek {
+		n *= 2 // a rule may have two counts
+	}
 	c := l.open(n)
 	c.wait, c.Peek = wait, peek
 	return c
@@ -167,6 +171,10 @@ func (c *Call) AddRequest(m *Method, use *Use) error {
 		m.note()
 	}
 	err := c.addRule(p, use)
+	if n := len(c.Asked); c.Peek && n > 0 && c.Asked[n-1].Rule.Other != nil && err == nil { // nobody knows which count the next call has
+		use.Limit = engine.MaxAmounts
+		err = c.addRule(p, use)
+	}
 	c.next++
 	return err
 }

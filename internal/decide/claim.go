@@ -59,8 +59,11 @@ func (c *Call) claim(a *Asked, p *planned, use *Use) error {
 	if p.stations&ofKey != 0 {
 		p, a.BlockLeft, a.pauseLeft = p.forKey(l, subject)
 	}
-	rule, claim := p.rule, a.Claim
-	a.Rule, a.Index, a.Limit = rule, c.next, rule.LimitFor(use.Limit)
+	rule, claim := p.rule.at(use.Limit), a.Claim
+	a.Rule, a.Index, a.Limit, a.given = rule, c.next, rule.LimitFor(use.Limit), use.Limit
+	if c.LacksLimit(a) {
+		a.Limit = rule.MostLimit
+	}
 	a.Cost, a.own = use.Cost, use.Cost
 	claim.Ask, claim.Delta = rule.Ask, 0
 	claim.Clear()

@@ -21,10 +21,12 @@ func (c *Charges) Pause(ctx context.Context, pauses ...time.Duration) {
 			continue
 		}
 		ch := &c.list[at]
-		claim := ch.rule.ClaimOn(ch.claim.Subject, ch.rule.Limit)
-		claim.Delta = min(d, MaxBlock).Microseconds()
-		if same := change.Put(ch.rule, claim); same != nil {
-			same.Delta = max(same.Delta, claim.Delta)
+		for _, rule := range ch.rule.Counts() {
+			claim := rule.ClaimOn(ch.claim.Subject, rule.Limit)
+			claim.Delta = min(d, MaxBlock).Microseconds()
+			if same := change.Put(rule, claim); same != nil {
+				same.Delta = max(same.Delta, claim.Delta)
+			}
 		}
 	}
 	if len(change.Claims) == 0 {

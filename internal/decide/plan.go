@@ -88,7 +88,7 @@ func (m *Method) replan() *plan {
 		r.rule = l.overridden(rule, nil, all)
 		r.stations = l.stationsOf(r)
 		for j := range i {
-			r.mayShare = r.mayShare || p.rules[j].rule.countsWith(r.rule)
+			r.mayShare = r.mayShare || p.rules[j].rule.mayCountWith(r.rule)
 		}
 	}
 	m.plan.Store(p)

@@ -40,8 +40,9 @@ type Rule struct {
 	Instance  bool   // it is counted in this process only, not in the limiter's store
 	OnError   Policy // while the store fails
 
-	Base *Rule  // the rule without overrides; nil if it has none
-	Of   *Rules // the rules of its method, or the one of a request
+	Base  *Rule  // the rule without overrides; nil if it has none
+	Other *Rule  // the same rule for calls that bring a limit which another kind counts: see Kind.At; nil if one kind counts all limits
+	Of    *Rules // the rules of its method, or the one of a request
 }
 
 // Declared is a rule as programs write it. Package ratelimit has the type.
@@ -58,6 +59,22 @@ type Declared interface {
 	CountsLike(other Declared) bool
 	// Text returns the rule as JSON, for tools.
 	Text(label string) string
+}
+
+// Counts returns the rules by which calls are counted, each of which has counts of its own: the rule, and its Other.
+func (r *Rule) Counts() []*Rule {
+	if r.Other == nil {
+		return []*Rule{r}
+	}
+	return []*Rule{r, r.Other}
+}
+
+// at returns the rule that counts a call with a limit: the rule itself, or its Other.
+func (r *Rule) at(limit int64) *Rule {
+	if r.Other != nil && r.Numbers.Kind != r.Algorithm.At(limit) {
+		return r.Other
+	}
+	return r
 }
 
 // Rules are the rules of one method, or the one of a request.
@@ -150,3 +167,8 @@ func (r *Rule) id() ruleID { return ruleID{r.Numbers.Name, r.Numbers.Tag, r.Inst
 
 // countsWith reports whether two rules have one count for each subject.
 func (r *Rule) countsWith(other *Rule) bool { return r == other || r.id() == other.id() }
+
+// mayCountWith reports whether two rules have one count for each subject, for some limits of calls.
+func (r *Rule) mayCountWith(other *Rule) bool {
+	return slices.ContainsFunc(r.Counts(), func(one *Rule) bool { return slices.ContainsFunc(other.Counts(), one.countsWith) })
+}

@@ -137,8 +137,10 @@ func (u *usedRules) names() string {
 // numbers returns the rules that the store decides.
 func (u *usedRules) numbers() (all []*engine.Rule) {
 	for _, rule := range u.all() {
-		if !rule.Instance {
-			all = append(all, &rule.Numbers)
+		for _, count := range rule.Counts() {
+			if !rule.Instance {
+				all = append(all, &count.Numbers)
+			}
 		}
 	}
 	return all

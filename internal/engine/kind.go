@@ -50,7 +50,8 @@ type Row struct {
 // The largest limits, in permits.
 const (
 	MaxLimit       = 1_000_000_000_000_000
-	MaxTimes       = 100_000   // for the kind that keeps the time of each permit
+	MaxDeclared    = 10_000    // for the kind that keeps the time of each permit: see Kind.At
+	MaxTimes       = 100_000   // for the same kind, after an override has raised the limit
 	MaxMembers     = 1_000_000 // for kinds that count members
 	MaxAmounts     = 1_000_000_000
 	MaxRunning     = 1000 // for the kind that counts calls that run
@@ -120,6 +121,15 @@ func Kinds() []Kind {
 
 // Algorithms returns the kinds that are not variants.
 func Algorithms() []Kind { return Kinds()[:Amounts-1] }
+
+// At returns the kind that counts for a limit, as programs declare it or a call brings it: Amounts instead of SlidingWindow if it is above
+// MaxDeclared.
+func (k Kind) At(limit int64) Kind {
+	if k == SlidingWindow && limit > MaxDeclared {
+		return Amounts
+	}
+	return k
+}
 
 // Row returns the kind's row of the table.
 func (k Kind) Row() *Row { return &table[k] }

@@ -92,13 +92,15 @@ func Names(l *ratelimit.Limiter, prefix string, rules []ratelimit.UsedRule) map[
 	names := map[Named]Known{}
 	for _, r := range rules {
 		q := ratelimit.Request{Rule: r.Rule, Key: "x"}
-		state, err := l.StateKey(q)
+		states, err := l.StateKeys(q)
 		inForce, wrong := l.RuleFor(q)
 		if err != nil || wrong != nil {
 			continue
 		}
-		parts, _ := key.Split(state)
-		names[Named{strings.TrimPrefix(parts.Owner, prefix+":"), parts.Tag}] = Known{Named{r.Name, inForce.Window()}, ArgumentsOf(inForce)}
+		for _, state := range states {
+			parts, _ := key.Split(state)
+			names[Named{strings.TrimPrefix(parts.Owner, prefix+":"), parts.Tag}] = Known{Named{r.Name, inForce.Window()}, ArgumentsOf(inForce)}
+		}
 	}
 	return names
 }

@@ -3,6 +3,7 @@ package behaviour_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -64,6 +65,134 @@ func TestRequestsWithoutALimit(t *testing.T) {
 		rule.Limit = 5
 		if wrong, ok := errors.AsType[*ratelimit.RuleError](l.Check(rule)); !ok || wrong.Argument != "limit" {
 			t.Errorf("with a limit: got %v", wrong)
+		}
+	})
+}
+
+// computed is a rule whose calls bring their limits.
+func computed(name string) ratelimit.Rule {
+	return ratelimit.Rule{Name: name, Key: "{team}", Computed: true, Per: 3000 * time.Hour}
+}
+
+// take makes a call that brings its limit under the rule, at a cost.
+func (s *subject) take(ctx context.Context, rule ratelimit.Rule, key string, limit, cost int64) error {
+	rules := wrap.NewRules("p.T.M", rule)
+	return wrap.TakeCharges(ctx, rules.On(s.limiter), rules, wrap.Charge{Key: key, Cost: cost, Limit: limit})
+}
+
+// A call counts as a rule that declares its limit counts: both have one count, whatever the limit is. A call whose limit crosses 10,000 starts anew.
+func TestEachCallCountsAsItsLimitSays(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		limits := []int64{1, 7, 10_000, 10_001, 100_000, 100_001, 1_000_000, 1_000_000_000}
+		rule := computed("plan")
+		for _, limit := range limits {
+			for _, next := range limits {
+				key := fmt.Sprint(limit, next)
+				if err := s.take(t.Context(), rule, key, limit, limit); err != nil {
+					t.Errorf("%d permits at a limit of %d: %v", limit, limit, err)
+				}
+				if left := s.left(t, ratelimit.Request{Rule: ratelimit.Rule{Name: "plan", Key: "{team}", Limit: limit, Per: rule.Per}, Key: key}); left != 0 {
+					t.Errorf("%d: the declared rule has %d left after all was taken", limit, left)
+				}
+				err := s.take(t.Context(), rule, key, next, 1)
+				if anew := (next > 10_000) != (limit > 10_000); (err == nil) != (anew || next > limit) || err != nil && !errors.Is(err, ratelimit.ErrTooManyRequests) {
+					t.Errorf("a call at a limit of %d after %d permits were taken at a limit of %d: %v", next, limit, limit, err)
+				}
+			}
+		}
+	})
+}
+
+// A program that looks at a rule with Computed sees both of its counts: what is used is the more of the two, since a call has one of them. Reset
+// forgets both, and Give gives to both.
+func TestBothCountsAreLookedAt(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		rule, key := computed("plan"), "acme"
+		q := ratelimit.Request{Rule: rule, Key: key}
+		used := func() int64 { return -s.peek(t, q).Quotas[0].Remaining }
+		for _, test := range []struct{ limit, cost, used int64 }{{100, 5, 5}, {20_000, 3, 5}, {20_000, 4, 7}, {100, 1, 7}} {
+			if err := s.take(t.Context(), rule, key, test.limit, test.cost); err != nil || used() != test.used {
+				t.Errorf("after %d at a limit of %d: %d are used, want %d; error %v", test.cost, test.limit, used(), test.used, err)
+			}
+		}
+		both := []ratelimit.Request{q, {Rule: ratelimit.Rule{Name: "other", Limit: 5, Per: time.Hour}, Key: key}, q}
+		if d := s.peek(t, both...); len(d.Quotas) != 2 || d.Quotas[0].Remaining != -7 || d.Quotas[0].Limit != 0 || d.Quotas[1].Remaining != 5 {
+			t.Errorf("a peek at three requests: got %+v", d.Quotas)
+		}
+		if keys, err := s.limiter.StateKeys(q); err != nil || len(keys) != 2 {
+			t.Errorf("got the keys %v, %v", keys, err)
+		}
+		if err := s.limiter.Give(t.Context(), 2, q); err != nil || used() != 5 {
+			t.Errorf("after 2 came back: %d are used, error %v", used(), err)
+		}
+		if err := s.limiter.Give(t.Context(), -4, q); err != nil || used() != 9 {
+			t.Errorf("after 4 were taken: %d are used, error %v", used(), err)
+		}
+		if n, err := s.limiter.Reset(t.Context(), q); n != 2 || err != nil || used() != 0 {
+			t.Errorf("reset %d, %v, and %d are used", n, err, used())
+		}
+	})
+}
+
+// An override replaces the limits of calls, and counts as its own limit says. A factor multiplies them, and changes no count.
+func TestOverridesOfHighComputedLimits(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		rule := computed("plan")
+		for _, test := range []struct {
+			override    ratelimit.Override
+			given, want int64
+		}{
+			{ratelimit.Override{Limit: new(int64(500_000))}, 1_000_000, 500_000},
+			{ratelimit.Override{Limit: new(int64(500_000))}, 5, 500_000},
+			{ratelimit.Override{Limit: new(int64(20))}, 1_000_000, 20},
+			{ratelimit.Override{Factor: 0.5}, 1_000_000, 500_000},
+			{ratelimit.Override{Factor: 0.001}, 1_000_000, 1000},
+			{ratelimit.Override{Factor: 5}, 10_000, 50_000},
+			{ratelimit.Override{Factor: 1000}, 10_000, 100_000},
+		} {
+			text, _ := test.override.MarshalJSON()
+			name := fmt.Sprintf("%s of %d", text, test.given)
+			override(t, s.limiter, "plan", test.override)
+			full, more := s.take(t.Context(), rule, "acme", test.given, test.want), s.take(t.Context(), rule, "acme", test.given, 1)
+			if full != nil || !errors.Is(more, ratelimit.ErrTooManyRequests) {
+				t.Errorf("%s: got %v for %d permits, and %v for one more", name, full, test.want, more)
+			}
+			s.limiter.Overrides().ClearLocal("plan", "")
+			if counts := -s.peek(t, ratelimit.Request{Rule: rule, Key: "acme"}).Quotas[0].Remaining; counts != test.want {
+				t.Errorf("%s: %d permits are counted, want %d", name, counts, test.want)
+			}
+			if _, err := s.limiter.Reset(t.Context(), ratelimit.Request{Rule: rule, Key: "acme"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// A pause holds a key whatever limits its calls bring.
+func TestPauseOfBothCounts(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		rule := computed("plan")
+		rule.Pausable = true
+		rules := wrap.NewRules("p.T.M", rule)
+		for _, limit := range []int64{100, 1_000_000} {
+			key := fmt.Sprint("team", limit)
+			taken, err := wrap.Begin(t.Context(), rules.On(s.limiter), rules, wrap.Charge{Key: key, Cost: 1, Limit: limit})
+			if err != nil {
+				t.Fatal(err)
+			}
+			taken.Pause(t.Context(), time.Hour)
+			for _, other := range []int64{100, 1_000_000} {
+				if err := s.take(t.Context(), rule, key, other, 1); !errors.Is(err, ratelimit.ErrTooManyRequests) {
+					t.Errorf("a call at %d in the pause that one at %d began: %v", other, limit, err)
+				}
+			}
+			q := ratelimit.Request{Rule: rule, Key: key}
+			if err := s.limiter.Resume(t.Context(), q); err != nil || s.take(t.Context(), rule, key, 100, 1) != nil || s.take(t.Context(), rule, key, 1_000_000, 1) != nil {
+				t.Errorf("%d: calls are refused after the end of the pause, error %v", limit, err)
+			}
+			if err := s.limiter.Pause(t.Context(), time.Hour, q); err != nil || s.take(t.Context(), rule, key, 100, 1) == nil || s.take(t.Context(), rule, key, 1_000_000, 1) == nil {
+				t.Errorf("%d: a call is admitted in the pause, error %v", limit, err)
+			}
 		}
 	})
 }

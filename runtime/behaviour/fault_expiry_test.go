@@ -79,11 +79,11 @@ func TestFault_StateForgottenInTheMiddleOfARun(t *testing.T) {
 	} {
 		q := ratelimit.Request{Rule: rule, Key: "k", Member: "a"}
 		d := s.admit(t, q)
-		key, err := s.limiter.StateKey(q)
+		keys, err := s.limiter.StateKeys(q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		expiry := time.UnixMilli(client.PExpireTime(t.Context(), key).Val().Milliseconds())
+		expiry := time.UnixMilli(client.PExpireTime(t.Context(), keys[0]).Val().Milliseconds())
 		if expiry.Before(d.At.Add(per + time.Second)) {
 			t.Errorf("%s: expires at %v, charged at %v", rule.Name, expiry, d.At)
 		}

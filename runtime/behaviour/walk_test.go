@@ -153,7 +153,10 @@ func (w *walk) charge() {
 		charges[i] = wrap.Charge{Key: q.key, Cost: q.cost, Member: q.member}
 		if rapid.IntRange(0, 3).Draw(w.t, "of its own limit") == 0 && !overruns(q.rule) {
 			limit := drawLimit(w.t, q.rule)
-			rules[i].Computed, rules[i].Limit, charges[i].Limit, q.rule.Limit = true, 0, limit, limit
+			if q.rule.Algorithm == ratelimit.SlidingWindow && q.rule.Cron == "" && q.rule.Distinct == "" && rapid.Bool().Draw(w.t, "above 10,000") {
+				limit, q.cost, q.rule.Amounts = limit*20_000, q.cost*20_000, q.rule.Amounts || limit > 0
+			}
+			rules[i].Computed, rules[i].Limit, charges[i].Limit, charges[i].Cost, q.rule.Limit = true, 0, limit, q.cost, limit
 		}
 		q.patience = q.rule.Wait.Microseconds()
 	}

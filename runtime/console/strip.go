@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,18 +46,23 @@ func (c *console) addStrips(ctx context.Context, l *ratelimit.Limiter, uses []us
 	return nil
 }
 
-// chargesOf returns when the permits of a request's count were taken. Under Prepay and Warmup the state does not say for whom permits are.
+// chargesOf returns when the permits of a request's counts were taken. Under Prepay and Warmup the state does not say for whom permits are.
 func chargesOf(ctx context.Context, l *ratelimit.Limiter, r ratelimit.Request) ([]backend.Charge, error) {
 	rule, err := l.RuleFor(r)
 	if err != nil || rule.Prepay || rule.Warmup > 0 {
 		return nil, err
 	}
-	state, err := l.StateKey(r)
-	if err != nil {
-		return nil, err
+	states, err := l.StateKeys(r)
+	var all []backend.Charge
+	for _, state := range states {
+		taken, _, err := (*decide.Limiter)(l).Store().Charges(ctx, state, rule.Per, rule.Burst)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, taken...)
 	}
-	taken, _, err := (*decide.Limiter)(l).Store().Charges(ctx, state, rule.Per, rule.Burst)
-	return taken, err
+	slices.SortStableFunc(all, func(a, b backend.Charge) int { return a.At.Compare(b.At) })
+	return all, err
 }
 
 // drawStrip draws the charges of a window, or all of them if its length is 0. It returns nil if there are none.

@@ -25,7 +25,7 @@ type use struct {
 	Block    *fleet.Setting // set by hand; or nil
 	Pause    *fleet.Setting // set by hand; or nil
 	Left     time.Duration  // of the block
-	state    string         // the key of the count
+	states   []string       // the keys of the counts
 	Unknown  bool           // a block or a limit of 0 hides the count
 	Strip    *strip         // or nil
 	Err      error
@@ -127,10 +127,10 @@ func (c *console) use(l *ratelimit.Limiter, rule ratelimit.UsedRule, text string
 	if u.InForce, u.Err = l.RuleFor(request); u.Err != nil {
 		return u
 	}
-	if u.state, u.Err = l.StateKey(request); u.Err != nil {
+	if u.states, u.Err = l.StateKeys(request); u.Err != nil {
 		return u
 	}
-	parts, _ := key.Split(u.state)
+	parts, _ := key.Split(u.states[0])
 	of := c.fleet.InForce().Of(fleet.SettingName(rule.Name))
 	own := of.OfKey(parts.Subject)
 	u.Override, u.Block, u.Pause = cmp.Or(own.Override, of.All), own.Block, own.Pause
@@ -152,14 +152,14 @@ func peek(ctx context.Context, l *ratelimit.Limiter, uses []use, text string) er
 		if u.Unknown || u.Err != nil {
 			continue
 		}
-		n, ok := requested[u.state]
+		n, ok := requested[u.states[0]]
 		if !ok {
 			request := ratelimit.Request{Rule: u.Rule, Key: text}
 			if u.Distinct != "" {
 				request.Member = rand.Text() // a member that is not counted yet
 			}
 			n = len(requests)
-			requested[u.state] = n
+			requested[u.states[0]] = n
 			requests, of = append(requests, request), append(of, nil)
 		}
 		of[n] = append(of[n], u)

@@ -18,7 +18,9 @@ func Commands(rules ...ratelimit.Rule) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		numbers = append(numbers, &p.All[0].Numbers)
+		for _, count := range p.All[0].Counts() {
+			numbers = append(numbers, &count.Numbers)
+		}
 	}
 	names := commandsOf(numbers)
 	slices.Sort(names)

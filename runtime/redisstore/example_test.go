@@ -18,11 +18,11 @@ func ExampleNew() {
 
 	search := ratelimit.Rule{Name: "search", Algorithm: ratelimit.TokenBucket, Limit: 10, Per: time.Second, Burst: 20}
 	fmt.Println(limiter.Check(search))
-	key, err := limiter.StateKey(ratelimit.Request{Rule: search, Key: "ann"})
-	fmt.Println(key, err)
+	keys, err := limiter.StateKeys(ratelimit.Request{Rule: search, Key: "ann"})
+	fmt.Println(keys, err)
 	// Output:
 	// <nil>
-	// shop:search:{ann}:bucket:1s <nil>
+	// [shop:search:{ann}:bucket:1s] <nil>
 }
 
 // The user of the server needs permission for these commands on keys of the limiter's prefix.
