@@ -30,6 +30,10 @@ func (c *Conn) Sub() *Conn                                  { return c }
 
 type Page[T any] struct{ Items []T }
 
+type secret struct{}
+
+type Secretive func(Tx, secret) error
+
 type Sender interface {
 	//ratelimit:rule name=send limit=1 per=1m
 	Send() error
@@ -184,6 +188,13 @@ type All[T Tx] interface {
 	MapOf() map[string]Tx                    // warned
 	Chan() <-chan Tx                         // warned
 	Array() [2]Tx                            // warned
+	SendOnly() chan<- Tx                     // -
+	BothWays() chan Tx                       // warned
+	Sends(c chan<- Tx)                       // warned
+	Exchanges(c chan Tx)                     // warned
+	Receives(c <-chan Tx)                    // -
+	Fills(tx *Tx)                            // warned
+	FillsClient(c **Client)                  // warned
 	Pointer() *Tx                            // warned
 	PointerToFuncs() *Funcs                  // warned
 	Func() func() Tx                         // warned
@@ -203,6 +214,7 @@ type All[T Tx] interface {
 	LiteralStruct() struct{ Tx }             // warned
 	Page() db.Page[Tx]                       // warned
 	Param() T                                // warned
+	Unnameable(do db.Secretive) error        // warned
 	Elsewhere() db.Sender                    // warned
 	ElsewhereIn() map[string]db.Sender       // warned
 	ElsewhereTaken(s db.Sender)              // -

@@ -255,6 +255,11 @@ func (i *LimitedItems) RateLimits() []ratelimit.Rule {
 	return ItemsRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (i *LimitedItems) Unlimited() Items {
+	return i.next
+}
+
 var itemsType = wrap.NewType("shop.Items", itemsSendRules)
 
 var itemsSendRules = wrap.NewRules("shop.Items.Send",

@@ -40,7 +40,12 @@ func (c *contents) handsOut(t types.Type, out bool) bool {
 		return c.handsOut(t.Constraint(), out)
 	case *types.Map:
 		return c.handsOut(t.Key(), out) || c.handsOut(t.Elem(), out)
-	case interface{ Elem() types.Type }: // a pointer, a slice, an array, a channel
+	case *types.Chan:
+		sends := t.Dir() == types.SendRecv || out == (t.Dir() == types.RecvOnly) // to the caller
+		return sends && c.handsOut(t.Elem(), true)
+	case *types.Pointer: // to a variable of the caller, if it goes in
+		return c.handsOut(t.Elem(), out || c.limited(t.Elem()) != nil)
+	case interface{ Elem() types.Type }: // a slice, an array
 		return c.handsOut(t.Elem(), out)
 	case *types.Signature:
 		return c.some(t.Params().Len(), func(i int) types.Type { return t.Params().At(i).Type() }, !out) ||

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+	"github.com/ratelimit-go/ratelimit/generator/internal/reach"
 )
 
 // handOut finds the values of annotated types that methods hand out, such as the result of Begin() (Tx, error) and the argument of do in
@@ -50,6 +51,7 @@ type handout struct {
 	*collector
 	*annotated
 
+	from      reach.From       // the place of the method
 	structs   bool             // the signature of the wrapper's method may have wrappers in place of structs
 	out, back []*model.Wrapper // the types of values that the method hands out and takes back
 	unlimited []string         // what the method hands out without limits
@@ -59,7 +61,7 @@ func (h *handout) methods(files []*model.File) {
 	for _, f := range files {
 		h.asking = f
 		for _, w := range f.Wrappers {
-			h.structs = w.Kind == model.Concrete
+			h.from, h.structs = reach.From{Package: h.pkg.Types, TypeParams: w.TypeParams}, w.Kind == model.Concrete
 			for _, m := range w.Methods {
 				if w.Kind != model.Guard { // which hands out nothing
 					h.method(m)
@@ -128,7 +130,10 @@ func (h *handout) through(t types.Type, out bool, named []types.Type) *model.Pas
 		}
 	}
 	sig, ok := t.Underlying().(*types.Signature)
-	if !ok || slices.Contains(named, t) {
+	switch {
+	case ok && reach.Mentions(sig, isUnknown):
+		return nil
+	case !ok, slices.Contains(named, t), !h.from.CanName(sig): // a func literal has the types of sig
 		h.leave(t, out)
 		return nil
 	}
