@@ -30,6 +30,8 @@ func (c *Conn) Sub() *Conn                                  { return c }
 
 type Page[T any] struct{ Items []T }
 
+type Txs []Tx
+
 type secret struct{}
 
 type Secretive func(Tx, secret) error
@@ -215,6 +217,7 @@ type All[T Tx] interface {
 	Page() db.Page[Tx]                       // warned
 	Param() T                                // warned
 	Unnameable(do db.Secretive) error        // warned
+	Several() db.Txs                         // warned
 	Elsewhere() db.Sender                    // warned
 	ElsewhereIn() map[string]db.Sender       // warned
 	ElsewhereTaken(s db.Sender)              // -

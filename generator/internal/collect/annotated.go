@@ -58,7 +58,7 @@ func (a *annotated) limited(t types.Type) *model.Limited {
 func (a *annotated) isLimitedElsewhere(o *types.TypeName) bool {
 	is, known := a.elsewhere[o]
 	if !known {
-		is = source.IsLimited(a.fset, o)
+		is = o.Pkg() != nil && source.IsLimited(a.fset, o)
 		a.elsewhere[o] = is
 	}
 	return is

@@ -2,8 +2,8 @@ package collect
 
 import "go/types"
 
-// contents looks for annotated types in the types that a type consists of. It looks into the named types of one package. Of the types of other
-// packages it knows their type arguments, and whether they have wrappers there.
+// contents looks for annotated types in the types that a type consists of. It does not look into the structs and interfaces of other packages: of
+// these it knows their type arguments, and whether they have wrappers there.
 type contents struct {
 	*annotated
 	pkg  *types.Package
@@ -29,13 +29,10 @@ func (c *contents) handsOut(t types.Type, out bool) bool {
 	}
 	switch t := t.(type) {
 	case *types.Named:
-		switch {
-		case c.some(t.TypeArgs().Len(), t.TypeArgs().At, out):
-			return true
-		case t.Obj().Pkg() == c.pkg:
-			return c.handsOut(t.Underlying(), out)
-		}
-		return out && t.Obj().Pkg() != nil && c.isLimitedElsewhere(t.Obj())
+		isOwn := t.Obj().Pkg() == c.pkg
+		return c.some(t.TypeArgs().Len(), t.TypeArgs().At, out) ||
+			(isOwn || !hasMembers(t)) && c.handsOut(t.Underlying(), out) ||
+			!isOwn && out && c.isLimitedElsewhere(t.Obj())
 	case *types.TypeParam:
 		return c.handsOut(t.Constraint(), out)
 	case *types.Map:
@@ -63,6 +60,12 @@ func (c *contents) handsOut(t types.Type, out bool) bool {
 			c.some(t.NumExplicitMethods(), func(i int) types.Type { return t.ExplicitMethod(i).Type() }, out)
 	}
 	return false
+}
+
+// hasMembers reports whether t is a struct or an interface.
+func hasMembers(t types.Type) bool {
+	_, isStruct := t.Underlying().(*types.Struct)
+	return isStruct || types.IsInterface(t)
 }
 
 func (c *contents) some(n int, at func(int) types.Type, out bool) bool {
