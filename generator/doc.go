@@ -42,6 +42,7 @@
 //	how messages are sorted and printed    annotations/diagnostic.go
 //	which files are read                   internal/load/find.go
 //	how much of a dependency is checked    internal/load/demand.go
+//	under which builds code is generated   builds.go, internal/load/build.go, internal/collect/part.go
 //	how generated code is checked          internal/load/compile.go, internal/pipeline/check.go
 //	which types can be wrapped             internal/collect/wrapper.go, concrete.go, fields.go, foreign.go
 //	which parameter is the context         internal/expr/context.go

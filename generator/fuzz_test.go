@@ -210,7 +210,7 @@ func (w *world) generate(t *testing.T, src string) {
 		return
 	}
 	r := &run{dir: "/x", set: &load.Set{Fset: w.fset, Packages: slices.Values([]*source.Package{pkg})}}
-	r.generate()
+	r.generate(t.Context())
 	for _, e := range r.found {
 		if w.fset.File(e.Pos) == nil || w.fset.File(e.Pos).Name()[:3] != "/x/" {
 			t.Errorf("no position: %s\n%s", e.Msg, src)

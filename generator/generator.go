@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"go/token"
@@ -59,13 +60,14 @@ func Generate(ctx context.Context, cfg Config) (_ *Result, err error) {
 	if len(patterns) == 0 {
 		patterns = []string{"."}
 	}
-	set, err := load.Load(ctx, load.Config{Dir: dir, Patterns: patterns, Tags: cfg.Tags, Needs: collect.Needs})
-	r := &run{dir: dir, strict: cfg.Strict, set: set}
+	loaded := load.Config{Dir: dir, Patterns: patterns, Tags: cfg.Tags, Needs: collect.Needs}
+	set, err := load.Load(ctx, loaded)
+	r := &run{dir: dir, strict: cfg.Strict, cfg: loaded, set: set}
 	if err != nil {
 		r.found = set.Found.Coded("load")
 		return r.result(), err
 	}
-	r.generate()
+	r.generate(ctx)
 	if err := ctx.Err(); err != nil {
 		return r.result(), err
 	}
@@ -92,19 +94,46 @@ func isNoError(m annotations.Message) bool { return m.Severity != annotations.Se
 type run struct {
 	dir    string
 	strict bool
-	set    *load.Set
+	cfg    load.Config
+	set    *load.Set  // of this build
+	here   load.Build // this build
 	done   []*done
 	found  annotations.Diagnostics
+	counts []doubt.Count
 	files  []File
 	rules  []Rule
+
+	varying []string // the paths of files whose outputs depend on types that platforms declare
+
+	gone  []string              // generated files that are to be removed, unless another build has something to generate for them
+	made  map[string]*made      // what was generated, by the paths of the outputs
+	built map[string]bool       // the paths of the files that were generated from, and of those that cannot be
+	left  map[string]load.Build // the paths of the files that builds leave out, and the first such build
+	known map[string]bool       // the messages so far, with their positions
 }
 
-// done is the result of one package. It holds no syntax and no types, so that their memory can be freed.
+// done is the result of one source file. It holds no syntax and no types, so that their memory can be freed.
 type done struct {
-	path   string
-	files  []File
-	rules  []Rule
-	counts []doubt.Count
+	pkg, source string
+	file        File
+	rules       []Rule
+}
+
+// compare compares the places of d and other: by package, tests last.
+func (d *done) compare(other *done) int {
+	tests := 0
+	if isTest := strings.HasSuffix(d.source, "_test.go"); isTest != strings.HasSuffix(other.source, "_test.go") {
+		if tests = -1; isTest {
+			tests = 1
+		}
+	}
+	return cmp.Or(strings.Compare(d.pkg, other.pkg), tests, strings.Compare(d.source, other.source))
+}
+
+// made says where a generated file comes from.
+type made struct {
+	*done
+	in load.Build
 }
 
 // result returns the result so far. If the run is strict, it turns warnings into errors.
@@ -117,39 +146,63 @@ func (r *run) result() *Result {
 	return &Result{Files: r.files, Rules: r.rules, Messages: r.found.Messages(r.set.Fset, r.dir)}
 }
 
-// generate generates the files of all packages, and compares the rules of all packages.
-func (r *run) generate() {
-	for p := range r.set.Packages {
-		d := &done{path: p.Path}
-		r.found = append(r.found, d.generate(r.set.Fset, p)...)
-		r.done = append(r.done, d)
-	}
-	slices.SortFunc(r.done, func(a, b *done) int { return strings.Compare(a.path, b.path) })
-	var counts []doubt.Count
+// generate generates the files of all packages, for this build and for the others that are needed, and compares the rules of all packages.
+func (r *run) generate(ctx context.Context) {
+	r.made, r.built, r.left, r.gone = map[string]*made{}, map[string]bool{}, map[string]load.Build{}, r.set.Orphans
+	r.here, r.known = load.Here(r.cfg.Tags), map[string]bool{}
+	r.load(r.set, r.here)
+	r.elsewhere(ctx)
+	r.compare(ctx)
+	slices.SortFunc(r.done, (*done).compare)
 	for _, d := range r.done {
-		r.files, r.rules, counts = append(r.files, d.files...), append(r.rules, d.rules...), append(counts, d.counts...)
+		r.files, r.rules = append(r.files, d.file), append(r.rules, d.rules...)
 	}
-	for _, name := range r.set.Orphans {
-		r.files = append(r.files, File{Name: name})
-	}
-	slices.SortFunc(r.files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
-	r.found = slices.Concat(r.set.Found.Coded("load"), r.found, doubt.Shared(r.set.Fset, counts))
-}
-
-// generate generates the files of a package, unless it finds errors.
-func (d *done) generate(fset *token.FileSet, p *source.Package) annotations.Diagnostics {
-	r := pipeline.Read(fset, p)
-	if d.counts = r.Counts; r.Found.HasErrors() {
-		return r.Found
-	}
-	for _, o := range r.Emit() {
-		d.files = append(d.files, File{Name: o.Output, Source: o.Text})
-	}
-	for _, f := range r.Model.Files {
-		if src, err := os.ReadFile(f.Output); len(f.Wrappers) == 0 && err == nil && source.IsOutput(f.Output, src) {
-			d.files = append(d.files, File{Name: f.Output})
+	for _, name := range r.gone {
+		if r.made[name] == nil {
+			r.files = append(r.files, File{Name: name})
 		}
 	}
-	d.rules = rulesOf(fset, r.Model)
-	return r.Found
+	slices.SortFunc(r.files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	r.found = append(r.found, doubt.Shared(r.set.Fset, r.counts)...)
+}
+
+// load generates the files of the packages of a set, which was loaded for a build.
+func (r *run) load(set *load.Set, in load.Build) {
+	for p := range set.Packages {
+		r.add(r.pkg(p, in), in)
+	}
+	r.add(set.Found.Coded("load"), in)
+	for _, path := range set.Ignored {
+		r.leave(path, in)
+	}
+}
+
+// pkg generates the files of a package, unless it finds errors.
+func (r *run) pkg(p *source.Package, in load.Build) annotations.Diagnostics {
+	result := pipeline.Read(r.set.Fset, p)
+	for _, path := range result.Model.Elsewhere {
+		r.leave(path, in)
+	}
+	for _, f := range result.Model.Files {
+		if src, err := os.ReadFile(f.Output); len(f.Wrappers) == 0 && err == nil && source.IsOutput(f.Output, src) {
+			r.gone = append(r.gone, f.Output)
+		}
+	}
+	r.counts = append(r.counts, result.Counts...)
+	if result.Found.HasErrors() {
+		return result.Found
+	}
+	for _, o := range result.Emit() {
+		d := &done{p.Path, o.Source, File{Name: o.Output, Source: o.Text}, rulesOf(r.set.Fset, o.File)}
+		if r.made[o.Output] == nil {
+			r.made[o.Output], r.done = &made{d, in}, append(r.done, d)
+		}
+		result.Found = append(result.Found, r.differs(o, in)...)
+	}
+	for _, f := range result.Model.Files {
+		if r.built[f.Source] = true; result.Model.Varies && in == r.here {
+			r.varying = append(r.varying, f.Source)
+		}
+	}
+	return result.Found
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
+	"github.com/ratelimit-go/ratelimit/generator/internal/load"
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
@@ -21,12 +22,12 @@ func TestFault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var d done
+	r := &run{set: &load.Set{Fset: fset}}
 	p := source.Checked(fset, types.NewPackage("x", "x"), nil, []*ast.File{file})
-	if got := annotations.Join(d.generate(fset, p).Messages(fset, "")); !strings.HasPrefix(got, "x.go:1:1: internal error: ") {
+	if got := annotations.Join(r.pkg(p, load.Build{}).Messages(fset, "")); !strings.HasPrefix(got, "x.go:1:1: internal error: ") {
 		t.Errorf("found %s", got)
 	}
-	if len(d.files) > 0 {
+	if len(r.done) > 0 {
 		t.Error("generated all the same")
 	}
 }

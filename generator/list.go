@@ -28,10 +28,10 @@ func (r Rule) Ends(now time.Time, n int) (ends []string) {
 // Tag returns the last part of the keys of the rule's counts.
 func (r Rule) Tag() string { return key.Tag(r.Rule, r.Method, r.rule.Window(), r.Key) }
 
-// rulesOf returns the rules of a package.
-func rulesOf(fset *token.FileSet, p *model.Package) []Rule {
+// rulesOf returns the rules of a file.
+func rulesOf(fset *token.FileSet, f *model.File) []Rule {
 	var rules []Rule
-	for _, m := range p.Methods() {
+	for _, m := range f.Methods() {
 		for _, r := range m.Rules {
 			rules = append(rules, Rule{rowOf(fset, m, r), r.Declared})
 		}

@@ -108,14 +108,15 @@ func TestSimulateUsage(t *testing.T) {
 		`empty.csv: line 1: the key is missing; the rule "key={a} limit=1 per=1m" needs one in each line`:                              {"-rule", "key={a} limit=1 per=1m", "-load", "csv:empty.csv"},
 		"costs.csv: line 3: the cost is missing; the rule ":                                                                            {"-rule", `limit=9 per=1m cost="len(a)"`, "-load", "csv:costs.csv"},
 		"wrong.csv: line 2: the cost is \"many\"; expected an integer of at least 1":                                                   {rule, "-load", "csv:wrong.csv"},
-		"found no rules\n":                          {"-tags", "bare"},
+		"found no rules\n":                          {"./bare"},
 		"found 256 rules; a call has at most 255\n": slices.Repeat([]string{rule}, 256),
 	} {
 		write(t, dir, "empty.csv", "1\n")
 		write(t, dir, "costs.csv", "timestamp,key,cost\n1,a,2\n2,a\n")
 		write(t, dir, "wrong.csv", "1,a,2\n2,a,many\n")
-		write(t, dir, "x.go", "//go:build !bare\n\n"+limited)
-		write(t, dir, "y.go", "package x\n")
+		write(t, dir, "x.go", limited)
+		write(t, dir, "bare/x.go", "//go:build ignore\n\n"+limited)
+		write(t, dir, "bare/y.go", "package x\n")
 		stdout, stderr := expect(t, 1, dir, append([]string{"simulate"}, args...)...)
 		if stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%v printed %q and %q; expected %s", args, stdout, stderr, want)

@@ -12,6 +12,7 @@ import (
 type Type struct {
 	of      decide.Type
 	methods []*Rules
+	added   []*Type // one for each method that only some builds have
 }
 
 // NewType returns the rules of a type, pkg.Type, whose methods have these rules. Rules are of one type only.
@@ -24,10 +25,21 @@ func NewType(name string, methods ...*Rules) *Type {
 	return t
 }
 
+// Add adds the rules of a method that only some builds have, and returns them. It must be called when the package is initialized. Wrappers that
+// the package makes earlier have these rules, too.
+func (t *Type) Add(method *Rules) *Rules {
+	t.added = append(t.added, NewType(t.of.Name, method))
+	return method
+}
+
 // Rules returns the rules of the type, each once.
 func (t *Type) Rules() []ratelimit.Rule {
+	methods := slices.Clone(t.methods)
+	for _, added := range t.added {
+		methods = append(methods, added.methods...)
+	}
 	var all []ratelimit.Rule
-	for _, m := range t.methods {
+	for _, m := range methods {
 		for _, r := range m.rules {
 			if !slices.Contains(all, r) {
 				all = append(all, r)
@@ -54,8 +66,14 @@ func (l *Limits) open(rules *Rules, givesBack bool) *decide.Call {
 // On returns the limits of the type on a limiter, the same ones each time. It panics if the limiter is nil.
 func (t *Type) On(l *ratelimit.Limiter) *Limits {
 	needLimiter(t.of.Name, l)
+	for _, added := range t.added {
+		added.On(l) // the limiter notes what will be called
+	}
 	return (*Limits)((*decide.Limiter)(l).LimitsOf(&t.of))
 }
+
+// Of returns the limits of rules that [Type.Add] has added to the type of l.
+func (r *Rules) Of(l *Limits) *Limits { return (*Limits)(l.limiter().LimitsOf(&r.of.of)) }
 
 // On returns the limits of the rules' type. Rules of no type, such as those of a middleware, have limits of their own, new ones each time. On panics
 // if the limiter is nil.

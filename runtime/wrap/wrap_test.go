@@ -22,6 +22,25 @@ import (
 
 var bucket = ratelimit.Rule{Algorithm: ratelimit.TokenBucket, Limit: 1_000_000, Per: time.Second}
 
+// The rules of a method that is added to a type count on limiters that have the type's limits already, and on others.
+func TestAdd(t *testing.T) {
+	rule := ratelimit.Rule{Limit: 1, Per: time.Hour}
+	typ, ctx := wrap.NewType("p.T", wrap.NewRules("p.T.M", rule)), t.Context()
+	early := typ.On(ratelimit.New(memstore.New()))
+	added := typ.Add(wrap.NewRules("p.T.N", rule))
+	for _, limits := range []*wrap.Limits{early, typ.On(ratelimit.New(memstore.New()))} {
+		if err := wrap.Take(ctx, added.Of(limits), added, ""); err != nil {
+			t.Error(err)
+		}
+		if err := wrap.Take(ctx, added.Of(limits), added, ""); !errors.Is(err, ratelimit.ErrTooManyRequests) {
+			t.Errorf("the second call: %v", err)
+		}
+	}
+	if n := len(typ.Rules()); n != 2 {
+		t.Errorf("there are %d rules, expected 2", n)
+	}
+}
+
 // A call with too many or too few subjects is not made.
 func TestAnotherNumberOfSubjects(t *testing.T) {
 	l, rules, ctx := ratelimit.New(memstore.New()), wrap.NewRules("p.T.M", bucket, bucket), context.Background()

@@ -25,6 +25,7 @@ func Package(fset *token.FileSet, p *source.Package) (*model.Package, annotation
 		}
 	}
 	c.index()
+	c.askTogether()
 	pkg := &model.Package{
 		Types: p.Types, Module: p.Module, ImportedAs: p.ImportedAs,
 		Annotated: slices.Compact(slices.Sorted(slices.Values(c.block.annotated))),
@@ -33,12 +34,15 @@ func Package(fset *token.FileSet, p *source.Package) (*model.Package, annotation
 	others := c.files(false) // first, as their outputs have names, too, and methods of the asked ones hand out their types
 	pkg.Files = c.files(true)
 	c.handOut(pkg.Files, others)
+	c.split(pkg.Files)
+	pkg.Elsewhere, pkg.Varies = c.elsewhere(), c.varies(pkg.Files)
 	return pkg, c.found.Coded("declaration")
 }
 
 func newCollector(fset *token.FileSet, p *source.Package) *collector {
 	return &collector{
 		fset: fset, pkg: p, sourceOf: map[types.Object]*typeSource{}, membersAt: map[token.Pos]declaration{}, block: newBlock(p),
+		fileOf: map[*model.Method]*source.File{}, constraints: map[*source.File]string{},
 	}
 }
 
@@ -46,11 +50,14 @@ type collector struct {
 	fset      *token.FileSet
 	pkg       *source.Package
 	used      map[*ast.CommentGroup]bool
-	sources   []*typeSource                // all package-level types
-	sourceOf  map[types.Object]*typeSource // the same by object, without types that are declared twice
-	membersAt map[token.Pos]declaration    // the methods and fields of all types, by the positions of their names
+	sources   []*typeSource                  // all package-level types
+	sourceOf  map[types.Object]*typeSource   // the same by object, without types that are declared twice
+	membersAt map[token.Pos]declaration      // the methods and fields of all types, by the positions of their names
+	fileOf    map[*model.Method]*source.File // the files that declare methods of this package
 	block     *block
 	names     []string // the names of generated declarations so far
+
+	constraints map[*source.File]string // by constraint
 
 	found annotations.Diagnostics
 }
@@ -82,7 +89,7 @@ func (c *collector) files(asked bool) (all []*model.File) {
 
 // file collects the types whose wrappers stand in the output of one file.
 func (c *collector) file(f *source.File) *model.File {
-	out := &model.File{Source: f.Path, Output: source.OutputOf(f.Path), Constraint: constraintOf(f)}
+	out := &model.File{Source: f.Path, Output: source.OutputOf(f.Path), Constraint: c.constraint(f)}
 	for _, s := range c.sources {
 		if s.home == f {
 			if w := c.wrapper(s); w != nil {

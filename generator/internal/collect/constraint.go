@@ -12,9 +12,9 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/source"
 )
 
-// constraintOf returns the build constraint of f as an expression, or "". It joins the //go:build line, the system and the
+// ConstraintOf returns the build constraint of f as an expression, or "". It joins the //go:build line, the system and the
 // architecture in the name of the file, which the name of the output does not end with, and cgo if the file imports C.
-func constraintOf(f *source.File) string {
+func ConstraintOf(f *source.File) string {
 	var terms []string
 	for _, cg := range f.Syntax.Comments {
 		for _, c := range cg.List {

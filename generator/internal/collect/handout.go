@@ -16,8 +16,9 @@ import (
 func (c *collector) handOut(files, others []*model.File) {
 	all := slices.Concat(files, others)
 	h := &handout{collector: c, annotated: annotatedIn(c.fset, all)}
-	h.methods(all)
-	h.methods(all) // once more, as values of an interface are taken back only if some method hands them out
+	for range 3 { // what is handed out, then what of that is taken back, then the same by methods that other builds lack
+		h.methods(all)
+	}
 	for _, f := range files {
 		for _, w := range f.Wrappers {
 			passes := func(m *model.Method) bool { return len(m.Returns)+len(m.Takes) > 0 }
@@ -52,6 +53,7 @@ type handout struct {
 	*annotated
 
 	from      reach.From       // the place of the method
+	isPart    bool             // other builds lack the method, so it must not change what stands in the output of the type
 	structs   bool             // the signature of the wrapper's method may have wrappers in place of structs
 	out, back []*model.Wrapper // the types of values that the method hands out and takes back
 	unlimited []string         // what the method hands out without limits
@@ -64,6 +66,7 @@ func (h *handout) methods(files []*model.File) {
 			h.from, h.structs = reach.From{Package: h.pkg.Types, TypeParams: w.TypeParams}, w.Kind == model.Concrete
 			for _, m := range w.Methods {
 				if w.Kind != model.Guard { // which hands out nothing
+					h.isPart = h.collector.isPart(h.fileOf[m], h.sourceOf[w.Object].home)
 					h.method(m)
 				}
 			}
@@ -157,7 +160,7 @@ func (h *handout) through(t types.Type, out bool, named []types.Type) *model.Pas
 func (h *handout) value(t types.Type, out, structs bool) *model.Passage {
 	l := h.limited(t)
 	switch {
-	case l == nil || l.Kind == model.Concrete && !structs:
+	case l == nil, l.Kind == model.Concrete && !structs, h.isPart && (out && l.HandOut == "" || !out && l.TakeBack == ""):
 		return nil
 	case out:
 		h.out = append(h.out, l.Wrapper)

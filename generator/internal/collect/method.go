@@ -80,7 +80,7 @@ func (c *methods) addMethod(name string, sig *types.Signature, declarations []de
 	node := ast.Node(c.spec.Name)
 	if len(declarations) > 0 {
 		d := declarations[0]
-		node, m.Pos, m.Doc = d.node, d.name.Pos(), d.doc.Text()
+		node, m.Pos, m.Doc, c.fileOf[m] = d.node, d.name.Pos(), d.doc.Text(), d.file
 		if recv := sig.Recv(); recv != nil && !names.IsBlank(recv.Name()) && d.owner == c.of.Object {
 			m.Receiver = &expr.Param{Name: recv.Name(), Type: types.NewPointer(c.self())}
 		}

@@ -69,7 +69,7 @@ func (c *collector) mayMeet(here, other *source.File) bool {
 	if slices.Contains(c.pkg.Files, other) {
 		return true
 	}
-	x, y := constraintOf(here), constraintOf(other)
+	x, y := c.constraint(here), c.constraint(other)
 	return y == "" || x == "" && y != "ignore"
 }
 
@@ -111,8 +111,9 @@ func (c *methods) namesAreFree() bool {
 // every build chooses the same names for generated code.
 type block struct {
 	declared, imported map[string][]position
-	annotated          []string // the types with directives
-	generated          []string // the names that generated code may declare for these types
+	annotated          []string            // the types with directives
+	generated          []string            // the names that generated code may declare for these types
+	methods            map[string][]string // the names of methods, by the types that they are declared on
 }
 
 // position is the position of a declaration or an import.
@@ -122,11 +123,14 @@ type position struct {
 }
 
 func newBlock(p *source.Package) *block {
-	b := &block{declared: map[string][]position{}, imported: map[string][]position{}}
+	b := &block{declared: map[string][]position{}, imported: map[string][]position{}, methods: map[string][]string{}}
 	files := slices.Concat(p.Files, p.Others)
 	for _, f := range files {
 		for _, name := range source.Names(f.Syntax) {
 			b.declared[name.Name] = append(b.declared[name.Name], position{name.Pos(), f})
+		}
+		for _, m := range source.Methods(f.Syntax) {
+			b.methods[source.Receiver(m)] = append(b.methods[source.Receiver(m)], m.Name.Name)
 		}
 		for _, spec := range f.Syntax.Imports {
 			for _, name := range p.ImportedNames(spec) {

@@ -46,7 +46,7 @@ func (c *collector) index() {
 		}
 	}
 	for _, s := range c.sources {
-		s.home = s.findHome()
+		s.home = c.findHome(s)
 	}
 }
 
@@ -103,9 +103,9 @@ func (c *collector) receiverOf(d *ast.FuncDecl) *typeSource {
 	return nil
 }
 
-// findHome returns the file of the type if it has a directive of the type, and otherwise the first file that has one. The choice
-// does not depend on the files that are asked for.
-func (s *typeSource) findHome() *source.File {
+// findHome returns the file of the type if it has a directive of the type, or if only files with other build constraints have one, and
+// otherwise the first other file that has one. The choice does not depend on the files that are asked for.
+func (c *collector) findHome(s *typeSource) *source.File {
 	if carries(s.doc) {
 		return s.file
 	}
@@ -115,7 +115,7 @@ func (s *typeSource) findHome() *source.File {
 		case !carries(d.doc):
 		case d.file == s.file:
 			return s.file
-		case home == s.file:
+		case home == s.file && !c.isPart(d.file, s.file):
 			home = d.file
 		}
 	}

@@ -114,6 +114,7 @@ func kindOf(s *typeSource, onFields, onMethods *declaration) model.Kind {
 // fill completes the wrapper w of s, which has the directives g. The errors of s begin at index before.
 func (c *collector) fill(w *model.Wrapper, s *typeSource, g annotations.Group, before int) {
 	w.Scope = scopeOf(c.pkg) + "." + w.Object.Name()
+	w.Elsewhere = c.block.methods[w.Object.Name()]
 	if !g.Skip.IsZero() {
 		c.found.Add(g.Skip.Verb.Pos, "skip belongs above a method; it says that the rules of the type do not apply there")
 	}

@@ -22,7 +22,10 @@ import (
 func (w *wrapper) guard() []*jen.Statement {
 	_, limits, _ := fieldsOf(w.Wrapper)
 	w.receiver = w.marks.Take(w.around(), "g", "guard")
-	decls := append([]*jen.Statement{w.guardType(limits), w.guardConstructor(limits), w.rulesFunc(), w.typeVar()}, w.sharedVars()...)
+	var decls []*jen.Statement
+	if !w.Part {
+		decls = append([]*jen.Statement{w.guardType(limits), w.guardConstructor(limits), w.rulesFunc(), w.typeVar()}, w.sharedVars()...)
+	}
 	for _, m := range w.Methods {
 		f := w.newGuarding(m, limits)
 		body := f.statements()
@@ -63,8 +66,8 @@ type guarding struct {
 // newGuarding returns a guarding for m. The guard has this field with the limits.
 func (w *wrapper) newGuarding(m *model.Method, limits string) *guarding {
 	f := w.function(m, append(typeParamNames(w.Wrapper), w.receiver)...)
-	f.limits = w.receiver + "." + limits
-	before := []string{w.wrap("NeedGuard") + "(" + quote(w.Scope) + ", " + w.receiver + " != nil && " + f.limits + " != nil)"}
+	f.limits = w.limitsOf(m, limits)
+	before := []string{w.wrap("NeedGuard") + "(" + quote(w.Scope) + ", " + w.receiver + " != nil && " + w.receiver + "." + limits + " != nil)"}
 	done := ""
 	if m.LooksBack() {
 		done = f.Take("done", "finish")

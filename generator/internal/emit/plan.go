@@ -125,7 +125,7 @@ func (w *wrapper) receiverName() string {
 
 // fieldsOf returns the names of the fields of w, which differ from those of its methods.
 func fieldsOf(w *model.Wrapper) (next, limits, handedOut string) {
-	methods := names.NewScope()
+	methods := names.NewScope(w.Elsewhere...)
 	for _, m := range w.Methods {
 		methods.Reserve(m.Name)
 	}

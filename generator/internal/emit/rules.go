@@ -23,6 +23,9 @@ type ofType struct {
 
 // addShared names the variables for the rules of w that several methods have.
 func (p *planned) addShared(w *model.Wrapper, block *names.Scope) {
+	if w.Part {
+		return
+	}
 	uses := map[ofType]int{}
 	for _, m := range w.Methods {
 		for _, r := range m.Rules {
@@ -66,6 +69,10 @@ func (w *wrapper) varsOf(methods ...*model.Method) (vars []*jen.Statement) {
 //		ratelimit.Rule{Name: "orders", Key: "{userID(ctx)}", Limit: 2, Per: time.Minute},
 //		shopRule,
 //	)
+//
+// Those of a part are added to the type:
+//
+//	var serviceOpenRules = serviceType.Add(wrap.NewRules("shop.Service.Open",
 func (w *wrapper) rulesVar(m *model.Method) *jen.Statement {
 	var rules []string
 	for _, r := range m.Rules {
@@ -75,7 +82,11 @@ func (w *wrapper) rulesVar(m *model.Method) *jen.Statement {
 		}
 		rules = append(rules, rule)
 	}
-	return jen.Id(headed("var "+w.rulesOf[m]+" = "+w.wrap("NewRules"), quote(m.Scope), rules...) + withCost(m))
+	begin, end := "var "+w.rulesOf[m]+" = ", ""
+	if w.Part {
+		begin, end = begin+w.typeOf[w.Wrapper]+".Add(", ")"
+	}
+	return jen.Id(headed(begin+w.wrap("NewRules"), quote(m.Scope), rules...) + withCost(m) + end)
 }
 
 // withCost notes which rules of m have cost=, by the names that errors show. If all have it, their names are left out:

@@ -53,6 +53,9 @@ func (p *planned) declarations(of *model.Wrapper) []*jen.Statement {
 func (w *wrapper) wrapper() []*jen.Statement {
 	w.next, w.limits, w.handedOut = fieldsOf(w.Wrapper)
 	w.receiver = w.receiverName()
+	if w.Part {
+		return w.methods()
+	}
 	decls := []*jen.Statement{w.structType()}
 	if w.Kind == model.Interface {
 		decls = append(decls, w.assertion())
@@ -65,15 +68,33 @@ func (w *wrapper) wrapper() []*jen.Statement {
 		decls = append(decls, w.unlimited())
 	}
 	decls = append(decls, w.handedOutFuncs()...)
-	decls = append(append(decls, w.typeVar()), w.sharedVars()...)
+	return append(append(append(decls, w.typeVar()), w.sharedVars()...), w.methods()...)
+}
+
+// methods returns the declarations of the methods of a wrapper:
+//
+//	var senderSendRules = wrap.NewRules("sms.Sender.Send",
+//	func (s *LimitedSender) Send(ctx context.Context, phone string) error {
+func (w *wrapper) methods() (decls []*jen.Statement) {
 	outer := append(typeParamNames(w.Wrapper), w.receiver) // in the scope of each method
 	for _, m := range w.Methods {
 		wrapped := w.receiver + "." + w.next
-		c := w.newCaller(m, wrapped, w.receiver+"."+w.limits, wrapped+"."+m.Name, outer...)
+		c := w.newCaller(m, wrapped, w.limitsOf(m, w.limits), wrapped+"."+m.Name, outer...)
 		body := c.statements()
 		decls = append(append(decls, w.varsOf(m)...), comment(methodDoc(w.Wrapper, m)).Id(c.head+c.signature()).Block(body))
 	}
 	return decls
+}
+
+// limitsOf returns the limits of a method, which are in a field of the wrapper. Those of a part follow from them:
+//
+//	serviceOpenRules.Of(s.limits)
+func (w *wrapper) limitsOf(m *model.Method, field string) string {
+	limits := w.receiver + "." + field
+	if w.Part && len(m.Rules) > 0 {
+		return w.rulesOf[m] + ".Of(" + limits + ")"
+	}
+	return limits
 }
 
 // rateLimits declares the method that returns the rules:

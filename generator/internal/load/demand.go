@@ -194,12 +194,20 @@ func (d *dependencies) checkPending(s *dependency) {
 	_ = s.checker.Files(files)
 }
 
+// arch returns the architecture of the build.
+func (d *dependencies) arch() string {
+	if d.cfg.Build != nil {
+		return d.cfg.Build.Arch
+	}
+	return build.Default.GOARCH
+}
+
 func (d *dependencies) config(p *packages.Package, report func(error)) *types.Config {
 	conf := &types.Config{
 		IgnoreFuncBodies: true,
 		FakeImportC:      true,
 		Importer:         importerOf{d, p},
-		Sizes:            types.SizesFor("gc", build.Default.GOARCH),
+		Sizes:            types.SizesFor("gc", d.arch()),
 		Error:            report,
 	}
 	if p.Module != nil && p.Module.GoVersion != "" {

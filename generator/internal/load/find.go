@@ -162,7 +162,9 @@ func alone(path string) ([]*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.annotated = slices.DeleteFunc(f.annotated, func(other string) bool { return other != path })
+	if len(f.annotated) > 0 { // path may have methods of a type with directives in another file
+		f.annotated = []string{path}
+	}
 	f.outputs = slices.DeleteFunc(f.outputs, func(out string) bool {
 		src, _ := source.SourceOf(out)
 		return src != path
@@ -237,11 +239,18 @@ func named(dir, pattern string) string {
 	return filepath.Clean(path)
 }
 
-// orphans returns the outputs to remove, because nothing is generated from their sources any more.
+// orphans returns the outputs to remove, because nothing is generated from their sources any more. A source without directives may have methods
+// of a type with directives in another file of the folder, so it counts as annotated.
 func (f *folder) orphans() []string {
 	var gone []string
 	for _, out := range f.outputs {
-		if src, ok := source.SourceOf(out); ok && !slices.Contains(f.annotated, src) {
+		src, ok := source.SourceOf(out)
+		_, missing := os.Stat(src)
+		switch {
+		case !ok || slices.Contains(f.annotated, src):
+		case missing == nil && len(f.annotated) > 0:
+			f.annotated = append(f.annotated, src)
+		default:
 			gone = append(gone, out)
 		}
 	}

@@ -24,7 +24,9 @@ func (l *loader) list(mode packages.LoadMode, tests bool, patterns []string) ([]
 		cfg.Env = append(cfg.Env, "GOFLAGS="+modfile.ReplaceAllString(flags, ""))
 		cfg.BuildFlags = []string{unquoted(modfile.FindString(flags))}
 	}
-	if l.cfg.Tags != "" {
+	if b := l.cfg.Build; b != nil {
+		cfg.Env, cfg.BuildFlags = append(cfg.Env, b.environ()...), append(cfg.BuildFlags, "-tags="+b.Tags)
+	} else if l.cfg.Tags != "" {
 		cfg.BuildFlags = append(cfg.BuildFlags, "-tags="+l.cfg.Tags)
 	}
 	pkgs, err := packages.Load(cfg, patterns...)

@@ -3,12 +3,14 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"go/token"
 	"iter"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,6 +27,11 @@ type Config struct {
 	Patterns []string // packages as for the go command, or Go files; a Go file means its package, but generating from that file only
 	Tags     string   // build tags, separated by commas
 
+	// For a build of another platform: Files are the paths of the files to generate from, in place of Patterns, and Fset is that of the first build.
+	Build *Build
+	Files []string
+	Fset  *token.FileSet
+
 	Needs func(*source.Package) source.Needs // says what the directives of a parsed package need, before it is checked
 }
 
@@ -32,6 +39,7 @@ type Config struct {
 type Set struct {
 	Fset    *token.FileSet
 	Orphans []string                // generated files to remove, because nothing is generated from their sources any more
+	Ignored []string                // files to generate from that this build leaves out
 	Found   annotations.Diagnostics // notes, warnings and syntax errors; complete after the last package
 
 	// Packages parses and checks one package after the other, each after those that it imports, so that only one is in memory
@@ -47,7 +55,7 @@ type Set struct {
 // Everything is checked from source. Export data would have to be compiled, which takes seconds if the build cache is cold and
 // fails if a package uses code that is still to be generated.
 func Load(ctx context.Context, cfg Config) (*Set, error) {
-	set := &Set{Fset: token.NewFileSet()}
+	set := &Set{Fset: cmp.Or(cfg.Fset, token.NewFileSet())}
 	l := &loader{ctx: ctx, cfg: cfg, set: set, asked: map[string]bool{}, known: map[string]*packages.Package{}}
 	set.Packages = l.each
 	l.noteOverlay()
@@ -73,6 +81,9 @@ type loader struct {
 func (l *loader) folders() ([]string, error) {
 	var errs []error
 	var folders []*folder
+	if l.cfg.Files != nil {
+		return l.choose([]*folder{{annotated: l.cfg.Files, tests: true}}), nil
+	}
 	var others []string // patterns that only the go command understands
 	for _, pattern := range l.cfg.Patterns {
 		found, ok, err := local(l.cfg.Dir, pattern)
@@ -129,7 +140,7 @@ func (l *loader) choose(folders []*folder) []string {
 		l.set.Orphans = append(l.set.Orphans, f.orphans()...)
 		for _, path := range f.annotated {
 			l.asked[path] = true
-			dirs, l.tests = append(dirs, f.path), l.tests || f.tests
+			dirs, l.tests = append(dirs, filepath.Dir(path)), l.tests || f.tests
 		}
 	}
 	slices.Sort(dirs)
@@ -157,10 +168,7 @@ func (l *loader) describe(folders []string) error {
 			}
 		}
 	}
-	for path := range ignored {
-		begin := l.set.Fset.AddFile(path, -1, 0).Pos(0)
-		l.set.Found.Note(begin, "the directives in this file are left out, as its build constraints are not met; set -tags, GOOS, GOARCH or CGO_ENABLED")
-	}
+	l.set.Ignored = slices.Sorted(maps.Keys(ignored))
 	for _, path := range slices.Sorted(maps.Keys(own)) {
 		l.packages = append(l.packages, own[path])
 	}

@@ -25,14 +25,23 @@ type Package struct {
 	Annotated []string // the types with directives, sorted
 	Declared  []string // the package-level names, including generated ones
 	Imported  []string // the names that imports declare in a file
+
+	Elsewhere []string // the paths of files that this build leaves out, and that may have something to generate
+	Varies    bool     // a file with a build constraint declares a type in a signature, or a method that another package promotes
 }
 
 // Methods returns the methods of all wrappers in source order.
 func (p *Package) Methods() (all []*Method) {
 	for _, f := range p.Files {
-		for _, w := range f.Wrappers {
-			all = append(all, w.Methods...)
-		}
+		all = append(all, f.Methods()...)
+	}
+	return all
+}
+
+// Methods returns the methods of the wrappers of a file.
+func (f *File) Methods() (all []*Method) {
+	for _, w := range f.Wrappers {
+		all = append(all, w.Methods...)
 	}
 	return all
 }
@@ -66,6 +75,11 @@ type Wrapper struct {
 	RulesFunc  string             // the name of the function that returns the rules
 	Scope      string             // pkg.Type, as in the names of rules
 	Doc        string             // the doc comment, without directives
+
+	// Part is true for the methods of a file that other builds lack. They stand in the output of that file, and the rest of the wrapper in
+	// that of another one.
+	Part      bool
+	Elsewhere []string // the names of the methods that any build has
 
 	Embeds []types.Type // interfaces whose methods only another package can declare
 	Wrap   token.Pos    // of the directive wrap if the type has no rules, and the wrapper is for what it hands out

@@ -96,6 +96,9 @@ func (im *Imports) Names() (names []string) {
 //		"github.com/ratelimit-go/ratelimit/runtime/wrap"
 //	)
 func (im *Imports) Declaration(module string) string {
+	if len(im.all) == 0 {
+		return ""
+	}
 	std, others := "", ""
 	for path, i := range im.all {
 		line := i.name + " " + strconv.Quote(path) + "\n"
