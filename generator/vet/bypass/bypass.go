@@ -72,6 +72,7 @@ type checker struct {
 	constructors map[*types.Func]*limited
 	wrappers     map[*types.TypeName]*types.TypeName // to the annotated types
 	wrapped      []*types.Var                        // parameters and fields whose values reach a generated constructor, according to facts
+	wrapping     []*types.Func                       // functions that return middleware which wraps, according to facts
 	excused      func(token.Pos) bool
 	origins      *origins
 	exempt       []ast.Node

@@ -108,6 +108,10 @@ func (c *checker) importFacts() {
 		fact, _ := f.Fact.(*isLimited)
 		switch o := f.Object.(type) {
 		case *types.Func:
+			if fact == nil {
+				c.wrapping = append(c.wrapping, o)
+				continue
+			}
 			l := limitedBy(o)
 			l.isLimited = fact
 			c.constructors[o], c.limited[l.annotated] = l, l

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// isWrapped is the fact that values of a parameter or field reach a generated constructor.
+// isWrapped is the fact that values of a parameter or field, or of a parameter of the func that a function returns, reach a generated
+// constructor.
 type isWrapped struct{}
 
 func (*isWrapped) AFact()         {}
@@ -22,20 +23,45 @@ func (c *checker) findWrapped() []ast.Node {
 	for _, v := range c.wrapped {
 		t.follow(v)
 	}
+	for _, fn := range c.wrapping {
+		for param := range returned(fn).Params().Variables() {
+			t.followCalls(fn, param)
+		}
+	}
 	for owner := range t.seen {
 		if v, ok := owner.(*types.Var); ok && passes(v) && v.Pkg() == c.Pkg && c.Pkg.Name() != "main" && !slices.Contains(c.wrapped, v) {
 			c.ExportObjectFact(v, &isWrapped{})
 		}
 	}
+	for owner, values := range t.from {
+		if fn, ok := owner.(*types.Func); ok && returned(fn) != nil && c.Pkg.Name() != "main" && slices.ContainsFunc(values, t.isMiddleware) {
+			c.ExportObjectFact(fn, &isWrapped{})
+		}
+	}
 	return t.found
+}
+
+// isMiddleware reports whether a value is a func literal with a parameter whose values reach a generated constructor.
+func (t *trace) isMiddleware(e ast.Expr) bool {
+	lit, ok := ast.Unparen(e).(*ast.FuncLit)
+	return ok && slices.ContainsFunc(variables(t.signature(lit).Params()), func(v *types.Var) bool { return t.seen[v] })
+}
+
+// returned returns the signature of the func that fn returns, or nil.
+func returned(fn *types.Func) *types.Signature {
+	if fn.Signature().Results().Len() != 1 {
+		return nil
+	}
+	sig, _ := fn.Signature().Results().At(0).Type().Underlying().(*types.Signature)
+	return sig
 }
 
 // passes reports whether v is a parameter or a field.
 func passes(v *types.Var) bool { return v.Kind() == types.ParamVar || v.Kind() == types.FieldVar }
 
-// isMadeFrom reports whether an expression mentions a value of such a type, directly or by way of variables and functions.
+// isMadeFrom reports whether an expression mentions a value of such a type, directly or by way of variables, their parts, and functions.
 func (o *origins) isMadeFrom(e ast.Expr, such func(types.Type) bool) bool {
-	t := trace{origins: o, seen: map[any]bool{}}
+	t := trace{origins: o, seen: map[any]bool{}, parts: o.parts}
 	t.followMentioned(e)
 	return slices.ContainsFunc(append(t.found, e), func(from ast.Node) bool {
 		found := false
@@ -52,14 +78,16 @@ func (o *origins) isMadeFrom(e ast.Expr, such func(types.Type) bool) bool {
 // origins says where values come from.
 type origins struct {
 	*checker
-	from   map[any][]ast.Expr       // the values that move to each owner of a target
-	values []any                    // functions that are used as values, each a *types.Func or an *ast.FuncLit
-	named  map[string][]*types.Func // the functions and methods of this package
+	from   map[any][]ast.Expr        // the values that move to each owner of a target
+	parts  map[*types.Var][]ast.Expr // the values that move to fields of each variable, or that its methods get
+	values []any                     // functions that are used as values, each a *types.Func or an *ast.FuncLit
+	calls  []*ast.CallExpr           // of functions that this package does not declare
+	named  map[string][]*types.Func  // the functions and methods of this package
 }
 
 // originsIn returns the origins of the values in the package.
 func (c *checker) originsIn(root inspector.Cursor) *origins {
-	o := &origins{checker: c, from: map[any][]ast.Expr{}, named: map[string][]*types.Func{}}
+	o := &origins{checker: c, from: map[any][]ast.Expr{}, parts: map[*types.Var][]ast.Expr{}, named: map[string][]*types.Func{}}
 	for at := range root.Preorder() {
 		o.note(at)
 	}
@@ -69,8 +97,11 @@ func (c *checker) originsIn(root inspector.Cursor) *origins {
 // trace traces values back to the expressions that they come from.
 type trace struct {
 	*origins
-	seen  map[any]bool // the owners that were followed
+	seen  map[any]bool              // the owners that were followed
+	parts map[*types.Var][]ast.Expr // those to follow, too
 	found []ast.Node
+
+	direct bool // without what containers and chains pass
 }
 
 // note records the values that a node moves, the functions that it uses as values, and the functions that it declares.
@@ -94,13 +125,36 @@ func (o *origins) note(at inspector.Cursor) {
 				}
 			}
 		}
+	case *ast.AssignStmt:
+		for i, e := range n.Lhs {
+			if e, ok := e.(*ast.SelectorExpr); ok {
+				o.noteParts(e.X, n.Rhs[min(i, len(n.Rhs)-1)])
+			}
+		}
 	case *ast.CallExpr:
-		if e, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr); ok && o.isForeign(e) { // the receiver may be a container of the arguments
-			if v := o.variable(e.X); v != nil {
+		if fn := o.callee(n); fn == nil || fn.Pkg() != o.Pkg {
+			o.calls = append(o.calls, n)
+		}
+		if e, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr); ok {
+			o.noteParts(e.X, n.Args...)
+			if v := o.variable(e.X); v != nil && o.isForeign(e) { // the receiver may be a container of the arguments
 				o.from[v] = append(o.from[v], n.Args...)
 			}
 		}
 	}
+}
+
+// noteParts records values that become parts of the variables and fields that an expression selects from.
+func (o *origins) noteParts(of ast.Expr, values ...ast.Expr) {
+	ast.Inspect(of, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			if v, ok := o.TypesInfo.ObjectOf(id).(*types.Var); ok {
+				o.parts[v.Origin()] = append(o.parts[v.Origin()], values...)
+			}
+		}
+		_, isCall := n.(*ast.CallExpr)
+		return !isCall
+	})
 }
 
 // isForeign reports whether e is a method that another package declares.
@@ -130,7 +184,8 @@ func (t *trace) follow(owner any) {
 		return
 	}
 	t.seen[owner] = true
-	for _, e := range t.from[owner] {
+	v, _ := owner.(*types.Var)
+	for _, e := range slices.Concat(t.from[owner], t.parts[v]) {
 		t.found = append(t.found, e)
 		t.followMentioned(e)
 	}
@@ -141,7 +196,7 @@ func (t *trace) follow(owner any) {
 			}
 		}
 	}
-	if v, ok := owner.(*types.Var); ok && passes(v) {
+	if v != nil && passes(v) && !t.direct {
 		t.followContainer(v)
 	}
 }
@@ -174,7 +229,8 @@ func (t *trace) followMentioned(e ast.Node) {
 // followContainer traces the values that a dependency injection container such as fx may pass to the parameter v. If the function of
 // v is used as a value, these are the results of the same type of all functions that are used as values.
 func (t *trace) followContainer(v *types.Var) {
-	if !slices.ContainsFunc(t.values, func(f any) bool { return slices.Contains(variables(t.signature(f).Params()), v) }) {
+	at := slices.IndexFunc(t.values, func(f any) bool { return slices.Contains(variables(t.signature(f).Params()), v) })
+	if at < 0 {
 		return
 	}
 	for _, f := range t.values {
@@ -184,6 +240,34 @@ func (t *trace) followContainer(v *types.Var) {
 			}
 		}
 	}
+	t.followCalls(t.values[at], v)
+}
+
+// followCalls traces the values that a call may pass to a parameter of f: the call is one of a variable that may be f, or one of a function
+// of another package that gets f, as a chain of middleware does.
+func (t *trace) followCalls(f any, param *types.Var) {
+	for _, call := range t.calls {
+		for _, passed := range t.pairs(call.Args, t.params(call)) {
+			if passed.to != nil && types.Identical(passed.to, param.Type()) && t.mayCall(call, f) {
+				t.found = append(t.found, passed.value)
+				t.followMentioned(passed.value)
+			}
+		}
+	}
+}
+
+// mayCall reports whether a call may be one of f, or passes f on.
+func (o *origins) mayCall(call *ast.CallExpr, f any) bool {
+	parts := append([]ast.Expr{call.Fun}, call.Args...)
+	if o.callee(call) == nil {
+		parts = parts[:1]
+	}
+	return slices.ContainsFunc(parts, func(e ast.Expr) bool {
+		t := trace{origins: o, seen: map[any]bool{}, direct: true}
+		t.followMentioned(e)
+		lit, isLit := f.(*ast.FuncLit)
+		return t.seen[f] || isLit && slices.ContainsFunc(append(t.found, e), func(n ast.Node) bool { return n.Pos() <= lit.Pos() && lit.End() <= n.End() })
+	})
 }
 
 func (o *origins) signature(f any) *types.Signature {
