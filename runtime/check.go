@@ -139,6 +139,8 @@ func (r Rule) checkLimit() error {
 	return cmp.Or(
 		r.wrongIf(r.Computed && r.Limit != 0,
 			"limit", "found %d and Computed, which says that each call brings its limit; expected one of the two", r.Limit),
+		r.wrongIf(r.Limit == NoLimit, "limit", "found -1, which only a limit that comes with a call can be, as in limit=%q; remove the rule, or use "+
+			"mode=shadow, which refuses no call", "plan.Limit"),
 		r.wrongIf(reason != "", "limit", "%s", reason),
 		r.checkAccepts("slices", r.Slices != 0),
 		r.wrongIf(r.Slices < 0 || tooMany, "slices", "found %d; expected 1 to %d, each at least a microsecond long", r.Slices, maxSlices),

@@ -54,11 +54,17 @@ func (v Override) check(name string) error {
 	if v.Burst != 0 {
 		rule.Algorithm = TokenBucket
 	}
+	limit := int64(0)
+	if v.Limit != nil {
+		limit = *v.Limit
+	}
 	return cmp.Or(
 		rule.wrongIf(v.Limit == nil && v.Factor == 0 && v.Per == 0 && v.Burst == 0 && v.Mode == nil,
 			"override", "found no change; expected limit, factor, per, burst or mode"),
 		rule.wrongIf(v.Factor != 0 && !(v.Factor >= minFactor && v.Factor <= maxFactor),
 			"factor", "found %g; expected %g to %d", v.Factor, minFactor, maxFactor),
+		rule.wrongIf(limit == NoLimit, "limit", "found -1; expected 0 or more, or mode=shadow, which refuses no call"),
+		rule.wrongIf(limit < 0 || limit > maxLimit, "limit", "found %d; expected 0 to %d", limit, int64(maxLimit)),
 		rule.wrongIf(v.Factor != 0 && v.Limit != nil, "factor", "found limit as well; expected one of the two"),
 		rule.wrongIf(len(v.Key) > decide.MaxText, "key", "found %d bytes; expected at most %d", len(v.Key), decide.MaxText),
 		v.apply(rule).check(),

@@ -281,7 +281,8 @@ func TestStoredOverrides(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`:                               `rule "r": override: found no change; expected limit, factor, per, burst or mode`,
 		`{"until":"2026-11-22T18:00:00Z"}`: `rule "r": override: found no change; expected limit, factor, per, burst or mode`,
-		`{"limit":-1}`:                     `rule "r": limit: found -1; expected 0 to 1000000000000000 for a fixed-window`,
+		`{"limit":-1}`:                     `rule "r": limit: found -1; expected 0 or more, or mode=shadow, which refuses no call`,
+		`{"limit":-2}`:                     `rule "r": limit: found -2; expected 0 to 1000000000000000`,
 		`{"limit":5,"factor":2}`:           `rule "r": factor: found limit as well; expected one of the two`,
 		`{"limit":5,"per":"day"}`:          `per is "day"; expected a duration above zero, such as 90s, 24h or 1d`,
 		`{"mode":"off"}`:                   `mode: found "off"; expected enforce, shadow or trigger`,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
@@ -117,6 +118,10 @@ type Rule struct {
 	// unnamed says that the rule has the name of its method or type, perhaps followed by a number. Its keys end with its key template.
 	unnamed bool
 }
+
+// NoLimit is the limit of a call that a rule with Computed does not limit: limit="plan.PerHour" with a PerHour of -1, for example. The rule charges
+// such a call nothing. Blocks and pauses of the key still refuse it, and an override's Limit replaces NoLimit. A Factor does not change it.
+const NoLimit = decide.NoLimit
 
 // Validate returns nil if the rule is valid for a method, and a *RuleError otherwise. A rule for requests may also have a Queue without a
 // Wait, which Validate refuses.

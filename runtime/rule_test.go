@@ -27,7 +27,8 @@ func TestRuleValidate(t *testing.T) {
 
 		{"neither", Rule{Limit: 1}, "per", "a rule needs a window: per=1m, or cron="},
 		{"both", Rule{Limit: 1, Per: time.Minute, Cron: "@daily"}, "cron", "found per as well"},
-		{"negative limit", Rule{Limit: -1, Per: time.Minute}, "limit", "found -1"},
+		{"negative limit", Rule{Limit: -2, Per: time.Minute}, "limit", "found -2; expected 0 to 1000000000"},
+		{"no limit", Rule{Limit: NoLimit, Per: time.Minute}, "limit", "remove the rule, or use mode=shadow"},
 		{"large limit", Rule{Limit: 1_000_000_001, Per: time.Minute}, "limit", "expected 0 to 1000000000 for a sliding-window"},
 		{"amounts of members", Rule{Limit: 5, Per: time.Minute, Distinct: "{who}", Amounts: true}, "distinct", "each member counts once"},
 		{"amounts of a bucket", Rule{Limit: 5, Per: time.Minute, Algorithm: TokenBucket, Amounts: true}, "algorithm", "goes with sliding-window"},

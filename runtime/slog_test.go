@@ -144,7 +144,7 @@ func TestSlogObserverShowsNoKeyOfACallThatFails(t *testing.T) {
 			return wrap.TakeCharges(t.Context(), rules.On(l), rules, wrap.Charge{Key: secret, Cost: 2})
 		},
 		"a limit below 0": func(l *ratelimit.Limiter) error {
-			return wrap.TakeCharges(t.Context(), computed.On(l), computed, wrap.Charge{Key: secret, Cost: 1, Limit: -1})
+			return wrap.TakeCharges(t.Context(), computed.On(l), computed, wrap.Charge{Key: secret, Cost: 1, Limit: -2})
 		},
 		"the expression": func(l *ratelimit.Limiter) error {
 			return wrap.Failed(t.Context(), rules.On(l), rules.KeyError("int(phone)", errors.New("int: "+secret)))

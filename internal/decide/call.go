@@ -52,6 +52,9 @@ type perUse struct {
 	wishes Wishes  // of the caller
 	visits station // all stations of its rules
 
+	unlimited []Asked // the rules that do not limit the call: see unlimited.go
+	barred    int     // how many of them are the last ones of Asked, because a block or a pause refuses the call
+
 	wait        time.Duration // how long a call of requests may wait; 0 for Allow and Peek
 	waits       bool          // a rule may delay the call
 	paused      bool          // a setting pauses one of its subjects
@@ -248,35 +251,44 @@ func (c *Call) perform(ctx context.Context) error {
 	return c.err
 }
 
-// decide decides the call. A call without claims is admitted: no rule applies, or only some in shadow mode with a limit of 0.
+// decide decides the call. A call without claims is admitted: no rule limits it, or only some in shadow mode with a limit of 0 do.
 func (c *Call) decide(ctx context.Context) error {
 	if c.visits&costly != 0 {
 		if err := c.checkCosts(); err != nil {
 			return err
 		}
 	}
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return ContextError(ctx, c.Method())
-	case c.RefusedHere():
-		c.verdict.Now = c.limiter.store.Time().UnixMicro()
-		if c.isBlocked {
-			c.verdict.Source = engine.SourceBlock
-		}
-		return nil
-	case len(c.Claims) == 0:
-		now := c.limiter.store.Time().UnixMicro()
-		c.verdict = engine.Verdict{Now: now, At: now, Finding: engine.Finding{Admitted: true}}
-		if c.UpTo && !c.Peek { // nothing limits what it takes
-			c.verdict.Taken = c.Asked[0].Cost
-		}
-		return nil
+	}
+	if err := c.bar(ctx); err != nil || c.decideHere() {
+		return err
 	}
 	c.Report = c.Report || c.WantsQuotas()
 	if c.waits && c.keepDeadline(ctx) {
 		return c.decideWithWaits(ctx)
 	}
 	return c.askStores(ctx)
+}
+
+// decideHere decides the call if no store need be asked.
+func (c *Call) decideHere() bool {
+	switch now := c.limiter.store.Time().UnixMicro; {
+	case c.RefusedHere():
+		c.verdict = engine.Verdict{Now: now()}
+		if c.isBlocked {
+			c.verdict.Source = engine.SourceBlock
+		}
+	case len(c.Claims) == 0:
+		at := now()
+		c.verdict = engine.Verdict{Now: at, At: at, Finding: engine.Finding{Admitted: true}}
+		if c.UpTo && !c.Peek { // nothing limits what it takes
+			c.verdict.Taken = c.Asked[0].Cost
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // decider returns who decides the call. Most calls have no rule of instance scope.

@@ -25,6 +25,9 @@ func (c *Call) addRule(p *planned, use *Use) error {
 		return nil
 	case err != nil:
 		return err
+	case a.Limit == NoLimit:
+		c.addUnlimited(a)
+		return nil
 	}
 	if c.method == nil || p.mayShare {
 		if same := c.earlier(a); same >= 0 {
@@ -92,7 +95,7 @@ func (c *Call) check(a *Asked, use *Use) error {
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 0 or more", use.Cost))
 	case use.Cost > 1 && rule.Distinct != "":
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 1, as a member counts once", use.Cost))
-	case rule.Computed:
+	case rule.Computed && a.Limit != NoLimit:
 		if wrong := rule.Declared.WrongLimit(a.Limit); wrong != "" {
 			return c.keyError(rule, "", "the limit of this call: "+wrong)
 		}
@@ -120,7 +123,7 @@ func (c *Call) keyError(rule *Rule, expr, reason string) error {
 // addAtNoCost adds a rule at a cost of 0: it refuses nothing, and no store is asked. Its charge has no permits until it is settled. If the rule cannot
 // count the charge, which err says, it does not apply.
 func (c *Call) addAtNoCost(a *Asked, err error) {
-	if err != nil {
+	if err != nil || a.Limit == NoLimit {
 		return
 	}
 	claim := a.Rule.ClaimOn(a.Claim.Subject, a.Limit)

@@ -7,6 +7,7 @@
 //	subject.go    subjects that are hashed
 //	wait.go       calls that wait, and line.go: in which order
 //	pause.go      calls that a pause holds
+//	unlimited.go  calls that a rule does not limit
 //	policy.go     calls that the store fails to decide
 //	charge.go     charges that are settled or given back
 //	statistic.go  sums of what was decided

@@ -42,27 +42,40 @@ func (c *Charges) Pause(ctx context.Context, pauses ...time.Duration) {
 // isPaused reports whether a subject of the call is paused by now. Only the store knows the pauses of rules that are Pausable. If it fails to
 // say, failure policies decide. A call whose place came before ctx ended goes on.
 func (c *Call) isPaused(ctx context.Context) (bool, error) {
-	peek := Step{Call: engine.Call{Prefix: c.Prefix, Peek: true}, limiter: c.limiter}
-	for i := range c.Asked {
-		a := &c.Asked[i]
-		if !a.Rule.enforces() {
-			continue
-		}
-		if c.limiter.pauseLeft(a.Rule, a.Claim.Subject) > 0 {
-			return true, nil
-		}
-		if a.Rule.Numbers.Pausable {
-			peek.Put(a.Rule, *a.Claim)
+	peek := c.limiter.newPeek()
+	for _, rules := range [...][]Asked{c.Asked, c.unlimited} {
+		for i := range rules {
+			a := &rules[i]
+			if !a.Rule.enforces() {
+				continue
+			}
+			if c.limiter.pauseLeft(a.Rule, a.Claim.Subject) > 0 {
+				return true, nil
+			}
+			if a.Rule.Numbers.Pausable {
+				peek.Put(a.Rule, *a.Claim)
+			}
 		}
 	}
-	if len(peek.Claims) == 0 {
-		return false, nil
-	}
-	_, err := peek.split().Decide(ctx, &peek.Call)
-	if peek.noteStore(ctx); err != nil && ended(ctx) == nil {
+	if _, err := peek.look(ctx); err != nil && ended(ctx) == nil {
 		return false, c.limiter.StoreError(ctx, c.Method(), err)
 	}
 	return peek.PausedUntil() > 0, nil
+}
+
+// newPeek returns a step that looks at counts, and has no claims yet.
+func (l *Limiter) newPeek() *Step {
+	return &Step{Call: engine.Call{Prefix: l.prefix, Peek: true}, limiter: l}
+}
+
+// look asks for the answers to the claims of a peek, and returns the time of the answers.
+func (s *Step) look(ctx context.Context) (now int64, err error) {
+	if len(s.Claims) == 0 {
+		return 0, nil
+	}
+	v, err := s.split().Decide(ctx, &s.Call)
+	s.noteStore(ctx)
+	return v.Now, err
 }
 
 // pauseHere answers a call as a store would. A setting pauses one of its subjects.

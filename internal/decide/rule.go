@@ -112,13 +112,20 @@ func (r *Rule) Capacity(limit int64) int64 {
 	}
 }
 
+// NoLimit is the limit of a call that its rule does not limit.
+const NoLimit = -1
+
 // LimitFor returns the limit for a call. Only a rule with Computed uses the given one. The factor of an override does not raise it above the
-// largest limit that the rule can have.
+// largest limit that the rule can have, and leaves NoLimit.
 func (r *Rule) LimitFor(given int64) int64 {
-	if !r.Computed {
+	switch {
+	case !r.Computed:
 		return r.Limit
+	case given == NoLimit:
+		return NoLimit
+	default:
+		return min(Times(given, r.Factor), max(given, r.MostLimit))
 	}
-	return min(Times(given, r.Factor), max(given, r.MostLimit))
 }
 
 // delay returns how long the rule may delay a call at a limit, in microseconds: at most longest, and at most the time that the permits of
@@ -126,7 +133,7 @@ func (r *Rule) LimitFor(given int64) int64 {
 // before it.
 func (r *Rule) delay(longest time.Duration, limit int64) int64 {
 	wait := longest.Microseconds()
-	if r.Queue == 0 || limit == 0 {
+	if r.Queue == 0 || limit <= 0 {
 		return wait
 	}
 	per := r.Per.Microseconds()

@@ -32,7 +32,9 @@ func (c *Call) decideWithWaits(ctx context.Context) (err error) {
 		if admitted || err != nil {
 			return err
 		}
-		c.renew()
+		if err = c.renew(ctx); err != nil || c.decideHere() {
+			return err
+		}
 		if err = c.askStores(ctx); err != nil || c.verdict.At <= c.verdict.Now {
 			return err
 		}
@@ -71,9 +73,9 @@ func (c *Call) lineUp() {
 const shortestSleep = 100 * time.Microsecond
 
 // renew has the claims ask again, if the call has waited.
-func (c *Call) renew() {
+func (c *Call) renew(ctx context.Context) error {
 	if c.waitsSince.IsZero() {
-		return
+		return nil
 	}
 	c.waited, c.paused = c.limiter.store.Time().Sub(c.waitsSince), false
 	for i := range c.Asked {
@@ -84,6 +86,7 @@ func (c *Call) renew() {
 			c.paused = c.paused || r.pauseLeft > 0
 		}
 	}
+	return c.bar(ctx)
 }
 
 // keepDeadline keeps the call from waiting beyond the deadline of ctx. If a rule has Distinct, the call does not wait at all: a member that
@@ -96,10 +99,12 @@ func (c *Call) keepDeadline(ctx context.Context) bool {
 	if slices.ContainsFunc(c.Asked, func(r Asked) bool { return r.Rule.Distinct != "" }) {
 		left = 0
 	}
-	for i := range c.Asked {
-		if r := &c.Asked[i]; r.wait > left {
-			r.wait = left
-			r.setAsk(0)
+	for _, rules := range [...][]Asked{c.Asked, c.unlimited} {
+		for i := range rules {
+			if r := &rules[i]; r.wait > left {
+				r.wait = left
+				r.setAsk(0)
+			}
 		}
 	}
 	return left > 0

@@ -157,6 +157,9 @@ func (w *walk) charge() {
 				limit, q.cost, q.rule.Amounts = limit*20_000, q.cost*20_000, q.rule.Amounts || limit > 0
 			}
 			rules[i].Computed, rules[i].Limit, charges[i].Limit, charges[i].Cost, q.rule.Limit = true, 0, limit, q.cost, limit
+			if q.rule.Block == 0 && !q.rule.Pausable && rapid.IntRange(0, 3).Draw(w.t, "without a limit") == 0 {
+				charges[i].Limit, q.cost = ratelimit.NoLimit, 0 // it is charged nothing, as at a cost of 0
+			}
 		}
 		q.patience = q.rule.Wait.Microseconds()
 	}

@@ -11,7 +11,7 @@ type X interface {
 	//          ^ a rule needs limit=, the permits per window
 	NoLimit() error
 	//ratelimit:rule limit=-1 per=1m
-	//                     ^ limit: found -1; expected 0 to 1000000000 for a sliding-window
+	//                     ^ limit: found -1, which only a limit that comes with a call can be, as in limit="plan.Limit"; remove the rule, or use mode=shadow, which refuses no call
 	Negative() error
 	//ratelimit:rule limit=1 per=1m burst=5
 	//                                    ^ burst: found a sliding-window; expected a token-bucket
