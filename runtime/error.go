@@ -159,9 +159,18 @@ type KeyError struct {
 	Reason string // such as "a part of it is nil"; "" if Err says it all
 	Err    error  // the cause, or nil
 
-	// Missing says that the context carries no client IP or no user ID. That is the program's mistake: see [WithClientIP] and [WithUserID].
+	// Missing says that the context carries no client IP or no user ID: see [WithClientIP] and [WithUserID]. Then Internal is true, too.
 	Missing bool
+	// Internal says that the program is at fault, not the caller: a function of limit= fails, a function panics, an identity is missing, a limit
+	// that comes with a call is out of its bounds, or Err wraps [ErrInternal]. It is answered with 500, and logged once for a rule, with the cure. For
+	// example, limit="planOf(ctx)" fails because its database is away. If a KeyError is not Internal, the caller is told so with 400: it has
+	// sent no key, for example.
+	Internal bool
 }
+
+// ErrInternal makes the error of a function in an expression the program's mistake, and not the caller's: see [KeyError.Internal]. For example, the
+// function of key="{teamOf(ctx, id)}" returns fmt.Errorf("%w: no database", ratelimit.ErrInternal), and callers get 500 instead of 400.
+var ErrInternal = errors.New("internal error")
 
 // Error returns which rule and expression failed, and why.
 func (e *KeyError) Error() string {

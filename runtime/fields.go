@@ -34,7 +34,7 @@ func (e *StoreError) fields() []slog.Attr {
 
 func (e *KeyError) fields() []slog.Attr {
 	return nonEmpty(slog.String("message", e.Error()), slog.String("method", e.Method), slog.String("rule", e.Rule),
-		slog.String("expr", e.Expr))
+		slog.String("expr", e.Expr), slog.Bool("internal", e.Internal))
 }
 
 func (e *RuleError) fields() []slog.Attr {
@@ -88,7 +88,7 @@ func (e *NeverAdmissibleError) MarshalJSON() ([]byte, error) { return object(e.f
 // MarshalJSON returns the text of the error as "message", and its fields in snake case.
 func (e *StoreError) MarshalJSON() ([]byte, error) { return object(e.fields()) }
 
-// MarshalJSON returns the text of the error as "message", and Method, Rule and Expr in snake case. The text includes the reason.
+// MarshalJSON returns the text of the error as "message", and Method, Rule, Expr and Internal in snake case. The text includes the reason.
 func (e *KeyError) MarshalJSON() ([]byte, error) { return object(e.fields()) }
 
 // MarshalJSON returns the text of the error as "message", and Rule and Argument in snake case. The text includes the reason.

@@ -46,14 +46,14 @@ type options struct {
 	decide.Options
 	trigger   func(context.Context, Trigger)
 	observers []func(context.Context, *Event)
-	missing   sync.Map // the rules for which it was logged that an identity is missing, by name
+	mistakes  sync.Map // the mistakes of the program that were logged, by rule and kind
 }
 
 // newOptions returns the options of a limiter that was given none. They have what only this package can make.
 func newOptions() *options {
 	o := &options{Options: decide.Options{Prefix: DefaultPrefix, Logger: slog.Default()}}
 	o.Public = decide.Public{
-		KeyError: keyError, TooCostly: tooCostly, StoreError: storeError, RuleError: ruleError, IsAnswer: isAnswer,
+		KeyError: keyError, WrongLimit: o.wrongLimit, TooCostly: tooCostly, StoreError: storeError, RuleError: ruleError, IsAnswer: isAnswer,
 		Refusal: func(c *decide.Call) error { return refusalOf(c) }, Failed: o.failed, Describe: describe, Discreet: discreet,
 		Tell: o.tell, TellChange: o.tellChange,
 	}

@@ -1,8 +1,10 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 
 	"github.com/ratelimit-go/ratelimit/internal/decide"
 )
@@ -14,6 +16,13 @@ func keyError(method string, rule *decide.Rule, expr, reason string) error {
 	if rule != nil {
 		e.Rule = rule.Label
 	}
+	return e
+}
+
+// wrongLimit returns the error of a limit that comes with a call and is out of its bounds.
+func (o *options) wrongLimit(method string, rule *decide.Rule, reason string) error {
+	e := &KeyError{Method: method, Rule: rule.Label, Reason: reason, Internal: true}
+	o.logMistake(context.Background(), e)
 	return e
 }
 
@@ -44,23 +53,36 @@ func isAnswer(err error) bool {
 // failed tells the observers that the charges of a call could not be computed.
 func (o *options) failed(ctx context.Context, l *decide.Limiter, method string, err error) error {
 	err = discreet(l, err)
-	o.warnMissing(ctx, err)
+	o.logMistake(ctx, err)
 	o.observe(ctx, &Event{Kind: EventFailed, Method: method, Rules: []Outcome{{Rule: ruleIn(err)}}, Err: err})
 	return err
 }
 
-// warnMissing logs, once for a rule, that the context of a call carries no identity, and what to do.
-func (o *options) warnMissing(ctx context.Context, err error) {
+// logMistake logs a mistake of the program, once for a rule and each kind of mistake, and what to do. Package wrap has logged panics.
+func (o *options) logMistake(ctx context.Context, err error) {
 	e, ok := errors.AsType[*KeyError](err)
-	if !ok || !e.Missing {
+	if !ok || !e.Internal || isPanic(e) {
 		return
 	}
-	if _, again := o.missing.LoadOrStore(ruleIn(err), true); again {
-		return
+	level, cure := slog.LevelError, "make the function return a limit, such as that of the smallest plan; -1 is no limit"
+	switch {
+	case e.Missing:
+		level, cure = slog.LevelWarn, "for an address, wrap the handler by httplimit.ClientIP().Handler, or use the interceptors of grpclimit; for a "+
+			"user, call ratelimit.WithUserID where you authenticate"
+	case e.Err == nil:
+		cure = "make limit= give a limit within these bounds; -1 is no limit"
+	case errors.Is(e, ErrInternal):
+		cure = "its function says that the program is at fault, by ratelimit.ErrInternal"
 	}
-	o.Logger.WarnContext(ctx, "a rule refuses calls because "+e.Reason+"; for an address, wrap the handler by httplimit.ClientIP().Handler, or "+
-		"use the interceptors of grpclimit; for a user, call ratelimit.WithUserID where you authenticate",
-		"rule", ruleIn(err), "method", e.Method)
+	if _, again := o.mistakes.LoadOrStore(cure+ruleIn(err), true); !again {
+		o.Logger.Log(ctx, level, "a rule refuses calls, and the program is at fault: "+cmp.Or(e.Reason, "an expression fails")+"; "+cure,
+			"rule", ruleIn(err), "method", e.Method, "expr", e.Expr, "err", e.Error())
+	}
+}
+
+func isPanic(err error) bool {
+	_, is := errors.AsType[decide.Panic](err)
+	return is
 }
 
 // describe gives a refusal the message of the rule with the longest delay. messages belong to the first rules of the method, in their order. With

@@ -55,7 +55,7 @@ func typed(of *errdetails.ErrorInfo, refusal *ratelimit.TooManyRequestsError, s 
 	case reasonNever:
 		return &remote{&ratelimit.NeverAdmissibleError{Cost: number(of, "cost"), Limit: number(of, "limit")}, s}
 	case reasonKey:
-		return &remote{&ratelimit.KeyError{Reason: s.Message(), Missing: s.Code() == codes.Internal}, s}
+		return &remote{&ratelimit.KeyError{Reason: s.Message(), Internal: s.Code() == codes.Internal}, s}
 	case reasonStore:
 		return &remote{&ratelimit.StoreError{Err: errors.New(s.Message())}, s}
 	case reasonRule:

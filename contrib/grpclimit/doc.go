@@ -8,7 +8,7 @@
 //
 //	*ratelimit.TooManyRequestsError  ResourceExhausted, with RetryInfo and QuotaFailure
 //	*ratelimit.NeverAdmissibleError  FailedPrecondition
-//	*ratelimit.KeyError              InvalidArgument; Internal if it is Missing
+//	*ratelimit.KeyError              InvalidArgument, or Internal as the error says
 //	*ratelimit.StoreError            Unavailable
 //	*ratelimit.RuleError             Internal
 //

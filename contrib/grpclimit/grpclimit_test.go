@@ -176,9 +176,9 @@ func TestErrors(t *testing.T) {
 			_, ok := errors.AsType[*ratelimit.KeyError](err)
 			return ok
 		}},
-		{&ratelimit.KeyError{Method: secret, Reason: secret, Missing: true}, codes.Internal, func(err error) bool {
+		{&ratelimit.KeyError{Method: secret, Reason: secret, Internal: true}, codes.Internal, func(err error) bool {
 			e, ok := errors.AsType[*ratelimit.KeyError](err)
-			return ok && e.Missing
+			return ok && e.Internal
 		}},
 		{&ratelimit.StoreError{Method: secret, Err: errors.New(secret)}, codes.Unavailable, func(err error) bool {
 			_, ok := errors.AsType[*ratelimit.StoreError](err)

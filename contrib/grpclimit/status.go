@@ -39,8 +39,8 @@ func Error(err error) error {
 			info(reasonNever, "cost", strconv.FormatInt(never.Cost, 10), "limit", strconv.FormatInt(never.Limit, 10)))
 	}
 	if e, ok := errors.AsType[*ratelimit.KeyError](err); ok {
-		if e.Missing {
-			return with(codes.Internal, "the server does not know whom a rate limit is for", info(reasonKey))
+		if e.Internal {
+			return with(codes.Internal, "the server cannot compute a rate limit", info(reasonKey))
 		}
 		return with(codes.InvalidArgument, "the call does not say whom its rate limit is for", info(reasonKey))
 	}

@@ -97,7 +97,7 @@ func (c *Call) check(a *Asked, use *Use) error {
 		return c.keyError(rule, "", fmt.Sprintf("the cost is %d; expected 1, as a member counts once", use.Cost))
 	case rule.Computed && a.Limit != NoLimit:
 		if wrong := rule.Declared.WrongLimit(a.Limit); wrong != "" {
-			return c.keyError(rule, "", "the limit of this call: "+wrong)
+			return c.limiter.public.WrongLimit(c.Method(), rule, "the limit of this call: "+wrong)
 		}
 	}
 	switch {

@@ -52,6 +52,7 @@ type Options struct {
 // Public is what only package ratelimit can make or do, because programs see the types.
 type Public struct {
 	KeyError   func(method string, rule *Rule, expr, reason string) error
+	WrongLimit func(method string, rule *Rule, reason string) error   // a *ratelimit.KeyError that is the program's mistake
 	TooCostly  func(c *Call, a *Asked, most int64, what string) error // a *ratelimit.NeverAdmissibleError
 	StoreError func(method string, err error) error                   // a *ratelimit.StoreError; a *ratelimit.RuleError stays one
 	RuleError  func(rule, argument, reason string) error

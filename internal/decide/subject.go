@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"hash"
 	"sync"
 
@@ -79,6 +80,17 @@ const (
 type Missing string
 
 func (m Missing) Error() string { return "the context carries no " + string(m) }
+
+// Panic is the error of an expression in which a function panicked.
+type Panic struct{ Value any }
+
+func (p Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
+
+// Unwrap returns the value if it is an error, and otherwise nil.
+func (p Panic) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
+}
 
 // looking is a key of a value in a context.
 type looking string

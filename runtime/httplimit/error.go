@@ -27,7 +27,7 @@ type problem struct {
 //
 //	*ratelimit.TooManyRequestsError  429
 //	*ratelimit.NeverAdmissibleError  422
-//	*ratelimit.KeyError              400; 500 if it is Missing
+//	*ratelimit.KeyError              400; 500 if its Internal is true
 //	*ratelimit.StoreError            503
 //	*ratelimit.RuleError             500
 func Status(err error) int {
@@ -37,7 +37,7 @@ func Status(err error) int {
 		return http.StatusTooManyRequests
 	case is[*ratelimit.NeverAdmissibleError](err):
 		return http.StatusUnprocessableEntity
-	case isKey && !key.Missing:
+	case isKey && !key.Internal:
 		return http.StatusBadRequest
 	case is[*ratelimit.StoreError](err):
 		return http.StatusServiceUnavailable

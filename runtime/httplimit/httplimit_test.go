@@ -184,7 +184,7 @@ func TestError(t *testing.T) {
 		{&ratelimit.NeverAdmissibleError{Method: secret, Rule: secret, Key: secret, Cost: 5, Limit: 3}, 422,
 			"The request costs 5; at most 3 are ever admitted.", map[string]string{"Retry-After": ""}},
 		{&ratelimit.KeyError{Method: secret, Rule: secret, Expr: secret, Err: errors.New(secret)}, 400, "", map[string]string{"Retry-After": ""}},
-		{&ratelimit.KeyError{Method: secret, Rule: secret, Reason: secret, Missing: true}, 500, "", map[string]string{"Retry-After": ""}},
+		{&ratelimit.KeyError{Method: secret, Rule: secret, Reason: secret, Internal: true}, 500, "", map[string]string{"Retry-After": ""}},
 		{&ratelimit.StoreError{Method: secret, Err: errors.New(secret)}, 503, "", map[string]string{"Retry-After": "1"}},
 		{&ratelimit.RuleError{Rule: secret, Argument: secret, Reason: secret}, 500, "", map[string]string{"Retry-After": ""}},
 	} {
@@ -218,7 +218,7 @@ func TestSetHeaders(t *testing.T) {
 	now := start
 	limited := newService(newLimiter(&now))
 	errs := []error{
-		&ratelimit.TooManyRequestsError{Never: true}, &ratelimit.NeverAdmissibleError{}, &ratelimit.KeyError{}, &ratelimit.KeyError{Missing: true},
+		&ratelimit.TooManyRequestsError{Never: true}, &ratelimit.NeverAdmissibleError{}, &ratelimit.KeyError{}, &ratelimit.KeyError{Internal: true},
 		&ratelimit.StoreError{Err: errors.New("down")}, &ratelimit.RuleError{}, nil, // the last becomes a refusal
 	}
 	for _, with := range []func(http.Handler) http.Handler{

@@ -38,7 +38,10 @@ func Message(rules *Rules, island func() string) string {
 type reason string
 
 // failure is the panic of an island in which a function returned an error.
-type failure struct{ error }
+type failure struct {
+	error
+	internal bool // the program is at fault
+}
 
 const isNil reason = "a part of it is nil"
 
@@ -54,7 +57,15 @@ func NotNil[T any](v T) T {
 // Must returns v, and panics if err is not nil.
 func Must[T any](v T, err error) T {
 	if err != nil {
-		panic(failure{err})
+		panic(failure{err, false})
+	}
+	return v
+}
+
+// MustForLimit is [Must] for a function in limit=, and for a limit that is no number of permits. The caller cannot be at fault.
+func MustForLimit[T any](v T, err error) T {
+	if err != nil {
+		panic(failure{err, true})
 	}
 	return v
 }
@@ -62,16 +73,17 @@ func Must[T any](v T, err error) T {
 // Copy returns a pointer to a copy of v, for methods that need a pointer.
 func Copy[T any](v T) *T { return &v }
 
-// failed returns the error for an island that panicked.
+// failed returns the error for an island that panicked. The program is at fault if a function panicked, but not if the island itself did: by nil,
+// by an index, or by a division.
 func (r *Rules) failed(expr string, cause any) error {
 	switch cause := cause.(type) {
 	case reason:
 		return r.missing(expr, string(cause))
 	case failure:
 		if missing, ok := errors.AsType[decide.Missing](cause.error); ok {
-			return &ratelimit.KeyError{Method: r.method, Rule: r.about(expr), Expr: expr, Reason: missing.Error(), Missing: true}
+			return &ratelimit.KeyError{Method: r.method, Rule: r.about(expr), Expr: expr, Reason: missing.Error(), Missing: true, Internal: true}
 		}
-		return r.KeyError(expr, cause.error)
+		return r.failure(expr, cause.error, cause.internal)
 	case runtime.Error:
 		switch {
 		case !inIsland():
@@ -82,13 +94,10 @@ func (r *Rules) failed(expr string, cause any) error {
 		}
 	}
 	if _, again := r.panicked.LoadOrStore(expr, true); !again {
-		slog.Error("ratelimit: a function panicked in an expression, which could not be computed",
+		slog.Error("ratelimit: a function panicked in an expression, which could not be computed; mend the function, which is first in the stack",
 			"method", r.method, "rule", r.about(expr), "expr", expr, "panic", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
 	}
-	if err, ok := cause.(error); ok {
-		return r.KeyError(expr, fmt.Errorf("panic: %w", err))
-	}
-	return r.KeyError(expr, fmt.Errorf("panic: %v", cause))
+	return r.failure(expr, decide.Panic{Value: cause}, true)
 }
 
 // inIsland reports whether the code that panicked is in the file of the island, not in a function of the user.

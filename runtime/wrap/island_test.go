@@ -40,6 +40,8 @@ func TestPanicsOfIslands(t *testing.T) {
 		"a receiver":    {func() string { return wrap.NotNil(none).label() }, "a part of it is nil", false},
 		"an interface":  {func() string { return wrap.NotNil(error(nil)).Error() }, "a part of it is nil", false},
 		"an error":      {func() string { return wrap.Must("", io.ErrUnexpectedEOF) }, "unexpected EOF", false},
+		"of a limit":    {func() string { return wrap.MustForLimit("", io.ErrUnexpectedEOF) }, "unexpected EOF", false},
+		"ErrInternal":   {func() string { return wrap.Must("", ratelimit.ErrInternal) }, "internal error", false},
 		"an identity":   {func() string { return wrap.Must(wrap.UserID(context.Background())) }, "the context carries no user ID", false},
 		"an index":      {func() string { return string(rune(numbers[3])) }, "index out of range [3] with length 0", false},
 		"a key":         {func() string { return byAny[any(numbers)] }, "hash of unhashable type: []int", false},
@@ -58,6 +60,9 @@ func TestPanicsOfIslands(t *testing.T) {
 			for range 2 {
 				v, err := wrap.Value(rules, "x", c.island)
 				e, ok := errors.AsType[*ratelimit.KeyError](err)
+				if internal := c.logged || what == "an identity" || what == "of a limit" || what == "ErrInternal"; ok && e.Internal != internal {
+					t.Errorf("Internal is %t", e.Internal)
+				}
 				if !ok || v != "" || e.Expr != "x" || e.Missing != strings.Contains(c.reason, "carries no") || !strings.HasSuffix(err.Error(), "x: "+c.reason) {
 					t.Errorf("got %q, %v", v, err)
 				}

@@ -2,6 +2,7 @@ package wrap
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -65,8 +66,12 @@ func (r *Rules) missing(expr, why string) error {
 }
 
 // KeyError returns a *ratelimit.KeyError, which says that expr fails with err although a rule needs it.
-func (r *Rules) KeyError(expr string, err error) error {
-	return &ratelimit.KeyError{Method: r.method, Rule: r.about(expr), Expr: expr, Err: err}
+func (r *Rules) KeyError(expr string, err error) error { return r.failure(expr, err, false) }
+
+// failure is KeyError for an error that may be the program's mistake. Every error that wraps ErrInternal is.
+func (r *Rules) failure(expr string, err error, internal bool) error {
+	internal = internal || errors.Is(err, ratelimit.ErrInternal)
+	return &ratelimit.KeyError{Method: r.method, Rule: r.about(expr), Expr: expr, Err: err, Internal: internal}
 }
 
 // about returns the name of the rule that an error of expr is about, or that of the method.

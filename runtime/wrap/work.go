@@ -13,7 +13,7 @@ var errWork = errors.New("the expression has too much to do for these values")
 // add counts the steps of a round, and one for the round itself. It panics as [Must] does if there are more than maxWork.
 func (w *Work) add(steps int) {
 	if steps >= maxWork-int(*w) {
-		panic(failure{errWork})
+		panic(failure{errWork, false})
 	}
 	*w += Work(steps) + 1
 }

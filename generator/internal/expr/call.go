@@ -175,10 +175,13 @@ func (c *compiler) invoke(n *ast.CallNode, f *term, sig *types.Signature) *term 
 	return &term{node: n, typ: result, links: f.links, write: func(w *writer) operand {
 		call := w.callOf(w.term(f).in(highest), w.all(args...)...)
 		w.fails = true
-		if sig.Results().Len() > 1 {
-			return w.must(call)
+		switch {
+		case sig.Results().Len() == 1:
+			return call
+		case c.wanted == Limit: // the program is at fault
+			return w.mustBy("MustForLimit", call)
 		}
-		return call
+		return w.must(call)
 	}}
 }
 

@@ -62,9 +62,9 @@ func (c *compiler) finally(t *term, want Want) *term {
 //
 //	wrap.Must(wrap.RoundUp(size / 1024))
 func (c *compiler) amount(t *term, want Want) *term {
-	round, fn := wrap.RoundUp, "RoundUp"
+	round, fn, must := wrap.RoundUp, "RoundUp", "Must"
 	if want == Limit {
-		round, fn = wrap.RoundDown, "RoundDown"
+		round, fn, must = wrap.RoundDown, "RoundDown", "MustForLimit"
 	}
 	if f, ok := t.con.(float64); ok {
 		n, err := round(f)
@@ -77,7 +77,8 @@ func (c *compiler) amount(t *term, want Want) *term {
 			return literal(t.node, int(n)).retyped(types.Typ[types.Int64])
 		}
 	}
-	return must(goCall(t.node, types.Typ[types.Int64], wrapPath, fn, t.as(types.Float64)))
+	call := goCall(t.node, types.Typ[types.Int64], wrapPath, fn, t.as(types.Float64))
+	return call.then(call.typ, func(w *writer, o operand) operand { return w.mustBy(must, o) })
 }
 
 // text converts t to a text that is the same for equal values. It uses the method MarshalText, or else the method String, or else

@@ -130,9 +130,12 @@ func texts(operands []operand) []string {
 func braced(stmts string) string { return "{\n" + stmts + "\n}" }
 
 // must returns the first result of a call that also returns an error, and panics if there is one: wrap.Must(tenant(ctx)).
-func (w *writer) must(call operand) operand {
+func (w *writer) must(call operand) operand { return w.mustBy("Must", call) }
+
+// mustBy is must with another function of package wrap: wrap.MustForLimit(planOf(ctx)).
+func (w *writer) mustBy(fn string, call operand) operand {
 	w.fails = true
-	return w.callOf(w.std(wrapPath, "Must"), call)
+	return w.callOf(w.std(wrapPath, fn), call)
 }
 
 // std returns the qualified name of a function of the standard library or of the runtime. The path of a predeclared function is "". For
