@@ -5,6 +5,7 @@
 //
 //   - a concrete value that becomes a value of an annotated interface: as an argument, a result, an element or a field, by an
 //     assignment, by a conversion or on a channel;
+//   - what a function of another package returns as an annotated interface, if all that it returns are concrete values;
 //   - a limited method of an annotated struct of another package that is called on the bare struct, taken from it as a func, or
 //     made a method of an interface value;
 //   - a wrapper that is wrapped again, which takes two permits for each call;
@@ -42,13 +43,13 @@ var Analyzer = &analysis.Analyzer{
 	Doc:       "report limited types that are used without their generated wrappers",
 	URL:       "https://pkg.go.dev/github.com/ratelimit-go/ratelimit/generator/vet/bypass",
 	Run:       run,
-	FactTypes: []analysis.Fact{new(isLimited), new(isWrapped)},
+	FactTypes: []analysis.Fact{new(isLimited), new(isWrapped), new(isFactory)},
 }
 
 func run(pass *analysis.Pass) (any, error) {
 	c := &checker{
 		Pass: pass, limited: map[*types.TypeName]*limited{},
-		constructors: map[*types.Func]*limited{}, wrappers: map[*types.TypeName]*types.TypeName{},
+		factories: map[*types.Func]bool{}, constructors: map[*types.Func]*limited{}, wrappers: map[*types.TypeName]*types.TypeName{},
 	}
 	c.excused = source.Excused(c.Fset, c.Files)
 	c.checkGuards()
@@ -57,9 +58,11 @@ func run(pass *analysis.Pass) (any, error) {
 		root := inspector.New(c.sources()).Root()
 		c.origins = c.originsIn(root)
 		c.exempt = c.findWrapped()
-		if pass.Pkg.Name() == "main" || c.composes(root) {
+		checks := pass.Pkg.Name() == "main" || c.composes(root)
+		if checks {
 			c.check(root)
 		}
+		c.declareFactories(root, checks)
 	}
 	c.report()
 	return nil, nil
@@ -73,6 +76,7 @@ type checker struct {
 	wrappers     map[*types.TypeName]*types.TypeName // to the annotated types
 	wrapped      []*types.Var                        // parameters and fields whose values reach a generated constructor, according to facts
 	wrapping     []*types.Func                       // functions that return middleware which wraps, according to facts
+	factories    map[*types.Func]bool                // of other packages, according to facts
 	excused      func(token.Pos) bool
 	origins      *origins
 	exempt       []ast.Node
@@ -100,6 +104,7 @@ func (c *checker) check(root inspector.Cursor) {
 	for at := range root.Preorder() {
 		for _, t := range c.transfers(at) {
 			c.checkConversion(at, t)
+			c.checkFactory(t)
 		}
 		switch n := at.Node().(type) {
 		case *ast.SelectorExpr:
@@ -185,6 +190,9 @@ func (c *checker) checkMethod(at inspector.Cursor, e *ast.SelectorExpr) {
 	s := c.TypesInfo.Selections[e]
 	if s == nil || s.Kind() == types.FieldVal {
 		return
+	}
+	if l := c.limited[source.TypeName(s.Recv())]; l != nil && l.covers(e.Sel.Name) {
+		c.checkFactory(transfer{e.X, s.Recv(), target{to: s.Recv()}})
 	}
 	if l := c.ofStruct(at, s.Obj().(*types.Func)); l != nil {
 		c.add(e.Sel, "%s of %s is used without its rate limits; use what %s returns",

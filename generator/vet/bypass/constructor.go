@@ -105,26 +105,35 @@ func (c *checker) importFacts() {
 		return cmp.Compare(fmt.Sprint(a.Object), fmt.Sprint(b.Object))
 	})
 	for _, f := range facts {
-		fact, _ := f.Fact.(*isLimited)
-		switch o := f.Object.(type) {
-		case *types.Func:
-			if fact == nil {
-				c.wrapping = append(c.wrapping, o)
-				continue
+		switch fact := f.Fact.(type) {
+		case *isFactory:
+			c.factories[f.Object.(*types.Func)] = true
+		case *isWrapped:
+			if v, ok := f.Object.(*types.Var); ok {
+				c.wrapped = append(c.wrapped, v)
+			} else {
+				c.wrapping = append(c.wrapping, f.Object.(*types.Func))
 			}
-			l := limitedBy(o)
-			l.isLimited = fact
-			c.constructors[o], c.limited[l.annotated] = l, l
-			if l.wrapper != nil {
-				c.wrappers[l.wrapper] = l.annotated
-			}
-			c.wrapped = append(c.wrapped, o.Signature().Params().At(0))
-		case *types.TypeName: // after all functions, as the sorted texts begin with "func", "type" and "var"
-			c.limited[o] = &limited{isLimited: fact, annotated: o}
-		case *types.Var:
-			c.wrapped = append(c.wrapped, o)
+		case *isLimited:
+			c.importLimited(f.Object, fact)
 		}
 	}
+}
+
+// importLimited reads the fact about an annotated type or about the constructor of its wrapper.
+func (c *checker) importLimited(of types.Object, fact *isLimited) {
+	fn, ok := of.(*types.Func)
+	if !ok { // after all functions, as the sorted texts begin with "func" and "type"
+		c.limited[of.(*types.TypeName)] = &limited{isLimited: fact, annotated: of.(*types.TypeName)}
+		return
+	}
+	l := limitedBy(fn)
+	l.isLimited = fact
+	c.constructors[fn], c.limited[l.annotated] = l, l
+	if l.wrapper != nil {
+		c.wrappers[l.wrapper] = l.annotated
+	}
+	c.wrapped = append(c.wrapped, fn.Signature().Params().At(0))
 }
 
 // callee returns the function or method that a call names, or nil for other calls.
