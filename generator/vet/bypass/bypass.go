@@ -9,6 +9,7 @@
 //   - a limited method of an annotated struct of another package that is called on the bare struct, taken from it as a func, or
 //     made a method of an interface value;
 //   - a wrapper that is wrapped again, which takes two permits for each call;
+//   - a limited method that a method of an annotated struct, or of an implementation of an annotated interface, uses on its receiver;
 //   - in the package of a guarded type, a limited method that does not begin with a call of its guard, or drops what it returns.
 //
 // It does not report
@@ -49,7 +50,7 @@ var Analyzer = &analysis.Analyzer{
 func run(pass *analysis.Pass) (any, error) {
 	c := &checker{
 		Pass: pass, limited: map[*types.TypeName]*limited{},
-		factories: map[*types.Func]bool{}, constructors: map[*types.Func]*limited{}, wrappers: map[*types.TypeName]*types.TypeName{},
+		guards: map[*types.TypeName]*types.TypeName{}, factories: map[*types.Func]bool{}, constructors: map[*types.Func]*limited{}, wrappers: map[*types.TypeName]*types.TypeName{},
 	}
 	c.excused = source.Excused(c.Fset, c.Files)
 	c.checkGuards()
@@ -63,6 +64,7 @@ func run(pass *analysis.Pass) (any, error) {
 			c.check(root)
 		}
 		c.declareFactories(root, checks)
+		c.checkSelfCalls(root)
 	}
 	c.report()
 	return nil, nil
@@ -74,6 +76,7 @@ type checker struct {
 	limited      map[*types.TypeName]*limited
 	constructors map[*types.Func]*limited
 	wrappers     map[*types.TypeName]*types.TypeName // to the annotated types
+	guards       map[*types.TypeName]*types.TypeName // by the guarded types of this package
 	wrapped      []*types.Var                        // parameters and fields whose values reach a generated constructor, according to facts
 	wrapping     []*types.Func                       // functions that return middleware which wraps, according to facts
 	factories    map[*types.Func]bool                // of other packages, according to facts

@@ -11,7 +11,6 @@ import (
 
 // checkGuards reports limited methods of guarded types that do not begin with a call of their guard, or drop what it returns.
 func (c *checker) checkGuards() {
-	guards := map[*types.TypeName]*types.TypeName{} // by the guarded types
 	for _, f := range c.sources() {
 		for doc, spec := range source.Types(f) {
 			if !source.Begins(doc, annotations.Head+"guard") {
@@ -20,17 +19,17 @@ func (c *checker) checkGuards() {
 			g, _ := annotations.Parse(doc)
 			guard, _ := c.Pkg.Scope().Lookup(source.NamesFor(spec.Name.Name, g).Type).(*types.TypeName)
 			if guarded, ok := c.TypesInfo.Defs[spec.Name].(*types.TypeName); ok && guard != nil {
-				guards[guarded] = guard
+				c.guards[guarded] = guard
 			}
 		}
 	}
-	if len(guards) == 0 {
+	if len(c.guards) == 0 {
 		return
 	}
 	for _, f := range c.sources() {
 		for _, d := range source.Methods(f) {
 			method := c.TypesInfo.Defs[d.Name].(*types.Func)
-			guard := guards[source.TypeName(method.Signature().Recv().Type())]
+			guard := c.guards[source.TypeName(method.Signature().Recv().Type())]
 			if guard == nil || d.Body == nil {
 				continue
 			}

@@ -17,7 +17,7 @@ func New(dsn string) *Server { return &Server{dsn: dsn} }
 //ratelimit:rule limit=1 per=1m
 func (s *Server) Get(ctx context.Context, r *pb.GetRequest) (*pb.GetRequest, error) { return r, nil }
 
-func (s *Server) Warm() { s.Get(context.Background(), nil) }
+func (s *Server) Warm() { s.Get(context.Background(), nil) } // want `Get of the receiver has no limits`
 
 // Service is the interface, with limits.
 //

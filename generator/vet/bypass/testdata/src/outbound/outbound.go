@@ -20,7 +20,7 @@ func (c *Client) Fetch(ctx context.Context, url string) error { return nil }
 //ratelimit:rule limit=1 per=1m
 func (c *Client) Do(r *http.Request) (*http.Response, error) { return c.http.Do(r) }
 
-func (c *Client) Close() error { return c.Fetch(context.Background(), "bye") }
+func (c *Client) Close() error { return c.Fetch(context.Background(), "bye") } // want `Fetch of the receiver has no limits`
 
 //ratelimit:rule limit=1 per=1m
 type Hook func(ctx context.Context) error // want Hook:"limits "
