@@ -65,7 +65,7 @@ func TestBadInput(t *testing.T) {
 		{misuse, "found -limit and -factor", "override set login -limit 1 -factor 2 -for 1h"},
 		{misuse, "expected a number from 0.001 to 1000", "override set login -factor x -for 1h"},
 		{failed, "expected 0.001 to 1000", "override set login -factor 1001 -for 1h"},
-		{failed, "expected 0 to", "override set login -limit -1 -for 1h"},
+		{failed, "expected 0 or more, or mode=shadow", "override set login -limit -1 -for 1h"},
 		{misuse, "expected 1 or more", "override set login -burst 0 -for 1h"},
 		{failed, "; set it anyway with -force", "override set login -burst 5 -for 1h"},
 		{failed, "name: found", "override set a:b -limit 1 -for 1h -force"},

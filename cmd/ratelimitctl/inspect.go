@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/internal/traffic"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -21,6 +22,7 @@ type inspected struct {
 	Rule          string        `json:"rule"`
 	Key           string        `json:"key,omitempty"`
 	directive                   // in force
+	AsOf          time.Time     `json:"limitAsOf,omitzero"`         // when a process said that the last call brought this limit
 	Declared      *directive    `json:"declared,omitempty"`         // if something else is in force
 	Limits        map[int64]int `json:"processesByLimit,omitempty"` // if processes declare different limits
 	Because       []setting     `json:"because,omitempty"`          // the settings in force
@@ -59,10 +61,14 @@ func (t *tool) inspect(ctx context.Context, args []string) error {
 	if err := t.fleet.Follow(ctx); err != nil {
 		return err
 	}
+	sums, err := t.limitsOfCalls(ctx, rules)
+	if err != nil {
+		return err
+	}
 	var rows []inspected
 	var notes [][]string
 	for i, q := range all {
-		s, err := t.inspectOne(ctx, &rules[i], q)
+		s, err := t.inspectOne(ctx, &rules[i], q, sums)
 		if err != nil {
 			return err
 		}
@@ -98,17 +104,38 @@ func (t *tool) inspectedBy(ctx context.Context, args []string) (rules []ratelimi
 	return rules, all, err
 }
 
-// inspectOne inspects the key of a request under a rule.
-func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratelimit.Request) (s inspected, err error) {
-	rule, err := t.limiter.RuleFor(q)
-	if err != nil {
-		return s, err
+// limitsOfCalls returns what processes report, which has the limits that calls brought. If calls bring none, it reads nothing.
+func (t *tool) limitsOfCalls(ctx context.Context, rules []ratelimit.UsedRule) (*traffic.Sums, error) {
+	if !slices.ContainsFunc(rules, func(r ratelimit.UsedRule) bool { return r.Computed }) {
+		return traffic.Sum(nil, nil), nil
 	}
+	processes, err := t.fleet.Processes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reports, err := t.fleet.Reports(ctx, processes)
+	return traffic.Sum(reports, t.names(rules)), err
+}
+
+// inspectOne inspects the key of a request under a rule.
+func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratelimit.Request, sums *traffic.Sums) (s inspected, err error) {
 	subject, err := t.subject(q)
 	if err != nil {
 		return s, err
 	}
-	s = inspected{Rule: q.Rule.Name, directive: directiveOf(rule), words: inWords(rule)}
+	rule, err := t.limiter.RuleFor(q)
+	if err != nil {
+		return s, err
+	}
+	if s.Rule = q.Rule.Name; rule.Computed {
+		known := q
+		known.Rule, s.AsOf = sums.Known(q.Rule, rule.Window(), subject)
+		if rule, err = t.limiter.RuleFor(known); err != nil {
+			return s, err
+		}
+	}
+	s.directive, s.words = directiveOf(rule), inWords(rule)
+	s.Computed = s.Computed || !s.AsOf.IsZero()
 	quota, retry, err := t.peek(ctx, rule, q.Key)
 	if err != nil {
 		return s, err
@@ -244,6 +271,12 @@ func (s *inspected) notes(now time.Time) (all []string) {
 			what = key + " " + is + " "
 		}
 		add("%s%s, set by %s at %s%s", what, valuesInWords(b.Kind, &b.Values), cmp.Or(b.By, "a program"), local(b.At), because(b.Reason))
+	}
+	switch {
+	case !s.AsOf.IsZero():
+		add("each call brings its limit; the last one brought this limit as of %s", local(s.AsOf))
+	case s.Computed:
+		add("the call brings its limit; %d used", s.Used)
 	}
 	if s.Declared != nil {
 		add("declared %s, mode %s", s.declared, s.Declared.Mode)

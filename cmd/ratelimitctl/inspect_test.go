@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/traffic"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // program is a program whose limits the tool inspects.
@@ -430,6 +432,34 @@ func TestSecret(t *testing.T) {
 	if status != misuse || !strings.Contains(short, "RATELIMIT_SECRET has 6 bytes; expected at least 32") {
 		t.Errorf("status %d, %s", status, short)
 	}
+}
+
+// A report of a process has the limit that the last call of a key brought. inspect shows what is left of it, and as of when, in whichever count
+// the key has. For a key that no report has, inspect says what is used.
+func TestInspectShowsTheLimitOfTheLastCall(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr, redisstore.WithStats())
+	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Name: "plan", Key: "{user}", Computed: true, Per: 3000 * time.Hour})
+	take := func(key string, limit, cost int64) {
+		if err := wrap.TakeCharges(t.Context(), rules.On(f.Limiter), rules, wrap.Charge{Key: key, Cost: cost, Limit: limit}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	take("bob", 100, 7)
+	for key, limit := range map[string]int64{"ann": 20_000, "eve": 9000} {
+		redistest.Eventually(t, "the limit of the last call is shown", func() bool {
+			take(key, limit, 1)
+			text, _ := ctl(t, server.Addr, "inspect", "plan", key)
+			return regexp.MustCompile(fmt.Sprintf(`plan  %d per 125d.* enforce  \d+ of %d +\d+ `, limit, limit)).MatchString(text) &&
+				strings.Contains(text, "each call brings its limit; the last one brought this limit as of ")
+		})
+		var all []inspected
+		text, _ := ctl(t, server.Addr, "inspect", "plan", key, "-json")
+		if err := json.Unmarshal([]byte(text), &all); err != nil || all[0].AsOf.IsZero() || !all[0].Computed || *all[0].Limit != limit || *all[0].Capacity != limit {
+			t.Errorf("got %v, %s", err, text)
+		}
+	}
+	require(t, server.Addr, done, "the call brings its limit; 7 used", "inspect", "plan", "bob")
 }
 
 // If the limit depends on the call, or programs declare different ones, inspect says so.

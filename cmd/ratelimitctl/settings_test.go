@@ -71,7 +71,7 @@ func TestBadImports(t *testing.T) {
 		`[{"kind":"block","rule":"a:b","subject":"b","until":"2999-01-01T00:00:00Z"}]`:       "name: found",
 		`[{"kind":"override","rule":"a"}]`:                                                   "found no change",
 		`[{"kind":"override","rule":"a","subject":"a{b","limit":1}]`:                         `subject: found "a{b"`,
-		`[{"kind":"override","rule":"a","limit":-1}]`:                                        "expected 0 to",
+		`[{"kind":"override","rule":"a","limit":-2}]`:                                        "expected 0 to",
 		`[{"kind":"override","rule":"a","limit":1,"by":"` + strings.Repeat("x", 201) + `"}]`: "by or reason: found 201 bytes",
 	} {
 		got, status := ctlWith(t, env("redis://"+server.Addr), text, "settings", "import")

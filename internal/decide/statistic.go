@@ -16,6 +16,9 @@ func (c *Call) addTo(s *fleet.Statistics) {
 			continue
 		}
 		n := fleet.Counts{Calls: 1}
+		if a.Rule.Computed {
+			n.Limit = max(0, a.given)
+		}
 		if c.isByPolicy() {
 			n.Failed = 1
 		}

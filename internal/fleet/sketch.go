@@ -20,6 +20,7 @@ type Counts struct {
 	Blocked int64 `json:"blocked,omitempty"` // those of Refused whose key was blocked
 	Shadow  int64 `json:"shadow,omitempty"`  // calls that the rule would have refused if it were not in shadow mode
 	Failed  int64 `json:"failed,omitempty"`  // calls that the store failed to decide
+	Limit   int64 `json:"limit,omitempty"`   // of a subject: the limit that the last call brought; 0 if calls bring none
 }
 
 // Add adds other to c.
@@ -29,6 +30,7 @@ func (c *Counts) Add(other Counts) {
 	c.Blocked += other.Blocked
 	c.Shadow += other.Shadow
 	c.Failed += other.Failed
+	c.Limit = cmp.Or(other.Limit, c.Limit)
 }
 
 // Sketch counts the decisions of one rule, and keeps the subjects with the most decisions. It uses the algorithm Space-Saving
@@ -51,7 +53,8 @@ type set struct {
 // Count adds counts to a subject. A subject must always have the same hash.
 func (s *Sketch) Count(subject string, hash uint64, n Counts) {
 	s.all.Add(n)
-	hash |= 1 // 0 marks a free way
+	s.all.Limit = 0 // subjects have different ones
+	hash |= 1       // 0 marks a free way
 	in := &s.sets[hash>>59]
 	least := 0
 	for i, h := range in.hashes {

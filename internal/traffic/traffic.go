@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
@@ -85,6 +86,8 @@ type OfRule struct {
 type OfKey struct {
 	Key string `json:"key"`
 	OfRule
+	Limit int64     `json:"limit,omitempty"` // that the last call brought, as far as a report tells; or 0
+	AsOf  time.Time `json:"asOf,omitzero"`   // of that report
 }
 
 // Names returns the rules as people know them, by their names in keys. The limiter has the prefix, which is in the form of keys.
@@ -150,10 +153,15 @@ func Sum(reports []fleet.Report, names map[Named]Known) *Sums {
 			s.rules[name].add(r.Counts, report.Seconds)
 			for _, subject := range r.Subjects {
 				id := keyOf{name, subject.Name}
-				if s.keys[id] == nil {
-					s.keys[id] = &OfKey{key.Shown(subject.Name), OfRule{Known: rule}}
+				of := s.keys[id]
+				if of == nil {
+					of = &OfKey{Key: key.Shown(subject.Name), OfRule: OfRule{Known: rule}}
+					s.keys[id] = of
 				}
-				s.keys[id].add(subject.Counts, report.Seconds)
+				of.add(subject.Counts, report.Seconds)
+				if subject.Limit > 0 && !report.Process.At.Before(of.AsOf) {
+					of.Limit, of.AsOf = subject.Limit, report.Process.At
+				}
 			}
 		}
 	}
@@ -166,6 +174,17 @@ func (s *Sums) Of(rule Named) Rates {
 		return r.Rates
 	}
 	return Rates{}
+}
+
+// Known returns a rule with the limit that the last call of a subject brought, as far as a report tells, and since when the report tells that.
+// Otherwise it returns the rule as it is.
+func (s *Sums) Known(rule ratelimit.Rule, window, subject string) (_ ratelimit.Rule, asOf time.Time) {
+	of := s.keys[keyOf{Named{rule.Name, window}, subject}]
+	if !rule.Computed || of == nil || of.Limit == 0 {
+		return rule, asOf
+	}
+	rule.Computed, rule.Limit = false, of.Limit
+	return rule, of.AsOf
 }
 
 // Rules returns the rules that are wanted, sorted by a column.

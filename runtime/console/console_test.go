@@ -166,6 +166,35 @@ func TestSubjectInTime(t *testing.T) {
 	}
 }
 
+// No page says that a permit is there now if the key is refused, or if nobody knows: the limit comes with the call. If a process reports the limit of
+// the last call, the page shows what is left of it.
+func TestSubjectOfARefusedKey(t *testing.T) {
+	l, h := open(t, redisstore.New(startRedis(t), patient, redisstore.WithStats()))
+	running := ratelimit.Rule{Name: "running", Key: "{user}", Algorithm: ratelimit.Concurrency, Limit: 1, Per: time.Hour}
+	if d, err := l.Allow(t.Context(), ratelimit.Request{Rule: running, Key: "ann"}); err != nil || !d.Allowed {
+		t.Fatal(d, err)
+	}
+	plan := wrap.NewRules("p.T.M", ratelimit.Rule{Name: "plan", Key: "{user}", Computed: true, Per: time.Hour})
+	take := func() error {
+		return wrap.TakeCharges(t.Context(), plan.On(l), plan, wrap.Charge{Key: "ann", Cost: 20_000, Limit: 20_000})
+	}
+	if err := take(); err != nil {
+		t.Fatal(err)
+	}
+	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "1 of 1 running when a call ends", "20000 the call brings its limit")
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if err := take(); !errors.Is(err, ratelimit.ErrTooManyRequests) {
+			t.Fatal(err)
+		}
+		_, page := send(h, http.MethodPost, "/subject", url.Values{"key": {"ann"}})
+		if text := plain(page); strings.Contains(text, "20000 of 20000 in 59m") && strings.Contains(text, "declared: computed, 20000 as of ") {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatal(text)
+		}
+	}
+}
+
 // While a parameter that a key names is renamed, processes declare two rules of one count. The subject's page shows the count at both.
 func TestRulesOfOneCount(t *testing.T) {
 	t.Parallel()

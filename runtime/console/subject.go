@@ -18,14 +18,17 @@ import (
 type use struct {
 	ratelimit.UsedRule
 	InForce  ratelimit.Rule
+	AsOf     time.Time      // when a process said that the last call brought the limit of InForce; or zero
+	asked    ratelimit.Rule // the rule, with that limit
 	Quota    ratelimit.Quota
-	Next     time.Duration  // until the next permit; 0 if there is one now
+	Refused  bool
+	Next     time.Duration  // until the next permit; 0 if there is one now, or if that is not known
 	Never    bool           // the limit is 0
 	Override *fleet.Setting // of the key, or else of the rule; nil if neither is set
 	Block    *fleet.Setting // set by hand; or nil
 	Pause    *fleet.Setting // set by hand; or nil
 	Left     time.Duration  // of the block
-	states   []string       // the keys of the counts
+	state    string         // the key of the first count
 	Unknown  bool           // a block or a limit of 0 hides the count
 	Strip    *strip         // or nil
 	Err      error
@@ -97,6 +100,7 @@ func (p *subjectPage) look(ctx context.Context, c *console, l *ratelimit.Limiter
 	rules, at := c.known.rules.get(ctx)
 	p.Seen = at
 	c.follow(ctx)
+	reported := c.recent(ctx)
 	for _, rule := range rules {
 		if (rule.Key == "") != p.All {
 			continue
@@ -105,7 +109,7 @@ func (p *subjectPage) look(ctx context.Context, c *console, l *ratelimit.Limiter
 			p.More++
 			continue
 		}
-		p.Uses = append(p.Uses, c.use(l, rule, p.Key))
+		p.Uses = append(p.Uses, c.use(l, rule, p.Key, reported))
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -121,16 +125,21 @@ func (p *subjectPage) look(ctx context.Context, c *console, l *ratelimit.Limiter
 }
 
 // use returns what is in force for a subject under a rule.
-func (c *console) use(l *ratelimit.Limiter, rule ratelimit.UsedRule, text string) use {
-	u := use{UsedRule: rule}
-	request := ratelimit.Request{Rule: rule.Rule, Key: text}
-	if u.InForce, u.Err = l.RuleFor(request); u.Err != nil {
+func (c *console) use(l *ratelimit.Limiter, rule ratelimit.UsedRule, text string, reported recent) use {
+	u := use{UsedRule: rule, asked: rule.Rule}
+	states, err := l.StateKeys(ratelimit.Request{Rule: rule.Rule, Key: text})
+	if u.Err = err; err != nil {
 		return u
 	}
-	if u.states, u.Err = l.StateKeys(request); u.Err != nil {
+	u.state = states[0]
+	parts, _ := key.Split(u.state)
+	if u.InForce, u.Err = l.RuleFor(ratelimit.Request{Rule: rule.Rule, Key: text}); u.InForce.Computed {
+		u.asked, u.AsOf = reported.Known(rule.Rule, u.InForce.Window(), parts.Subject)
+		u.InForce, u.Err = l.RuleFor(ratelimit.Request{Rule: u.asked, Key: text})
+	}
+	if u.Err != nil {
 		return u
 	}
-	parts, _ := key.Split(u.states[0])
 	of := c.fleet.InForce().Of(fleet.SettingName(rule.Name))
 	own := of.OfKey(parts.Subject)
 	u.Override, u.Block, u.Pause = cmp.Or(own.Override, of.All), own.Block, own.Pause
@@ -152,14 +161,14 @@ func peek(ctx context.Context, l *ratelimit.Limiter, uses []use, text string) er
 		if u.Unknown || u.Err != nil {
 			continue
 		}
-		n, ok := requested[u.states[0]]
+		n, ok := requested[u.state]
 		if !ok {
-			request := ratelimit.Request{Rule: u.Rule, Key: text}
+			request := ratelimit.Request{Rule: u.asked, Key: text}
 			if u.Distinct != "" {
 				request.Member = rand.Text() // a member that is not counted yet
 			}
 			n = len(requests)
-			requested[u.states[0]] = n
+			requested[u.state] = n
 			requests, of = append(requests, request), append(of, nil)
 		}
 		of[n] = append(of[n], u)
@@ -176,7 +185,7 @@ func peek(ctx context.Context, l *ratelimit.Limiter, uses []use, text string) er
 			u.Quota = q
 			for _, v := range d.Violations {
 				if q.Rule == v.Rule && q.Window == v.Window {
-					u.Next, u.Never = v.RetryAfter, v.Never
+					u.Refused, u.Next, u.Never = true, v.RetryAfter, v.Never
 				}
 			}
 		}
