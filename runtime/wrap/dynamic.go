@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"time"
 )
 
 var (
@@ -14,8 +15,8 @@ var (
 	errAddress = errors.New("a text would show an address, which differs from call to call")
 )
 
-// TextOf returns v as a text for a key: by its method MarshalText, or else by its method String, or else by its kind. TextOf(int8(5)) is "5". It
-// is an error if v is nil, or if it has no such method and is no text, bool or integer.
+// TextOf returns v as a text for a key: by its method MarshalText, or else by its method String, or else by its kind. TextOf(int8(5)) is "5". A
+// time is in UTC, so equal times have one text. It is an error if v is nil, or if it has no such method and is no text, bool or integer.
 func TextOf(v any) (string, error) {
 	if IsNil(v) {
 		return "", errNil
@@ -23,6 +24,11 @@ func TextOf(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
 		return v, nil
+	case time.Time:
+		text, err := v.UTC().MarshalText()
+		return string(text), err
+	case *time.Time:
+		return TextOf(*v)
 	case encoding.TextMarshaler:
 		text, err := v.MarshalText()
 		return string(text), err

@@ -206,3 +206,16 @@ func TestJSONOfMethods(t *testing.T) {
 		t.Errorf("got %s, error %v", got, err)
 	}
 }
+
+// One instant is one text, whatever the zone of the time is.
+func TestTextOfATime(t *testing.T) {
+	at := time.Date(2026, 11, 29, 12, 0, 0, 5, time.UTC)
+	for _, zone := range []*time.Location{time.UTC, time.FixedZone("", 3600), time.Local} {
+		moved := at.In(zone)
+		for _, v := range []any{moved, &moved} {
+			if text, err := wrap.TextOf(v); err != nil || text != "2026-11-29T12:00:00.000000005Z" {
+				t.Errorf("%T in %v: got %q, %v", v, zone, text, err)
+			}
+		}
+	}
+}

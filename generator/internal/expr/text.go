@@ -82,13 +82,19 @@ func (c *compiler) amount(t *term, want Want) *term {
 }
 
 // text converts t to a text that is the same for equal values. It uses the method MarshalText, or else the method String, or else
-// the kind of the type.
+// the kind of the type. In a key, equal times have one zone:
+//
+//	string(wrap.Must(at.UTC().MarshalText()))
 func (c *compiler) text(t *term) *term {
 	t = t.plainly()
 	source := t.typ
 	switch {
 	case isNil(source):
 		return c.errorf(start(t.node), "nil has no stable text form")
+	case isTime(source) && c.wanted == Island:
+		t = c.callMethod(t, "UTC")
+		t.typ = source
+		return c.callMethod(t, "MarshalText")
 	case prints(source, "MarshalText"):
 		return c.callMethod(t, "MarshalText")
 	case prints(source, "String"):
