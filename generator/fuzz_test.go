@@ -87,8 +87,31 @@ func corpus(t testing.TB) []string {
 		}
 		sources = append(sources, string(src))
 	}
-	return sources
+	return append(sources, ofC)
 }
+
+// ofC has types of C.
+const ofC = `package x
+
+import "C"
+
+type Num C.int
+
+type Pair struct{ a, b C.int }
+
+//ratelimit:rule name=x limit=1 per=1m key="{label(n)}"
+type Calls interface {
+	A(n Num) (Num, *Num, Pair, error)
+	B(n Num, f func(Num) C.long) error
+}
+
+//ratelimit:rule limit=1 per=1m
+func (p *Pair) Sum(n Num) (Num, error) { return 0, nil }
+
+func (p Pair) C() C.int { return p.a }
+
+func label(n Num) string { return "" }
+`
 
 const mutationSize = 5 // bytes
 
@@ -183,8 +206,48 @@ var newWorld = func() func(testing.TB) *world {
 // another is a valid file in the same package as the mutated one.
 const another = "package x\n\n//ratelimit:rule limit=1 per=1m\ntype Beside interface{ M() error }\n"
 
-// generate generates from a source.
+// generate generates from a source, and from the same with every other method in a file of a platform.
 func (w *world) generate(t *testing.T, src string) {
+	w.generateFrom(t, src, "")
+	if rest, moved := apart(src); moved != "" {
+		w.generateFrom(t, rest, moved)
+	}
+}
+
+// apart moves every other method of a source that has no syntax errors to another file, which has the same imports.
+func apart(src string) (rest, moved string) {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, "", src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return src, ""
+	}
+	cut := func(from, to token.Pos) string {
+		return src[fset.PositionFor(from, false).Offset:fset.PositionFor(to, false).Offset]
+	}
+	end := f.FileStart
+	for i, m := range source.Methods(f) {
+		if i%2 == 0 {
+			from := m.Pos()
+			if m.Doc != nil {
+				from = m.Doc.Pos()
+			}
+			moved, rest, end = moved+"\n"+cut(from, m.End())+"\n", rest+cut(end, from), m.End()
+		}
+	}
+	if moved == "" {
+		return src, ""
+	}
+	imports := ""
+	for _, d := range f.Decls {
+		if d, ok := d.(*ast.GenDecl); ok && d.Tok == token.IMPORT {
+			imports += cut(d.Pos(), d.End()) + "\n"
+		}
+	}
+	return rest + cut(end, f.FileEnd), "package " + f.Name.Name + "\n" + imports + moved
+}
+
+// generateFrom generates from a source, and from another file for one platform, if that is not "".
+func (w *world) generateFrom(t *testing.T, src, onLinux string) {
 	syntax, err := parser.ParseFile(w.fset, "/x/x.go", src, parser.ParseComments|parser.SkipObjectResolution)
 	if syntax == nil {
 		return
@@ -201,6 +264,13 @@ func (w *world) generate(t *testing.T, src string) {
 			t.Fatal(err)
 		}
 		files = append(files, &source.File{Path: "/x/y.go", Syntax: beside, Asked: true})
+	}
+	if onLinux != "" {
+		part, err := parser.ParseFile(w.fset, "/x/x_linux.go", onLinux, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, onLinux)
+		}
+		files, src = append(files, &source.File{Path: "/x/x_linux.go", Syntax: part}), src+"\nx_linux.go:\n"+onLinux
 	}
 	pkg := &source.Package{Path: "example.com/x", Module: "example.com", Files: files, Info: source.NewInfo(), Loader: w}
 	pkg.Types = w.check(pkg, func(e types.Error) {
@@ -233,7 +303,7 @@ func (w *world) check(p *source.Package, report func(types.Error)) (pkg *types.P
 			pkg = nil
 		}
 	}()
-	conf := types.Config{IgnoreFuncBodies: true, FakeImportC: true, Importer: w.importer, Error: func(err error) {
+	conf := types.Config{IgnoreFuncBodies: true, FakeImportC: true, DisableUnusedImportCheck: true, Importer: w.importer, Error: func(err error) {
 		if e, ok := err.(types.Error); ok {
 			report(e)
 		}
