@@ -1,6 +1,9 @@
 package generator_test
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -8,6 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/ratelimit-go/ratelimit/generator"
+	"github.com/ratelimit-go/ratelimit/internal/testmodule"
 )
 
 // platforms are the builds that TestPlatforms tries: a system, an architecture, tags, and whether cgo is on.
@@ -364,6 +368,23 @@ func TestOnePlatformOrFile(t *testing.T) {
 				expectWritten(t, generator.Config{Dir: dir, Patterns: []string{"."}})
 			})
 		}
+	}
+}
+
+// TestPartIsGone expects that the part of a file goes when the file has nothing to generate any more, on each platform.
+func TestPartIsGone(t *testing.T) {
+	for _, system := range []string{"linux", "windows"} {
+		t.Run(system, func(t *testing.T) {
+			t.Setenv("GOOS", system)
+			dir := filepath.Join(place(t, split), "through")
+			all := generator.Config{Dir: dir, Patterns: []string{"."}}
+			written(t, all)
+			testmodule.Write(t, filepath.Join(dir, "svc_linux.go"), "package through\n\nfunc (s *Service) fd() {}\n")
+			expectWritten(t, all, "svc_linux_ratelimit.go")
+			if _, err := os.Stat(filepath.Join(dir, "svc_linux_ratelimit.go")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("it is still there: %v", err)
+			}
+		})
 	}
 }
 

@@ -25,7 +25,7 @@ func annotatedIn(fset *token.FileSet, files []*model.File) *annotated {
 	for _, f := range files {
 		for _, w := range f.Wrappers {
 			a.of[w.Object], a.homes[w] = w, f
-			if w.Object.IsAlias() {
+			if _, isAlias := w.Object.Type().(*types.Alias); isAlias { // an invalid type is none
 				a.aliases = append(a.aliases, w)
 			}
 		}

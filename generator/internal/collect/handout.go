@@ -16,9 +16,15 @@ import (
 func (c *collector) handOut(files, others []*model.File) {
 	all := slices.Concat(files, others)
 	h := &handout{collector: c, annotated: annotatedIn(c.fset, all)}
-	for range 3 { // what is handed out, then what of that is taken back, then the same by methods that other builds lack
-		h.methods(all)
+	for _, f := range all {
+		for _, w := range f.Wrappers {
+			if c.block.passed[w.Object.Name()] && w.Kind != model.Guard {
+				h.pass(w)
+			}
+		}
 	}
+	h.methods(all)
+	h.methods(all) // once more, as values of an interface are taken back only if some method hands them out
 	for _, f := range files {
 		for _, w := range f.Wrappers {
 			passes := func(m *model.Method) bool { return len(m.Returns)+len(m.Takes) > 0 }
@@ -53,7 +59,6 @@ type handout struct {
 	*annotated
 
 	from      reach.From       // the place of the method
-	isPart    bool             // other builds lack the method, so it must not change what stands in the output of the type
 	structs   bool             // the signature of the wrapper's method may have wrappers in place of structs
 	out, back []*model.Wrapper // the types of values that the method hands out and takes back
 	unlimited []string         // what the method hands out without limits
@@ -66,7 +71,6 @@ func (h *handout) methods(files []*model.File) {
 			h.from, h.structs = reach.From{Package: h.pkg.Types, TypeParams: w.TypeParams}, w.Kind == model.Concrete
 			for _, m := range w.Methods {
 				if w.Kind != model.Guard { // which hands out nothing
-					h.isPart = h.collector.isPart(h.fileOf[m], h.sourceOf[w.Object].home)
 					h.method(m)
 				}
 			}
@@ -103,6 +107,14 @@ func (h *handout) method(m *model.Method) {
 		w.HandOut = h.nameFor(w, "handOut")
 	}
 	for _, w := range h.back {
+		w.TakeBack = h.nameFor(w, "takeBack")
+	}
+}
+
+// pass gives w the functions for values that are handed out and taken back. Methods of other builds may need them, so every build has them.
+func (h *handout) pass(w *model.Wrapper) {
+	w.HandOut = h.nameFor(w, "handOut")
+	if w.Kind == model.Interface || w.Kind == model.Concrete {
 		w.TakeBack = h.nameFor(w, "takeBack")
 	}
 }
@@ -160,7 +172,7 @@ func (h *handout) through(t types.Type, out bool, named []types.Type) *model.Pas
 func (h *handout) value(t types.Type, out, structs bool) *model.Passage {
 	l := h.limited(t)
 	switch {
-	case l == nil, l.Kind == model.Concrete && !structs, h.isPart && (out && l.HandOut == "" || !out && l.TakeBack == ""):
+	case l == nil || l.Kind == model.Concrete && !structs:
 		return nil
 	case out:
 		h.out = append(h.out, l.Wrapper)

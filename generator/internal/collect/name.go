@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"go/ast"
 	"go/token"
 	"go/types"
 	"maps"
@@ -114,6 +115,7 @@ type block struct {
 	annotated          []string            // the types with directives
 	generated          []string            // the names that generated code may declare for these types
 	methods            map[string][]string // the names of methods, by the types that they are declared on
+	passed             map[string]bool     // the names in signatures of methods and func types in files with build constraints
 }
 
 // position is the position of a declaration or an import.
@@ -123,11 +125,14 @@ type position struct {
 }
 
 func newBlock(p *source.Package) *block {
-	b := &block{declared: map[string][]position{}, imported: map[string][]position{}, methods: map[string][]string{}}
+	b := &block{declared: map[string][]position{}, imported: map[string][]position{}, methods: map[string][]string{}, passed: map[string]bool{}}
 	files := slices.Concat(p.Files, p.Others)
 	for _, f := range files {
 		for _, name := range source.Names(f.Syntax) {
 			b.declared[name.Name] = append(b.declared[name.Name], position{name.Pos(), f})
+		}
+		if ConstraintOf(f) != "" {
+			b.pass(f)
 		}
 		for _, m := range source.Methods(f.Syntax) {
 			b.methods[source.Receiver(m)] = append(b.methods[source.Receiver(m)], m.Name.Name)
@@ -146,6 +151,28 @@ func newBlock(p *source.Package) *block {
 		}
 	}
 	return b
+}
+
+// pass notes the names in the signatures of the methods and func types of a file.
+func (b *block) pass(f *source.File) {
+	for _, d := range f.Syntax.Decls {
+		ast.Inspect(d, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				return n.Recv != nil
+			case *ast.BlockStmt:
+				return false
+			case *ast.FuncType:
+				ast.Inspect(n, func(n ast.Node) bool {
+					if id, ok := n.(*ast.Ident); ok {
+						b.passed[id.Name] = true
+					}
+					return true
+				})
+			}
+			return true
+		})
+	}
 }
 
 // taken returns the package-level names that are declared or may be generated.
