@@ -10,6 +10,7 @@
 //     made a method of an interface value;
 //   - a wrapper that is wrapped again, which takes two permits for each call;
 //   - a limited method that a method of an annotated struct, or of an implementation of an annotated interface, uses on its receiver;
+//   - the method Unlimited of a wrapper, which returns what it wraps;
 //   - in the package of a guarded type, a limited method that does not begin with a call of its guard, or drops what it returns.
 //
 // It does not report
@@ -65,6 +66,7 @@ func run(pass *analysis.Pass) (any, error) {
 		}
 		c.declareFactories(root, checks)
 		c.checkSelfCalls(root)
+		c.checkUnlimited(root)
 	}
 	c.report()
 	return nil, nil

@@ -67,6 +67,9 @@ type Queue struct{} // want Queue:"limits Add, AddAll"
 
 func (q Queue) Add(ctx context.Context) error { return nil }
 
+// Unlimited is a method of the queue itself.
+func (q Queue) Unlimited() *Queue { return &q }
+
 func (q Queue) AddAll(ctx context.Context) error { return q.Add(ctx) }
 
 // Gateway is used as a sender.

@@ -22,6 +22,10 @@ func NewLimitedClient(next *Client, limiter *ratelimit.Limiter) *LimitedClient {
 	return &LimitedClient{next: next, limits: clientType.On(limiter)}
 }
 
+func (c *LimitedClient) Unlimited() *Client {
+	return c.next
+}
+
 func (c *LimitedClient) Fetch(ctx context.Context, url string) error {
 	return wrap.Take(ctx, c.limits, rules, url)
 }
@@ -46,6 +50,8 @@ type LimitedQueue struct {
 func NewLimitedQueue(next Queue, limiter *ratelimit.Limiter) *LimitedQueue { // want NewLimitedQueue:"limits Add, AddAll"
 	return &LimitedQueue{next: next, limits: clientType.On(limiter)}
 }
+
+func (q *LimitedQueue) Unlimited() *Queue { return q.next.Unlimited() }
 
 func (q *LimitedQueue) Add(ctx context.Context) error { return wrap.Take(ctx, q.limits, rules) }
 
