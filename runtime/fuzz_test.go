@@ -2,11 +2,16 @@ package ratelimit
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
+	"github.com/ratelimit-go/ratelimit/internal/memory"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
@@ -55,6 +60,8 @@ func FuzzUsedRule(f *testing.F) {
 	f.Add(`{"name":"p.T.M#2","unnamed":true,"limit":0,"computed":true,"cron":"@daily","tz":"Asia/Tokyo"}`)
 	f.Add(`{"name":"b","limit":5,"per":60000000000,"algorithm":3,"burst":7,"wait":1000000000,"queue":3,"block":3600000000000,"hash":1}`)
 	f.Add(`{"name":"c","limit":5,"per":60000000000,"algorithm":5,"slices":7,"mode":1}`)
+	f.Add(`{"name":"n","key":"{user}","limit":0,"computed":true,"per":60000000000,"block":60000000000,"pausable":true}`)
+	f.Add(`{"name":"u","limit":-1,"per":60000000000}`)
 	f.Add(`{"name":"w","limit":5,"per":60000000000,"algorithm":3,"warmup":1000000000}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		used, err := parseUsed(text)
@@ -71,6 +78,50 @@ func FuzzUsedRule(f *testing.F) {
 		again, err := parseUsed(line)
 		if err != nil || again.Rule != used.Rule {
 			t.Errorf("%s became %s, which is %+v, %v", text, line, again, err)
+		}
+	})
+}
+
+// FuzzLimitOfACall makes calls that bring arbitrary limits, at arbitrary costs. Each is decided as under a rule that declares the limit. If no rule
+// can declare it, that is the program's mistake. NoLimit admits every call.
+func FuzzLimitOfACall(f *testing.F) {
+	for _, limit := range []int64{0, 1, 10_000, 10_001, 100_001, 1_000_000_000, 1_000_000_001, NoLimit, -2, math.MinInt64, math.MaxInt64} {
+		f.Add(limit, int64(10_001), uint8(limit))
+	}
+	f.Fuzz(func(t *testing.T, limit, cost int64, algorithm uint8) {
+		computed := Rule{Name: "r", Key: "{team}", Computed: true, Per: time.Hour, Algorithm: Algorithm(algorithm) % numAlgorithms}
+		if computed.Algorithm == Calendar {
+			computed.Per, computed.Cron = 0, "@daily"
+		}
+		declared := computed
+		declared.Computed, declared.Limit = false, limit
+		call := func(rule Rule) error {
+			rules, err := Prepare("p.T.M", rule)
+			if err != nil {
+				return err
+			}
+			c := methodOn(New(memory.New(nil, 10, 1<<20)), rules).Open(false)
+			c.Add(&decide.Use{Key: "acme", Cost: cost, Limit: limit})
+			_, err = c.Take(t.Context())
+			return err
+		}
+		got, want := call(computed), call(declared)
+		mistake, _ := errors.AsType[*KeyError](got)
+		switch wrong, isWrong := errors.AsType[*RuleError](want); {
+		case cost < 0:
+			if mistake == nil || mistake.Internal {
+				t.Errorf("a cost of %d: got %v", cost, got)
+			}
+		case limit == NoLimit || cost == 0:
+			if got != nil {
+				t.Errorf("without a limit or a cost: got %v", got)
+			}
+		case isWrong:
+			if mistake == nil || !mistake.Internal {
+				t.Errorf("got %v, and for a declared limit %v", got, wrong)
+			}
+		case fmt.Sprintf("%T", got) != fmt.Sprintf("%T", want):
+			t.Errorf("got %v, and for a declared limit %v", got, want)
 		}
 	})
 }

@@ -120,7 +120,8 @@ type Rule struct {
 }
 
 // NoLimit is the limit of a call that a rule with Computed does not limit: limit="plan.PerHour" with a PerHour of -1, for example. The rule charges
-// such a call nothing. Blocks and pauses of the key still refuse it, and an override's Limit replaces NoLimit. A Factor does not change it.
+// such a call nothing. Blocks and pauses of the key still refuse it: then the Limit of the Violation is the highest that the rule can have. An
+// override's Limit replaces NoLimit. A Factor does not change it.
 const NoLimit = decide.NoLimit
 
 // Validate returns nil if the rule is valid for a method, and a *RuleError otherwise. A rule for requests may also have a Queue without a

@@ -3,6 +3,7 @@ package behaviour_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,9 +28,9 @@ func (u unasked) Decide(ctx context.Context, call *engine.Call) (engine.Verdict,
 // A call that begins at a cost of 0 asks the store nothing, and is charged what a settlement says, by each of the ways to settle. A refund gives
 // that back. A rule that does not apply is not charged.
 func TestSettlementOfACallWithoutACost(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, s *subject) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
 		limiter := ratelimit.New(unasked{s.store, t})
-		for _, rule := range []ratelimit.Rule{
+		for _, rule := range s.known([]ratelimit.Rule{
 			{Name: "sliding", Limit: 100, Per: 3000 * time.Hour},
 			{Name: "amounts", Limit: 100_000, Per: 3000 * time.Hour},
 			{Name: "fixed", Limit: 100, Per: 3000 * time.Hour, Algorithm: ratelimit.FixedWindow},
@@ -38,8 +39,9 @@ func TestSettlementOfACallWithoutACost(t *testing.T) {
 			{Name: "counter", Limit: 100, Per: 3000 * time.Hour, Algorithm: ratelimit.SlidingCounter},
 			{Name: "shadow", Limit: 100, Per: 3000 * time.Hour, Mode: ratelimit.ModeShadow},
 			{Name: "here", Limit: 100, Per: 3000 * time.Hour, Scope: ratelimit.ScopeInstance},
-		} {
-			rules := wrap.NewRules("p.T."+rule.Name, rule, ratelimit.Rule{Name: "other", Limit: 100, Per: 3000 * time.Hour}).WithCost(rule.Name, "other")
+		}...) {
+			other := ratelimit.Rule{Name: "other", Limit: 100, Per: 3000 * time.Hour, Algorithm: s.window}
+			rules := wrap.NewRules("p.T."+rule.Name, rule, other).WithCost(rule.Name, "other")
 			begin := func(ctx context.Context, key string) *wrap.Taken {
 				taken, err := wrap.Begin(ctx, rules.On(limiter), rules, wrap.Charge{Key: key}, wrap.Charge{Key: key, Cost: 7, Skip: true})
 				if err != nil || !taken.Applies(0) || taken.Applies(1) {
@@ -169,6 +171,25 @@ func TestNothingRefusesACallWithoutACost(t *testing.T) {
 				if used := s.used(t, rule, test.key); used != test.used {
 					t.Errorf("%s: %d permits are charged, want %d", name, used, test.used)
 				}
+			}
+		}
+	})
+}
+
+// A settlement of a call at a cost of 0 counts as the limit of the call says. Without a limit nothing is settled.
+func TestSettlementUnderTheLimitOfACallWithoutACost(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		rules := wrap.NewRules("p.T.M", computed("plan"))
+		for limit, want := range map[int64]int64{100: 50, 20_000: 50, ratelimit.NoLimit: 0} {
+			key := fmt.Sprint("team", limit)
+			taken, err := wrap.Begin(t.Context(), rules.On(s.limiter), rules, wrap.Charge{Key: key, Limit: limit})
+			if err != nil || taken.Applies(0) != (want > 0) {
+				t.Fatal(limit, err)
+			}
+			taken.Settle(t.Context(), 50)
+			declared := ratelimit.Rule{Name: "plan", Key: "{team}", Limit: max(limit, 1), Per: 3000 * time.Hour}
+			if left := s.left(t, ratelimit.Request{Rule: declared, Key: key}); max(limit, 1)-left != want {
+				t.Errorf("a limit of %d: %d are left, want %d charged", limit, left, want)
 			}
 		}
 	})

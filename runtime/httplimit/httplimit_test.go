@@ -136,6 +136,13 @@ func TestCauseOfAKeyError(t *testing.T) {
 	}
 }
 
+// The caller is at fault if the function of the key fails, unless its error says that the program is.
+func TestMistakeOfAKeyFunction(t *testing.T) {
+	key := func(*http.Request) (string, error) { return "", fmt.Errorf("%w: no database", ratelimit.ErrInternal) }
+	h := httplimit.Middleware(newLimiter(new(time.Time)), key, []ratelimit.Rule{{Limit: 1, Per: time.Minute}})(ok)
+	want(t, get(h, "203.0.113.9:80"), 500, nil)
+}
+
 // The fields of a response have the rules of all middlewares around a handler. Without a middleware there are no fields.
 func TestMiddlewareInMiddleware(t *testing.T) {
 	now := start
