@@ -34,8 +34,8 @@ func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, err
 }
 
 // Peek returns what Allow would return, and charges and writes nothing. If a rule has Computed, its limit is unknown: Peek goes by the
-// highest one, the Quota has the Limit 0, and its Remaining is minus the permits in use, of whichever of its counts has more. A request finds the counts of a directive's rule
-// by the rule's name and window. The first Peek makes the limiter follow overrides, blocks and pauses, as a
+// highest one, the Quota has the Limit 0, and its Remaining is minus the permits in use, of whichever of its counts has more. A request finds the
+// counts of a directive's rule by the rule's name and window. The first Peek makes the limiter follow overrides, blocks and pauses, as a
 // call does. It may itself go by what the rule declares. The errors are those of Allow.
 func (l *Limiter) Peek(ctx context.Context, requests ...Request) (Decision, error) {
 	if ctx.Value(decide.Looks) == nil {
@@ -149,7 +149,7 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 // Give gives up to n permits back to each request, whichever calls took them: the newest ones, but not the places of calls that wait. Windows
 // of FixedWindow and Calendar get permits of the present window. A rule never has more than its limit left. A bucket for which calls wait gets
 // little or nothing back. A negative n takes permits instead, also beyond the limit, as [Decision.Settle] does. Give(0) does nothing. Costs of
-// the requests do not matter. Observers see an [EventGiven].
+// the requests do not matter. If a rule with Computed has two counts, both change. Observers see an [EventGiven].
 //
 // The error is a *RuleError if a rule has Distinct or counts calls that run. The other errors are those of [Limiter.Reset].
 func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error {

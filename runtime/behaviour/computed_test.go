@@ -196,3 +196,26 @@ func TestPauseOfBothCounts(t *testing.T) {
 		}
 	})
 }
+
+// A peek at a rule whose calls bring their limits has one violation and one quota, whichever of the two counts is blocked, and if the key is.
+func TestPeekAtABlockedCount(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, s *subject) {
+		rule := computed("plan")
+		rule.Block = time.Hour
+		for _, limit := range []int64{1, 10_001, 0} {
+			q := ratelimit.Request{Rule: rule, Key: fmt.Sprint("team", limit)}
+			if limit > 0 {
+				if err := s.take(t.Context(), rule, q.Key, limit, limit); err != nil {
+					t.Fatal(err)
+				}
+				_ = s.take(t.Context(), rule, q.Key, limit, 1) // begins the block
+			} else if err := s.limiter.Block(t.Context(), time.Hour, q); err != nil {
+				t.Fatal(err)
+			}
+			d := s.peek(t, q)
+			if d.Allowed || len(d.Violations) != 1 || len(d.Quotas) != 1 || d.RetryAfter < 59*time.Minute || d.Violations[0].RetryAfter != d.RetryAfter {
+				t.Errorf("a limit of %d: got %+v", limit, d)
+			}
+		}
+	})
+}
