@@ -42,7 +42,7 @@ type X interface {
 	//                             ^ package strings has no ToLowr; did you mean ToLower?
 	Misspelled(phone string) error
 	//ratelimit:rule limit=2.5 per=1m
-	//                     ^ found 2.5; a whole number is needed here
+	//                     ^ found 2.5; expected a whole number, such as limit=1 per=2m in place of limit=0.5 per=1m
 	Fraction(phone string) error
 	//ratelimit:rule limit=1 per=1m when="phone matches pattern"
 	//                                                  ^ matches needs a constant pattern

@@ -130,8 +130,8 @@ var meant = map[string]string{
 	"userid": "userID(ctx)", "user": "userID(ctx)", "uid": "userID(ctx)", "null": "nil", "none": "nil",
 }
 
-// exported matches what stands behind the name of a package.
-var exported = regexp.MustCompile(`^\.[A-Z]`)
+// exported matches what stands behind the name of a package whose function is called.
+var exported = regexp.MustCompile(`^\.[A-Z]\w*\(`)
 
 // hint returns the end of a message about an unknown name: a suggestion, and the names of the parameters, receiver and results.
 func (c *compiler) hint(n *ast.IdentifierNode) string {
