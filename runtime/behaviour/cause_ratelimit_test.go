@@ -44,6 +44,11 @@ func (d *limitedDirectory) RateLimits() []ratelimit.Rule {
 	return directoryRules()
 }
 
+// Unlimited returns the value that the wrapper calls. No limit applies to calls of its methods.
+func (d *limitedDirectory) Unlimited() directory {
+	return d.next
+}
+
 var directoryType = wrap.NewType("runtime/behaviour_test.directory",
 	directoryByNilRules,
 	directoryByIndexRules,

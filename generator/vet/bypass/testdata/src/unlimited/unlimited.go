@@ -23,5 +23,8 @@ func send(ctx context.Context, sender *sms.LimitedSender, client *selfcalls.Limi
 	_ = (*sms.LimitedSender).Unlimited(sender)    // want `what Unlimited returns has no rate limits`
 	_ = sender.Unlimited().SendCode(ctx, "admin") //ratelimit:bare operators are not limited
 	_ = plan{}.Unlimited()
+	var any any = sender
+	_ = any.(interface{ Unlimited() sms.Sender }).Unlimited() // want `what Unlimited returns has no rate limits`
+	_ = any.(interface{ Unlimited() int }).Unlimited()
 	return queue.Unlimited().Add(ctx)
 }
