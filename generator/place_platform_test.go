@@ -149,6 +149,22 @@ type Base struct{ *deeper }
 type deeper struct{}
 
 func (deeper) Deep() error { return nil }
+-- deep/svc.go --
+// Package deep has a type that embeds a type that embeds another one, which has a method on one platform.
+package deep
+
+type Service struct{ Base }
+
+type Base struct{ *deeper }
+
+type deeper struct{}
+
+//ratelimit:rule limit=1 per=1m
+func (*Service) Do() error { return nil }
+-- deep/deep_windows.go --
+package deep
+
+func (deeper) Deep() error { return nil }
 -- only/svc.go --
 // Package only has directives in files of platforms alone.
 package only
@@ -336,7 +352,7 @@ func TestPlatforms(t *testing.T) {
 	if len(notes) > 0 {
 		t.Errorf("said %q", notes)
 	}
-	for _, output := range []string{"through/svc_linux", "limited/c_linux", "limited/c_windows", "same/fd_other", "same/base_rest", "own/svc_linux_arm64", "tags/a_special",
+	for _, output := range []string{"through/svc_linux", "limited/c_linux", "limited/c_windows", "same/fd_other", "same/base_rest", "deep/deep_windows", "own/svc_linux_arm64", "tags/a_special",
 		"tags/c", "guarded/svc_windows", "generic/svc_darwin", "interfaces/p_linux", "interfaces/p_rest", "apart/a_linux", "apart/a_windows"} {
 		if !strings.Contains(strings.Join(names, " "), output+"_ratelimit.go") {
 			t.Errorf("nothing is generated for %s.go; wrote %q", output, names)

@@ -121,21 +121,20 @@ func (c *collector) varies(files []*model.File) bool {
 // tells.
 func (c *collector) elsewhere() (all []string) {
 	mentioned := map[string]bool{}
-	var mention func(s *typeSource)
-	mention = func(s *typeSource) {
-		if s == nil || mentioned[s.spec.Name.Name] {
+	var mention func(name string, s *typeSource)
+	mention = func(name string, s *typeSource) {
+		if name == "" || mentioned[name] {
 			return
 		}
-		mentioned[s.spec.Name.Name] = true
-		for _, e := range s.embeds {
-			mentioned[source.NameOf(e.Type)] = true
-			mention(c.localType(e.Type))
+		if mentioned[name] = true; s != nil {
+			for _, e := range s.embeds {
+				mention(source.NameOf(e.Type), c.localType(e.Type))
+			}
 		}
 	}
 	for _, s := range c.sources {
 		if s.isAnnotated() && s.home.Asked {
-			delete(mentioned, s.spec.Name.Name)
-			mention(s)
+			mention(s.spec.Name.Name, s)
 		}
 	}
 	for _, f := range c.pkg.Others {

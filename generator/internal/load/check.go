@@ -158,7 +158,7 @@ func withTypeError(errs annotations.Diagnostics, e types.Error) annotations.Diag
 	return errs
 }
 
-// addOthers parses the files of a package that are not part of this build. Generated names must not collide with theirs either.
+// addOthers parses the files of a package that are not part of this build.
 func (l *loader) addOthers(p *source.Package, meta *packages.Package) {
 	dir := filepath.Dir(meta.GoFiles[0])
 	entries, _ := os.ReadDir(dir) // files that cannot be read are left out
@@ -171,10 +171,7 @@ func (l *loader) addOthers(p *source.Package, meta *packages.Package) {
 		if err != nil || source.IsOutput(path, src) {
 			continue
 		}
-		syntax, _ := parser.ParseFile(l.set.Fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
-		if syntax.Name.Name == meta.Name {
-			p.Others = append(p.Others, &source.File{Path: path, Syntax: syntax})
-		}
+		p.AddOther(l.set.Fset, path, src)
 	}
 }
 

@@ -5,6 +5,7 @@ package source
 import (
 	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"go/types"
 	"runtime/debug"
@@ -162,6 +163,14 @@ func Checked(fset *token.FileSet, pkg *types.Package, info *types.Info, files []
 		p.Files = append(p.Files, &File{Path: fset.File(f.FileStart).Name(), Syntax: f, Asked: true})
 	}
 	return p
+}
+
+// AddOther adds a file that is not part of this build, if it is of the package. Generated names must not collide with its names either.
+func (p *Package) AddOther(fset *token.FileSet, path string, src []byte) {
+	syntax, _ := parser.ParseFile(fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
+	if syntax != nil && len(p.Files) > 0 && syntax.Name.Name == p.Files[0].Syntax.Name.Name {
+		p.Others = append(p.Others, &File{Path: path, Syntax: syntax})
+	}
 }
 
 // ImportedNames returns the names that an import declares in a file of Files or Others: the name of the package, or all exported

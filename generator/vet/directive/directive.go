@@ -10,6 +10,7 @@ package directive
 
 import (
 	"bytes"
+	"go/ast"
 	"go/token"
 	"path/filepath"
 	"slices"
@@ -39,6 +40,11 @@ func run(pass *analysis.Pass) (any, error) {
 	if pass.Module != nil {
 		p.Module = pass.Module.Path
 	}
+	for _, path := range pass.IgnoredFiles {
+		if src, err := pass.ReadFile(path); err == nil && strings.HasSuffix(path, ".go") && !source.IsOutput(path, src) {
+			p.AddOther(pass.Fset, path, src)
+		}
+	}
 	report(pass, diagnose(pass, p))
 	return nil, nil
 }
@@ -48,7 +54,7 @@ func diagnose(pass *analysis.Pass, p *source.Package) annotations.Diagnostics {
 	r := pipeline.Read(pass.Fset, p)
 	r.Found = slices.Concat(r.Found, doubt.Shared(pass.Fset, r.Counts), unheld(pass, r.Model))
 	if !r.Found.HasErrors() && pass.Module != nil && !slices.ContainsFunc(p.Files, isCgo) { // otherwise nothing can be generated here
-		found := stale(pass, r)
+		found := stale(pass, p, r)
 		r.Found = append(r.Found, found...) // after what Emit has added
 	}
 	return r.Found
@@ -58,7 +64,7 @@ func diagnose(pass *analysis.Pass, p *source.Package) annotations.Diagnostics {
 func isCgo(f *source.File) bool { return strings.HasSuffix(f.Path, ".cgo1.go") }
 
 // stale returns a diagnostic for each generated file that is missing or out of date.
-func stale(pass *analysis.Pass, r *pipeline.Result) (found annotations.Diagnostics) {
+func stale(pass *analysis.Pass, p *source.Package, r *pipeline.Result) (found annotations.Diagnostics) {
 	expected := map[string]bool{}
 	for _, o := range r.Emit() {
 		expected[o.Output] = true
@@ -73,11 +79,29 @@ func stale(pass *analysis.Pass, r *pipeline.Result) (found annotations.Diagnosti
 		}
 	}
 	for _, f := range pass.Files {
-		if source.IsGenerated(f) && !expected[pass.Fset.File(f.FileStart).Name()] {
+		if name := pass.Fset.File(f.FileStart).Name(); source.IsGenerated(f) && !expected[name] && !isForOthers(p, name) {
 			found.Add(f.Package, "this file was generated from directives that are gone; %s", remedy)
 		}
 	}
 	return found.Coded("stale")
+}
+
+// isForOthers reports whether a generated file is of a type with directives in files that this build leaves out.
+func isForOthers(p *source.Package, output string) bool {
+	var others []*ast.File
+	for _, f := range p.Others {
+		others = append(others, f.Syntax)
+	}
+	annotated := source.Annotated(others, annotations.Head)
+	from, _ := source.SourceOf(output)
+	for _, f := range p.Files {
+		for _, spec := range source.Types(f.Syntax) {
+			if f.Path == from && annotated[spec.Name.Name] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 const remedy = "run go tool ratelimit in this directory"
