@@ -303,6 +303,50 @@ func (s *Service[Key]) With(Key) (*Service[Key], error) { return s, nil }
 
 //ratelimit:rule limit=1 per=1m name=mac
 func (s *Service[_]) Mac() (*Service[int], error) { return nil, nil }
+-- passes/tx.go --
+// Package passes has values that only types, and only methods, of one platform hand out and take back.
+package passes
+
+type Tx interface {
+	//ratelimit:rule limit=1 per=1m
+	Exec() error
+}
+
+type Another = Other
+
+type Other interface {
+	//ratelimit:rule limit=1 per=1m name=other
+	Do() error
+}
+
+//ratelimit:rule limit=1 per=1m name=task
+type Task func() error
+
+type Rows struct{}
+
+//ratelimit:rule limit=1 per=1m name=next
+func (*Rows) Next() error { return nil }
+
+-- passes/db_linux.go --
+package passes
+
+type DB interface {
+	//ratelimit:rule limit=1 per=1m name=begin
+	Begin() (Tx, error)
+	Save(Tx) error
+}
+
+type Pool struct{}
+
+//ratelimit:rule limit=1 per=1m name=query
+func (Pool) Query() (*Rows, Task, error) { return nil, nil, nil }
+-- passes/funcs_windows.go --
+package passes
+
+type Funcs struct {
+	//ratelimit:rule limit=1 per=1m name=begin-windows
+	Begin func() (Another, error)
+}
 -- interfaces/svc.go --
 // Package interfaces has an interface that embeds one of each platform.
 package interfaces
@@ -353,7 +397,7 @@ func TestPlatforms(t *testing.T) {
 		t.Errorf("said %q", notes)
 	}
 	for _, output := range []string{"through/svc_linux", "limited/c_linux", "limited/c_windows", "same/fd_other", "same/base_rest", "deep/deep_windows", "own/svc_linux_arm64", "tags/a_special",
-		"tags/c", "guarded/svc_windows", "generic/svc_darwin", "interfaces/p_linux", "interfaces/p_rest", "apart/a_linux", "apart/a_windows"} {
+		"tags/c", "guarded/svc_windows", "generic/svc_darwin", "passes/db_linux", "passes/funcs_windows", "interfaces/p_linux", "interfaces/p_rest", "apart/a_linux", "apart/a_windows"} {
 		if !strings.Contains(strings.Join(names, " "), output+"_ratelimit.go") {
 			t.Errorf("nothing is generated for %s.go; wrote %q", output, names)
 		}

@@ -143,6 +143,7 @@ func newBlock(p *source.Package) *block {
 			}
 		}
 	}
+	b.passMeant(files)
 	for s, of := range toGenerate(p, files) {
 		b.annotated = append(b.annotated, s.Name.Name)
 		b.generated = append(b.generated, of.Type, of.New, of.Limit, of.Rules)
@@ -163,15 +164,34 @@ func (b *block) pass(f *source.File) {
 			case *ast.BlockStmt:
 				return false
 			case *ast.FuncType:
-				ast.Inspect(n, func(n ast.Node) bool {
-					if id, ok := n.(*ast.Ident); ok {
-						b.passed[id.Name] = true
-					}
-					return true
-				})
+				b.passNames(n)
 			}
 			return true
 		})
+	}
+}
+
+// passNames notes the names in a node.
+func (b *block) passNames(n ast.Node) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			b.passed[id.Name] = true
+		}
+		return true
+	})
+}
+
+// passMeant notes the names in the func types and aliases that are noted already.
+func (b *block) passMeant(files []*source.File) {
+	for before := -1; before < len(b.passed); {
+		before = len(b.passed)
+		for _, f := range files {
+			for _, spec := range source.Types(f.Syntax) {
+				if _, isFunc := spec.Type.(*ast.FuncType); b.passed[spec.Name.Name] && (isFunc || spec.Assign.IsValid()) {
+					b.passNames(spec.Type)
+				}
+			}
+		}
 	}
 }
 
