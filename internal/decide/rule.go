@@ -116,15 +116,15 @@ func (r *Rule) Capacity(limit int64) int64 {
 const NoLimit = -1
 
 // LimitFor returns the limit for a call. Only a rule with Computed uses the given one. The factor of an override does not raise it above the
-// largest limit that the rule can have, and leaves NoLimit.
+// largest limit that the rule can have. It leaves NoLimit, and a limit that no call can bring: half of -3 would be NoLimit.
 func (r *Rule) LimitFor(given int64) int64 {
 	switch {
 	case !r.Computed:
 		return r.Limit
-	case given == NoLimit:
-		return NoLimit
+	case given < 0 || given > r.MostLimit:
+		return given
 	default:
-		return min(Times(given, r.Factor), max(given, r.MostLimit))
+		return min(Times(given, r.Factor), r.MostLimit)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -215,6 +217,23 @@ func TestPeekAtABlockedCount(t *testing.T) {
 			d := s.peek(t, q)
 			if d.Allowed || len(d.Violations) != 1 || len(d.Quotas) != 1 || d.RetryAfter < 59*time.Minute || d.Violations[0].RetryAfter != d.RetryAfter {
 				t.Errorf("a limit of %d: got %+v", limit, d)
+			}
+		}
+	})
+}
+
+// A factor does not make a valid limit, or NoLimit, of one that no call can bring.
+func TestFactorsOfWrongLimits(t *testing.T) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		rule := computed("plan")
+		rule.Algorithm = s.window
+		for _, factor := range []float64{0.001, 0.3, 0.5, 1, 2, 1000} {
+			override(t, s.limiter, "plan", ratelimit.Override{Factor: factor})
+			for _, limit := range []int64{-2, -3, math.MinInt64, 1e15 + 1, math.MaxInt64} {
+				err := s.take(t.Context(), rule, "acme", limit, 1)
+				if e, ok := errors.AsType[*ratelimit.KeyError](err); !ok || !e.Internal || !strings.Contains(e.Reason, fmt.Sprintf("found %d;", limit)) {
+					t.Errorf("%v times %d: got %v", factor, limit, err)
+				}
 			}
 		}
 	})
