@@ -96,8 +96,10 @@ func quotasOf(c *decide.Call) []Quota {
 			Rule: a.Rule.Label, Window: a.Rule.Window, Key: shownAfter(quotas, claim.Subject), Limit: cmp.Or(burstOf(a), claim.Limit), Reset: a.BlockLeft,
 			Remaining: max(0, claim.Room), policy: policyOf(a),
 		}
-		if c.LacksLimit(a) && q.Limit == a.Limit && !claim.Blocked {
-			q.Limit, q.Remaining = 0, q.Remaining-q.Limit
+		if c.LacksLimit(a) && q.Limit == a.Limit {
+			if q.Limit, q.Remaining = 0, q.Remaining-q.Limit; claim.Blocked || a.Rule.NoStore { // nobody knows what is used
+				q.Remaining = 0
+			}
 		}
 		if !c.LacksRate(a) && q.Reset == 0 {
 			q.Reset = max(0, time.Duration(claim.Full-c.Verdict().Now)*time.Microsecond)

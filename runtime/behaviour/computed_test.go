@@ -238,3 +238,33 @@ func TestFactorsOfWrongLimits(t *testing.T) {
 		}
 	})
 }
+
+// A peek at a rule with Computed tells no limit, and no permits used that nobody took, while block= or a setting hides the count, or if the rule is
+// a bucket that stores no permits.
+func TestPeekWithoutALimitAtHiddenCounts(t *testing.T) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		rules := append(windows(0), ratelimit.Rule{Name: "bucket", Algorithm: ratelimit.TokenBucket, Per: 1000 * time.Hour},
+			ratelimit.Rule{Name: "warm", Algorithm: ratelimit.TokenBucket, Warmup: time.Minute, Per: 1000 * time.Hour},
+			ratelimit.Rule{Name: "debt", Algorithm: ratelimit.LeakyBucket, Prepay: true, Per: 1000 * time.Hour})
+		for _, rule := range rules {
+			rule.Computed, rule.Block = true, time.Hour
+			if !s.knows(rule) {
+				continue
+			}
+			requireNothing := func(when, key string) {
+				if q := s.peek(t, ratelimit.Request{Rule: rule, Key: key}).Quotas[0]; q.Limit != 0 || q.Remaining != 0 {
+					t.Errorf("%s %s: got %+v", rule.Name, when, q)
+				}
+			}
+			requireNothing("at rest", "new")
+			if err := refusedOnce(nil, s.take(t.Context(), rule, "acme", 1, 1), s.take(t.Context(), rule, "acme", 1, 1)); err != nil {
+				t.Fatal(rule.Name, err)
+			}
+			requireNothing("after block=", "acme")
+			if err := s.limiter.Block(t.Context(), time.Hour, ratelimit.Request{Rule: rule, Key: "ann"}); err != nil {
+				t.Fatal(rule.Name, err)
+			}
+			requireNothing("after Block", "ann")
+		}
+	})
+}
