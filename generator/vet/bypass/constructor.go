@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/types/typeutil"
@@ -20,6 +21,7 @@ import (
 type isLimited struct {
 	Constructor string   // qualified with the name of its package
 	Methods     []string // the methods with limits
+	Ruled       []string // those of them with a rule of their own, and not only one of the type
 }
 
 func (*isLimited) AFact()           {}
@@ -55,20 +57,21 @@ func isLimiter(t types.Type) bool { return t.String() == "*"+names.Runtime+".Lim
 
 // declareConstructors exports the facts of the generated constructors of this package.
 func (c *checker) declareConstructors() {
+	ruled := sync.OnceValue(c.ruledMethods)
 	for _, f := range c.Files {
 		if !source.IsGenerated(f) {
 			continue
 		}
 		for _, d := range f.Decls {
 			if d, ok := d.(*ast.FuncDecl); ok {
-				c.declare(f, c.TypesInfo.Defs[d.Name].(*types.Func))
+				c.declare(f, c.TypesInfo.Defs[d.Name].(*types.Func), ruled)
 			}
 		}
 	}
 }
 
 // declare exports the facts of fn, if it is the constructor of a wrapper in f.
-func (c *checker) declare(f *ast.File, fn *types.Func) {
+func (c *checker) declare(f *ast.File, fn *types.Func, ruled func() map[types.Object]bool) {
 	l := limitedBy(fn)
 	if l == nil || c.excused(l.annotated.Pos()) {
 		return
@@ -77,6 +80,9 @@ func (c *checker) declare(f *ast.File, fn *types.Func) {
 		method := c.TypesInfo.Defs[d.Name].(*types.Func)
 		if source.TypeName(method.Signature().Recv().Type()) == l.wrapper && c.usesLimits(d.Body) {
 			l.Methods = append(l.Methods, method.Name())
+			if declared, _, _ := types.LookupFieldOrMethod(l.annotated.Type(), true, c.Pkg, method.Name()); ruled()[declared] {
+				l.Ruled = append(l.Ruled, method.Name())
+			}
 		}
 	}
 	c.ExportObjectFact(fn, l.isLimited)

@@ -15,20 +15,19 @@ import (
 // checkSelfCalls reports limited methods that a method calls on its receiver, if the wrapper is the only limit: the receiver is never the
 // wrapper.
 func (c *checker) checkSelfCalls(root inspector.Cursor) {
-	ruled := c.ruledMethods()
 	used := c.usedAs(root)
 	for _, f := range c.sources() {
 		for _, d := range source.Methods(f) {
 			if names := d.Recv.List[0].Names; len(names) == 1 && d.Body != nil {
 				recv, _ := c.TypesInfo.Defs[names[0]].(*types.Var)
-				c.checkSelf(d, recv, used, ruled)
+				c.checkSelf(d, recv, used)
 			}
 		}
 	}
 }
 
 // checkSelf checks the calls that a method makes on its receiver. A method that the same rule of the type covers has taken its permit already.
-func (c *checker) checkSelf(d *ast.FuncDecl, recv *types.Var, used map[*types.TypeName][]*limited, ruled map[types.Object]bool) {
+func (c *checker) checkSelf(d *ast.FuncDecl, recv *types.Var, used map[*types.TypeName][]*limited) {
 	if recv == nil || c.guards[source.TypeName(recv.Type())] != nil || c.changes(d.Body, recv) {
 		return
 	}
@@ -38,8 +37,7 @@ func (c *checker) checkSelf(d *ast.FuncDecl, recv *types.Var, used map[*types.Ty
 			return true
 		}
 		for _, l := range used[source.TypeName(recv.Type())] {
-			declared, _, _ := types.LookupFieldOrMethod(l.annotated.Type(), true, c.Pkg, e.Sel.Name)
-			if l.covers(e.Sel.Name) && (ruled[declared] || !l.covers(d.Name.Name)) {
+			if slices.Contains(l.Ruled, e.Sel.Name) || l.covers(e.Sel.Name) && !l.covers(d.Name.Name) {
 				c.addAnyway(e.Sel, "%s of the receiver has no limits, as only what %s returns has them; give %s a guard, or end this line with "+
 					"//ratelimit:bare and a reason", e.Sel.Name, c.nameOf(l), source.TypeName(recv.Type()).Name())
 				break

@@ -4,6 +4,7 @@ package selfcalls
 import (
 	"context"
 
+	"repo"
 	"sms"
 )
 
@@ -85,6 +86,18 @@ func (g Gateway) SendAll(ctx context.Context, phones ...string) error {
 		_ = g.SendCode(ctx, phone) // want `SendCode of the receiver has no limits, as only what sms.NewLimitedSender returns has them; give Gateway a guard`
 	}
 	return g.Close()
+}
+
+// Table is used as a repository, whose methods have a rule each.
+type Table struct{}
+
+var _ repo.Repo[string, int] = Table{}
+
+func (t Table) Get(key string) (int, error) { return 0, nil }
+
+func (t Table) Put(key string, value int) error {
+	_, err := t.Get(key) // want `Get of the receiver has no limits, as only what repo.NewLimitedRepo returns has them; give Table a guard`
+	return err
 }
 
 // Unrelated has the methods of a sender, and is used as none.
