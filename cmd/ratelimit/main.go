@@ -99,7 +99,7 @@ type command struct {
 // run runs the command and returns its exit status. After ctx is done it writes nothing more, but finishes a write that has begun.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c := &command{name: "ratelimit", stdout: stdout, stderr: stderr}
-	if len(args) == 2 && args[0] == "help" && slices.Contains([]string{"vet", "simulate", "version"}, args[1]) {
+	if len(args) > 1 && args[0] == "help" && slices.Contains([]string{"vet", "simulate", "version"}, args[1]) {
 		args = []string{args[1], "-h"}
 	}
 	switch first := append(args, "")[0]; first {

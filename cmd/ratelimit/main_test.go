@@ -123,8 +123,10 @@ func TestUsage(t *testing.T) {
 		t.Errorf("help rule printed %q", stdout)
 	}
 	for command, want := range map[string]string{"vet": vetUsage, "simulate": simulateUsage, "version": usage} {
-		if stdout, stderr := expect(t, 0, dir, "help", command); !strings.HasPrefix(stdout, want) || stderr != "" {
-			t.Errorf("help %s printed %q and %q", command, stdout, stderr)
+		for _, args := range [][]string{{"help", command}, {"help", command, "./..."}} {
+			if stdout, stderr := expect(t, 0, dir, args...); !strings.HasPrefix(stdout, want) || stderr != "" {
+				t.Errorf("%v printed %q and %q", args, stdout, stderr)
+			}
 		}
 	}
 	for _, arg := range []string{"-version", "version"} {
