@@ -64,7 +64,7 @@ func (o *options) logMistake(ctx context.Context, err error) {
 	if !ok || !e.Internal || isPanic(e) {
 		return
 	}
-	level, cure := slog.LevelError, "make the function return a limit, such as that of the smallest plan; -1 is no limit"
+	level, cure := slog.LevelError, "make limit= give a limit, such as that of the smallest plan; -1 is no limit"
 	switch {
 	case e.Missing:
 		level, cure = slog.LevelWarn, "for an address, wrap the handler by httplimit.ClientIP().Handler, or use the interceptors of grpclimit; for a "+

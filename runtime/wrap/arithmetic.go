@@ -91,9 +91,14 @@ func Truncate(f float64) (int, error) {
 // relative to f, or within 10^-9 below 1, is that integer: RoundUp(2.0000000000001) is 2. It is an error unless f is from 0 to 2^63-1.
 func RoundUp(f float64) (int64, error) { return amount(f, math.Ceil) }
 
-// RoundDown returns the largest amount that is at most f: RoundDown(2.9) is 2, and RoundDown(2.9999999999999) is 3. Its errors are those of
-// [RoundUp].
-func RoundDown(f float64) (int64, error) { return amount(f, math.Floor) }
+// RoundDown returns the largest amount that is at most f: RoundDown(2.9) is 2, and RoundDown(2.9999999999999) is 3. A limit of -1, which is
+// [ratelimit.NoLimit], stays -1. The errors are those of [RoundUp].
+func RoundDown(f float64) (int64, error) {
+	if f == decide.NoLimit {
+		return decide.NoLimit, nil
+	}
+	return amount(f, math.Floor)
+}
 
 func amount(f float64, round func(float64) float64) (int64, error) {
 	if near := decide.Near(f); 0 <= near && near < 1<<63 {

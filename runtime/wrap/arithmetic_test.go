@@ -119,9 +119,10 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// TestAmounts checks which floats are amounts: those near an integer are that integer, and nothing below 0 or above an int64 passes.
+// TestAmounts checks which floats are amounts: those near an integer are that integer, and nothing below 0 or above an int64 passes, but for the
+// limit -1.
 func TestAmounts(t *testing.T) {
-	const fails = -1
+	const fails = -2
 	below := math.Nextafter(1<<63, 0)
 	for _, c := range []struct {
 		f        float64
@@ -131,7 +132,7 @@ func TestAmounts(t *testing.T) {
 		{0.1 * 3 * 10, 3, 3}, {1.1 * 1.1 * 100, 121, 121}, {0.29 * 100, 29, 29}, {2 + 1e-11, 3, 2}, {2 - 1e-11, 2, 1}, {2.1, 3, 2},
 		{1e15 + 0.25, 1e15, 1e15}, {below, int64(below), int64(below)},
 		{1 << 63, fails, fails}, {math.Inf(1), fails, fails}, {math.Inf(-1), fails, fails}, {math.NaN(), fails, fails}, {-1e-8, fails, fails},
-		{-0.5, fails, fails}, {-1, fails, fails},
+		{-0.5, fails, fails}, {-1, fails, -1}, {-1 - 1e-15, fails, fails}, {-1.5, fails, fails}, {-2, fails, fails},
 	} {
 		up, upErr := wrap.RoundUp(c.f)
 		down, downErr := wrap.RoundDown(c.f)
