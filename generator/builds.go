@@ -31,7 +31,7 @@ func (r *run) elsewhere(ctx context.Context) {
 	for {
 		path, ok := r.next()
 		if !ok || ctx.Err() != nil {
-			return
+			break
 		}
 		other, ok := r.left[path].With(constraintOf(path))
 		if !ok {
@@ -51,6 +51,31 @@ func (r *run) elsewhere(ctx context.Context) {
 		r.built[path] = true
 		r.load(set, other)
 	}
+	for _, l := range r.lacking {
+		if slices.ContainsFunc(l.files, func(path string) bool { return !r.fine[path] }) {
+			r.add(l.found, l.in)
+		}
+	}
+}
+
+// lack returns the errors of a package. If files that this build leaves out declare names which the package needs, lack keeps the errors until the
+// builds that have these files were tried.
+func (r *run) lack(p *source.Package, result *pipeline.Result, in load.Build) annotations.Diagnostics {
+	others := p.Lacks()
+	if len(others) == 0 {
+		return result.Found
+	}
+	for _, path := range others {
+		r.leave(path, in)
+	}
+	l := lacking{found: result.Found, in: in}
+	for _, f := range p.Files {
+		if f.Asked {
+			l.files = append(l.files, f.Path)
+		}
+	}
+	r.lacking = append(r.lacking, l)
+	return nil
 }
 
 // add adds what was found in a build, unless an earlier build has found it. It names a build that is not this one, but for files that only that
@@ -80,9 +105,12 @@ func (r *run) next() (path string, ok bool) {
 	return "", false
 }
 
-// together returns the files that builds have left out so far, and those beside them.
+// together returns the files that builds have left out so far, those beside them, and those of packages that lack names.
 func (r *run) together() []string {
 	all := slices.Collect(maps.Keys(r.left))
+	for _, l := range r.lacking {
+		all = append(all, l.files...)
+	}
 	for path := range r.built {
 		_, isLeft := r.left[path]
 		if !isLeft && slices.ContainsFunc(all, func(left string) bool { return filepath.Dir(left) == filepath.Dir(path) }) {
@@ -90,7 +118,7 @@ func (r *run) together() []string {
 		}
 	}
 	slices.Sort(all)
-	return all
+	return slices.Compact(all)
 }
 
 // leaveOut notes why nothing is generated from a file with directives.

@@ -110,6 +110,9 @@ type run struct {
 	built map[string]bool       // the paths of the files that were generated from, and of those that cannot be
 	left  map[string]load.Build // the paths of the files that builds leave out, and the first such build
 	known map[string]bool       // the messages so far, with their positions
+	fine  map[string]bool       // the paths of the files that some build has read without errors
+
+	lacking []lacking // the packages that do not compile in a build
 }
 
 // done is the result of one source file. It holds no syntax and no types, so that their memory can be freed.
@@ -128,6 +131,13 @@ func (d *done) compare(other *done) int {
 		}
 	}
 	return cmp.Or(strings.Compare(d.pkg, other.pkg), tests, strings.Compare(d.source, other.source))
+}
+
+// lacking are files of a package with errors. The package does not compile in a build, because files that the build leaves out declare names.
+type lacking struct {
+	files []string
+	found annotations.Diagnostics
+	in    load.Build
 }
 
 // made says where a generated file comes from.
@@ -149,7 +159,7 @@ func (r *run) result() *Result {
 // generate generates the files of all packages, for this build and for the others that are needed, and compares the rules of all packages.
 func (r *run) generate(ctx context.Context) {
 	r.made, r.built, r.left, r.gone = map[string]*made{}, map[string]bool{}, map[string]load.Build{}, r.set.Orphans
-	r.here, r.known = load.Here(r.cfg.Tags), map[string]bool{}
+	r.here, r.known, r.fine = load.Here(r.cfg.Tags), map[string]bool{}, map[string]bool{}
 	r.load(r.set, r.here)
 	r.elsewhere(ctx)
 	r.compare(ctx)
@@ -190,7 +200,7 @@ func (r *run) pkg(p *source.Package, in load.Build) annotations.Diagnostics {
 	}
 	r.counts = append(r.counts, result.Counts...)
 	if result.Found.HasErrors() {
-		return result.Found
+		return r.lack(p, result, in)
 	}
 	for _, o := range result.Emit() {
 		d := &done{p.Path, o.Source, File{Name: o.Output, Source: o.Text}, rulesOf(r.set.Fset, o.File)}
@@ -200,7 +210,7 @@ func (r *run) pkg(p *source.Package, in load.Build) annotations.Diagnostics {
 		result.Found = append(result.Found, r.differs(o, in)...)
 	}
 	for _, f := range result.Model.Files {
-		if r.built[f.Source] = true; result.Model.Varies && in == r.here {
+		if r.built[f.Source], r.fine[f.Source] = true, true; result.Model.Varies && in == r.here {
 			r.varying = append(r.varying, f.Source)
 		}
 	}

@@ -448,6 +448,67 @@ func TestPartIsGone(t *testing.T) {
 	}
 }
 
+// lacking are packages that do not compile in some builds, because these have no file that declares a type.
+const lacking = `
+-- receiver/svc_unix.go --
+//go:build unix
+
+package receiver
+
+type Service struct{}
+-- receiver/svc_more.go --
+package receiver
+
+//ratelimit:rule limit=1 per=1m
+func (Service) Do() error { return nil }
+-- receiver/svc_linux.go --
+package receiver
+
+//ratelimit:rule limit=1 per=1m name=linux
+func (Service) Linux() error { return nil }
+-- mentioned/a.go --
+package mentioned
+
+type Service interface {
+	//ratelimit:rule limit=1 per=1m
+	Do() (Handle, error)
+}
+-- mentioned/z_linux.go --
+package mentioned
+
+type Handle int
+-- mixed/c.go --
+package mixed
+
+import "C"
+
+type Service struct{}
+
+//ratelimit:rule limit=1 per=1m
+func (Service) Do() (Count, error) { return 0, nil }
+
+type Count C.int
+-- mixed/more.go --
+package mixed
+
+//ratelimit:rule limit=1 per=1m name=more
+func (Service) More() error { return nil }
+`
+
+// TestPlatformsThatLack generates for builds that compile, also from builds that do not.
+func TestPlatformsThatLack(t *testing.T) {
+	all := generator.Config{Dir: place(t, lacking), Patterns: []string{"./..."}}
+	for i, p := range []string{"linux/1", "linux/0", "windows/0", "darwin/0"} {
+		system, cgo, _ := strings.Cut(p, "/")
+		t.Setenv("GOOS", system)
+		t.Setenv("CGO_ENABLED", cgo)
+		if names, notes := written(t, all); i == 0 != (len(names) == 4) || len(notes) > 0 {
+			t.Errorf("%v: wrote %q, said %q", p, names, notes)
+		}
+	}
+	goIn(t, all.Dir, "vet", "./receiver")
+}
+
 // TestPlatformsThatDiffer expects an error for what cannot be generated for all platforms.
 func TestPlatformsThatDiffer(t *testing.T) {
 	for _, a := range strings.Split(strings.TrimPrefix(differing, "\n"), "====\n") {
@@ -562,4 +623,20 @@ package x
 func (S) Handle() int { return 1 }
 -- errors --
 x_windows.go:3:13: Handle returns no error, so its calls cannot be refused: add an error result, or write //ratelimit:fallback NAME
+====
+a name that another platform declares, and one that none does
+-- x.go --
+package x
+
+type I interface {
+	//ratelimit:rule limit=1 per=1m
+	Do() (Handle, Missing, error)
+}
+-- h_windows.go --
+package x
+
+type Handle int
+-- errors --
+x.go:5:8: undefined: Handle
+x.go:5:16: undefined: Missing (for windows/amd64)
 `

@@ -70,6 +70,20 @@ func (p *Package) Directives(cg *ast.CommentGroup) (annotations.Group, annotatio
 	return found.group, found.errs
 }
 
+// Lacks returns the paths of the files of other builds that declare names which are undefined in this build.
+func (p *Package) Lacks() (paths []string) {
+	for _, f := range p.Others {
+		declares := func(e annotations.Diagnostic) bool {
+			name, ok := strings.CutPrefix(e.Msg, "undefined: ")
+			return ok && slices.ContainsFunc(Names(f.Syntax), func(id *ast.Ident) bool { return id.Name == name })
+		}
+		if slices.ContainsFunc(p.Errors, declares) {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
+}
+
 // File is a parsed file.
 type File struct {
 	Path   string
