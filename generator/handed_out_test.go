@@ -124,6 +124,9 @@ type Funcs struct {
 	FBegin func() Tx    // out
 	FSave  func(tx Tx)  // back
 	FClose func()       // -
+	FHook  Hook         // back warned
+	//ratelimit:plain
+	FPlain Hook         // -
 }
 
 // Work has no rules, but hands out limited values.

@@ -71,16 +71,21 @@ func (h *handout) methods(files []*model.File) {
 			h.from, h.structs = reach.From{Package: h.pkg.Types, TypeParams: w.TypeParams}, w.Kind == model.Concrete
 			for _, m := range w.Methods {
 				if w.Kind != model.Guard { // which hands out nothing
-					h.method(m)
+					h.method(w, m)
 				}
 			}
 		}
 	}
 }
 
-// method sets which results and parameters of m change, unless m is plain.
-func (h *handout) method(m *model.Method) {
+// method sets which results and parameters of m, a method of w, change, unless m is plain.
+func (h *handout) method(w *model.Wrapper, m *model.Method) {
 	h.out, h.back, h.unlimited = nil, nil, nil
+	if w.Kind == model.Fields { // whose func has the rules of the field, and not those of the field's type
+		if f, _, _ := types.LookupFieldOrMethod(w.Object.Type(), false, h.pkg.Types, m.Name); f != nil && h.limited(f.Type()) != nil {
+			h.leave(f.Type(), true)
+		}
+	}
 	returns, takes := map[int]*model.Passage{}, map[int]*model.Passage{}
 	for i, r := range m.Results {
 		if p := h.value(r.Type, true, h.structs); p != nil {
