@@ -106,9 +106,12 @@ func isForOthers(p *source.Package, output string) bool {
 
 const remedy = "run go tool ratelimit in this directory"
 
-// report reports the findings in source order, without duplicates.
+// report reports the findings in source order, without duplicates. A note is no finding, as nothing is wrong.
 func report(pass *analysis.Pass, found annotations.Diagnostics) {
 	for _, f := range found.Sorted(pass.Fset) {
+		if f.Severity == annotations.SeverityNote {
+			continue
+		}
 		d := analysis.Diagnostic{Pos: f.Pos, End: f.End, Category: f.Code, Message: f.Msg}
 		if !d.End.IsValid() {
 			d.End = wordEnd(pass, f.Pos)

@@ -57,3 +57,14 @@ type Streams interface {
 	//ratelimit:rule limit=3 per=1m
 	Rate(ctx context.Context) (io.ReadCloser, error)
 }
+
+// Promoting has a method of another type, to which its rule cannot apply. The generator notes it, and there is no place for skip.
+//
+//ratelimit:rule limit=3 per=1m
+type Promoting struct{ quiet }
+
+type quiet struct{}
+
+func (quiet) Quiet() {}
+
+func (Promoting) Loud() error { return nil }
