@@ -101,8 +101,10 @@ func ClientIP(ctx context.Context) (string, error) { return identity(ctx, decide
 func UserID(ctx context.Context) (string, error) { return identity(ctx, decide.UserID) }
 
 func identity[K ~string](ctx context.Context, what K) (string, error) {
-	if s, _ := ctx.Value(what).(string); s != "" {
-		return s, nil
+	if ctx != nil { // a stream may have no context
+		if s, _ := ctx.Value(what).(string); s != "" {
+			return s, nil
+		}
 	}
 	return "", decide.Missing(what)
 }
