@@ -57,13 +57,15 @@ func simulated(text string) (simulate.Rule, error) {
 
 var errLimit = errors.New("the limit is an expression, whose values are not in the load")
 
-var limitExpression = regexp.MustCompile("(^| )limit=(\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`)")
+var limitArgument = regexp.MustCompile("(^| )limit=(\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|[^ ]+)")
 
 // withNumbers returns the rules as flags, with a number in place of each limit that is an expression.
 func withNumbers(texts []string) string {
 	var flags []string
 	for _, text := range texts {
-		text = limitExpression.ReplaceAllString(text, "${1}limit=100")
+		if _, err := simulated(text); errors.Is(err, errLimit) {
+			text = limitArgument.ReplaceAllString(text, "${1}limit=100")
+		}
 		flags = append(flags, "-rule '"+strings.ReplaceAll(text, "'", `'\''`)+"'")
 	}
 	return strings.Join(flags, " ") + ", or another number"

@@ -77,6 +77,7 @@ func TestSimulateUsage(t *testing.T) {
 		`the rule "lim=1 per=1m": unknown argument "lim"; did you mean limit?`: {"-rule", "lim=1 per=1m"},
 		`the rule "limit=x per=y": per is "y"; expected a duration`:            {rule, "-compare", "limit=x per=y"},
 		`the rule "limit=\"a*b\" per=1m": the limit is an expression, whose values are not in the load; write -rule 'limit=100 per=1m', or another number`: {"-rule", `limit="a*b" per=1m`},
+		`the limit is an expression, whose values are not in the load; write -rule 'limit=100 per=1m' -rule 'limit=5 per=1h', or another`:                  {"-rule", "limit=2*n per=1m", "-rule", "limit=5 per=1h"},
 		`the rule "limit=\"len(a)\" per=1m": the limit is an expression, whose values are not in the load; write -rule 'limit=100 per=1m'`:                 {"-method", "N"},
 		`choose one method with -method: x.X.M, x.X.N, x.X.O; see`:                                                                                         {},
 		`-method is "P"; expected x.X.M, x.X.N, x.X.O; see`:                                                                                                {"-method", "P", "."},
