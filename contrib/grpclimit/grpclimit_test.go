@@ -180,6 +180,10 @@ func TestErrors(t *testing.T) {
 			e, ok := errors.AsType[*ratelimit.KeyError](err)
 			return ok && e.Internal
 		}},
+		{fmt.Errorf("%w", &ratelimit.KeyError{Err: status.Error(codes.NotFound, secret), Internal: true}), codes.Internal, func(err error) bool {
+			_, ok := errors.AsType[*ratelimit.KeyError](err)
+			return ok
+		}},
 		{&ratelimit.StoreError{Method: secret, Err: errors.New(secret)}, codes.Unavailable, func(err error) bool {
 			_, ok := errors.AsType[*ratelimit.StoreError](err)
 			return ok

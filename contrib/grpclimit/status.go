@@ -26,9 +26,9 @@ const (
 )
 
 // Error returns the error of a status for err, if err is or wraps an error of the runtime. It returns other errors, and errors that already
-// have a status, unchanged.
+// have a status, unchanged. A status that the cause of an error of the runtime has is not that of the call.
 func Error(err error) error {
-	if _, ok := status.FromError(err); ok { // ok is also true for nil
+	if _, ok := status.FromError(err); ok && !onlyItsCauseHas(err) { // ok is also true for nil
 		return err
 	}
 	if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); ok {
@@ -51,6 +51,20 @@ func Error(err error) error {
 		return with(codes.Internal, "a rate limit is not valid", info(reasonRule))
 	}
 	return err
+}
+
+// onlyItsCauseHas reports whether err, which has a status, is or wraps an error of the runtime whose cause has that status: for example, a
+// function in limit= has called another service.
+func onlyItsCauseHas(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		switch err.(type) {
+		case *ratelimit.KeyError, *ratelimit.StoreError:
+			return true
+		case interface{ GRPCStatus() *status.Status }:
+			return false
+		}
+	}
+	return false
 }
 
 func refused(refusal *ratelimit.TooManyRequestsError) error {
