@@ -175,8 +175,9 @@ func (o *options) observeCall(ctx context.Context, c *decide.Call, took time.Dur
 	if rule := ruleIn(c.Err()); rule != "" {
 		e.Rules = append(e.Rules, Outcome{Rule: rule})
 	} else {
-		for i := range c.Asked {
-			e.add(c, &c.Asked[i])
+		asked := c.InOrder()
+		for i := range asked {
+			e.add(c, &asked[i])
 		}
 	}
 	o.observe(ctx, e)

@@ -39,8 +39,9 @@ func outcomeOf(c *decide.Call, a *decide.Asked) Outcome {
 
 // violationsOf appends the refusals by rules in the given mode to list, and returns the longest delay, too.
 func violationsOf(c *decide.Call, list []Violation, mode Mode) (_ []Violation, longest time.Duration) {
-	for i := range c.Asked {
-		a := &c.Asked[i]
+	asked := c.InOrder()
+	for i := range asked {
+		a := &asked[i]
 		if Mode(a.Rule.Ask.Mode) != mode {
 			continue
 		}

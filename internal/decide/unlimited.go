@@ -1,7 +1,9 @@
 package decide
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/engine"
@@ -45,6 +47,14 @@ func (c *Call) bar(ctx context.Context) error {
 		c.barred++
 	}
 	return nil
+}
+
+// InOrder returns Asked in the order of the rules. Rules that do not limit a call, and yet refuse it, are the last ones of Asked.
+func (c *Call) InOrder() []Asked {
+	if c.barred == 0 {
+		return c.Asked
+	}
+	return slices.SortedStableFunc(slices.Values(c.Asked), func(a, b Asked) int { return cmp.Compare(a.Index, b.Index) })
 }
 
 // readMarkers reads how long the rules that do not limit the call block and pause its keys. Settings say so, and markers of rules with block= or

@@ -103,6 +103,23 @@ func refusedOnce(_, first, last error) error {
 	return nil
 }
 
+// A refusal names the rules in their order, also one that a block of a rule without a limit adds.
+func TestOrderOfRefusalsWithoutALimit(t *testing.T) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		first, second := computed("first"), computed("second")
+		first.Algorithm, second.Algorithm = s.window, s.window
+		if err := s.limiter.Block(t.Context(), time.Hour, ratelimit.Request{Rule: first, Key: "acme"}); err != nil {
+			t.Fatal(err)
+		}
+		rules := wrap.NewRules("p.T.M", first, second)
+		err := wrap.TakeCharges(t.Context(), rules.On(s.limiter), rules, wrap.Charge{Key: "acme", Cost: 1, Limit: ratelimit.NoLimit}, wrap.Charge{Key: "acme", Cost: 1})
+		refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err)
+		if !ok || len(refusal.Violations) != 2 || refusal.Violations[0].Rule != "first" || refusal.Violations[1].Rule != "second" {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 // A call that brings NoLimit and may wait holds until a pause ends, and is charged nothing then.
 func TestCallWithoutALimitHoldsInAPause(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
