@@ -106,10 +106,7 @@ func quotasOf(c *decide.Call) []Quota {
 			q.Reset = max(0, time.Duration(claim.Full-c.Verdict().Now)*time.Microsecond)
 		}
 		if n := len(quotas); n > 0 && quotas[n-1].policy.index == a.Index { // each call has one of the counts, and finds at most so many permits used
-			if quotas[n-1].Limit == q.Limit { // otherwise one of them is blocked
-				quotas[n-1].Remaining = min(quotas[n-1].Remaining, q.Remaining)
-			}
-			quotas[n-1].Reset = max(quotas[n-1].Reset, q.Reset)
+			quotas[n-1].Remaining, quotas[n-1].Reset = min(quotas[n-1].Remaining, q.Remaining), max(quotas[n-1].Reset, q.Reset)
 			continue
 		}
 		quotas = append(quotas, q)

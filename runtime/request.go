@@ -34,9 +34,10 @@ func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, err
 }
 
 // Peek returns what Allow would return, and charges and writes nothing. If a rule has Computed, its limit is unknown: Peek goes by the
-// highest one, the Quota has the Limit 0, and its Remaining is minus the permits in use, of whichever of its counts has more. A request finds the
-// counts of a directive's rule by the rule's name and window. The first Peek makes the limiter follow overrides, blocks and pauses, as a
-// call does. It may itself go by what the rule declares. The errors are those of Allow.
+// highest one, the Quota has the Limit 0, and its Remaining is minus the permits in use, of whichever of its counts has more. It is 0 while a
+// block hides them, and for a bucket that stores no permits. A request finds the counts of a directive's rule by the rule's name and window. The
+// first Peek makes the limiter follow overrides, blocks and pauses, as a call does. It may itself go by what the rule declares. The errors are
+// those of Allow.
 func (l *Limiter) Peek(ctx context.Context, requests ...Request) (Decision, error) {
 	if ctx.Value(decide.Looks) == nil {
 		l.machine().Fleet().Watch()
