@@ -75,7 +75,7 @@ func TestBadInput(t *testing.T) {
 		{misuse, "for all unnamed rules of a method: write p.T.M", "override set p.T.M#2 -limit 1 -for 1h"},
 		{misuse, "-reason: found 201 bytes", "block login ann -for 1h -reason " + strings.Repeat("x", 201)},
 		{misuse, "-sort: expected decisions", "top -sort x"},
-		{misuse, "expected 1 or more", "changes -n -1"},
+		{misuse, "expected how many changes, at least 1", "changes -n -1"},
 		{misuse, "give: -n: expected how many permits", "give login ann"},
 		{misuse, "pause: -for: expected how long", "pause login ann"},
 		{misuse, "counts by {user}: name a key", "pause login -for 1m"},

@@ -34,6 +34,20 @@ func (c *collector) handOut(files, others []*model.File) {
 			for _, m := range w.Methods {
 				c.warnOfUnlimited(w, m)
 			}
+			h.asking = f
+			h.noteFields(w)
+		}
+	}
+}
+
+// noteFields notes the fields of a struct of funcs that are values of annotated types: the limited struct has them as they are.
+func (h *handout) noteFields(w *model.Wrapper) {
+	if w.Kind != model.Fields {
+		return
+	}
+	for f := range w.Object.Type().Underlying().(*types.Struct).Fields() {
+		if _, isFunc := f.Type().Underlying().(*types.Signature); !isFunc && h.limited(f.Type()) != nil {
+			h.found.Note(w.Pos, "what %s returns has the field %s without the limits of its type", w.New, f.Name())
 		}
 	}
 }
