@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/parser"
-	"go/token"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -26,21 +24,19 @@ func (r *run) leave(path string, in load.Build) {
 	}
 }
 
-// elsewhere generates from the files that this build leaves out, under other builds. What is generated from a file must be the same in all of them.
+// elsewhere generates from the files that this build leaves out. It loads each of them under a build that has it.
 func (r *run) elsewhere(ctx context.Context) {
 	for {
 		path, ok := r.next()
 		if !ok || ctx.Err() != nil {
 			break
 		}
-		other, ok := r.left[path].With(constraintOf(path))
+		other, ok := r.left[path].With(collect.ConstraintAt(path))
 		if !ok {
 			r.leaveOut(path, "its build constraint is met by no build")
 			continue
 		}
-		cfg := r.cfg
-		cfg.Build, cfg.Fset, cfg.Files = &other, r.set.Fset, r.together()
-		set, err := load.Load(ctx, cfg)
+		set, err := r.loadFor(ctx, other, r.together())
 		if err == nil && slices.Contains(set.Ignored, path) {
 			err = errors.New("the go command leaves it out")
 		}
@@ -130,13 +126,11 @@ func (r *run) leaveOut(path, why string) {
 	}
 }
 
-// constraintOf returns the build constraint of a file, or "".
-func constraintOf(path string) string {
-	syntax, _ := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly|parser.ParseComments)
-	if syntax == nil {
-		return ""
-	}
-	return collect.ConstraintOf(&source.File{Path: path, Syntax: syntax})
+// loadFor loads the packages of files as a build has them.
+func (r *run) loadFor(ctx context.Context, build load.Build, files []string) (*load.Set, error) {
+	cfg := r.cfg
+	cfg.Build, cfg.Fset, cfg.Files = &build, r.set.Fset, files
+	return load.Load(ctx, cfg)
 }
 
 // differs reports an output that an earlier build has made in another way. It names the first lines that differ.
@@ -162,9 +156,7 @@ func (r *run) compare(ctx context.Context) {
 		if len(r.varying) == 0 || ctx.Err() != nil {
 			return
 		}
-		cfg := r.cfg
-		cfg.Build, cfg.Fset, cfg.Files = &other, r.set.Fset, r.varying
-		set, err := load.Load(ctx, cfg)
+		set, err := r.loadFor(ctx, other, r.varying)
 		if err != nil {
 			continue
 		}

@@ -57,7 +57,7 @@ type collector struct {
 	block     *block
 	names     []string // the names of generated declarations so far
 
-	constraints map[*source.File]string // by constraint
+	constraints map[*source.File]string // what the method constraint has returned so far
 
 	found annotations.Diagnostics
 }

@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/build"
 	"go/build/constraint"
+	"go/parser"
+	"go/token"
 	"io"
 	"path/filepath"
 	"slices"
@@ -30,6 +32,15 @@ func ConstraintOf(f *source.File) string {
 		terms = append(terms, "cgo")
 	}
 	return conjunction(terms)
+}
+
+// ConstraintAt returns the build constraint of the file at a path, or "" if the file cannot be read.
+func ConstraintAt(path string) string {
+	syntax, _ := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly|parser.ParseComments)
+	if syntax == nil {
+		return ""
+	}
+	return ConstraintOf(&source.File{Path: path, Syntax: syntax})
 }
 
 // importsC reports whether a file uses cgo.

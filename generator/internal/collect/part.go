@@ -1,8 +1,6 @@
 package collect
 
 import (
-	"go/parser"
-	"go/token"
 	"go/types"
 	"slices"
 
@@ -29,7 +27,7 @@ func (c *collector) constraint(f *source.File) string {
 	return text
 }
 
-// askTogether asks for the homes of wrappers and for the files of their parts, if one of them is asked for.
+// askTogether notes that code is to be generated from the home of a wrapper and from the files of its parts, if that is so for one of them.
 func (c *collector) askTogether() {
 	for _, s := range c.sources {
 		if !s.isAnnotated() {
@@ -94,11 +92,8 @@ func (c *collector) varies(files []*model.File) bool {
 	constraints := map[string]string{}
 	in := func(o types.Object) string {
 		path := c.fset.Position(o.Pos()).Filename
-		if _, known := constraints[path]; !known && path != "" {
-			syntax, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly|parser.ParseComments)
-			if constraints[path] = ""; err == nil {
-				constraints[path] = ConstraintOf(&source.File{Path: path, Syntax: syntax})
-			}
+		if _, known := constraints[path]; !known {
+			constraints[path] = ConstraintAt(path)
 		}
 		return constraints[path]
 	}
