@@ -73,7 +73,7 @@ func hasDirective(src []byte) bool {
 // ASCII, or a colon behind seven characters of which five may be of a misspelt name.
 func hasHint(text []byte) bool {
 	if bytes.Contains(text, []byte("imit")) || bytes.Contains(text, []byte("IMIT")) ||
-		bytes.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		len(text) > 0 && slices.Max(text) >= utf8.RuneSelf {
 		return true
 	}
 	for before, behind, ok := bytes.Cut(text, []byte(":")); ok; before, behind, ok = bytes.Cut(behind, []byte(":")) {
