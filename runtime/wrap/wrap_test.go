@@ -261,7 +261,8 @@ func TestRulesOfAType(t *testing.T) {
 	wrap.NewRules("p.T.C", ratelimit.Rule{Limit: 1})
 }
 
-// withoutClientIP returns the error of clientIP(ctx) if the context carries none, and withoutUserID that of userID(ctx).
+// withoutClientIP returns the error of clientIP(ctx) for a context without a client IP. withoutUserID returns that of userID(ctx) for a context
+// without a user ID.
 func withoutClientIP(rules *wrap.Rules) error {
 	_, err := wrap.Value(rules, "clientIP(ctx)", func() string { return wrap.Must(wrap.ClientIP(context.Background())) })
 	return err

@@ -39,7 +39,7 @@ func (c *compiler) checkOrder() {
 	c.errorf(o.culprit, "the order of a map is random, so equal calls would have different keys; write %s", sorted)
 }
 
-// orderOf finds where the random order of a map goes.
+// orderOf finds the parts of an expression whose values depend on the random order of a map.
 type orderOf struct {
 	lets    map[string]disorder
 	inexact map[ast.Node]bool

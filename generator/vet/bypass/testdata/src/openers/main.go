@@ -27,7 +27,7 @@ func main() {
 
 	pool := &opens.Pool{}
 	login.New(pool.Get())                          // want `pool.Get returns a bare sms.Sender`
-	_ = opens.Plain().SendCode(context.TODO(), "") // want `opens.Plain returns a bare sms.Sender`
+	_ = opens.Plain().SendCode(context.Background(), "") // want `opens.Plain returns a bare sms.Sender`
 	_ = opens.Plain().Close()
 	_ = opens.Plain()
 	login.New(opens.Plain()) //ratelimit:bare operators are not limited
