@@ -40,18 +40,18 @@ func rulesOf(fset *token.FileSet, f *model.File) []Rule {
 }
 
 func rowOf(fset *token.FileSet, m *model.Method, r *model.Rule) rulelist.Row {
-	at := fset.PositionFor(r.Pos, false)
-	row := rulelist.Row{
-		File: at.Filename, Line: at.Line, Method: m.Scope, Rule: r.Declared.Name, Key: r.Declared.Key,
-		Window: window(r.Declared), Algorithm: r.Declared.Algorithm.String(), Settings: settings(r),
-	}
+	at, row := fset.PositionFor(r.Pos, false), rulelist.Of(r.Declared)
+	row.File, row.Line, row.Method = at.Filename, at.Line, m.Scope
 	if r.Declared.Computed {
 		row.LimitExpr = r.Limit.Expr.Value
-	} else {
-		row.Limit = &r.Declared.Limit
 	}
-	if r.Declared.Cron != "" {
-		row.Algorithm = ratelimit.Calendar.String()
+	if n := r.Rule.Cost.Int; n > 1 {
+		row.Settings["cost"] = n
+	}
+	for _, name := range []string{"cost", "when", "settle", "pause", "hold"} {
+		if text := r.Rule.Text(name); text != "" && (name != "cost" || !r.Rule.Cost.Expr.IsZero()) {
+			row.Settings[name] = text
+		}
 	}
 	return row
 }

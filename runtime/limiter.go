@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/decide"
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 )
 
@@ -120,11 +121,14 @@ type Status struct {
 }
 
 // RuleStatus is a rule that a limiter knows. For example, "search" declares a Limit of 100, and an override has a Factor of 2. Then Limit
-// is 200.
+// is 200. If kim paused one key, and the far side asked this process for quiet about two others, Paused is 1, and FarPaused is 2.
 type RuleStatus struct {
 	Name     string // as in events
 	Limit    int64  // permits per window for keys without settings of their own. Of rules with one name and several windows, the least
 	Computed bool   // each call brings its limit, so Limit is 0 and says nothing
+
+	Paused    int // keys that an actor of any process, or this process by Limiter.Pause, has paused
+	FarPaused int // keys of a Pausable rule that this process has paused because the far side asked for it
 }
 
 // Status returns what the limiter knows now. It asks no store.
@@ -140,10 +144,17 @@ func (l *Limiter) Status() Status {
 }
 
 func (l *Limiter) ruleStatus() []RuleStatus {
+	m := l.machine()
+	paused, far := m.Fleet().PausesHere(false), m.Fleet().PausesHere(true)
+	for s := range m.Settings() {
+		if s.Kind == fleet.Pause {
+			paused[s.Rule]++
+		}
+	}
 	var all []RuleStatus
-	for _, rule := range l.machine().Used() {
-		now := l.machine().InForce(rule, "") // which is no subject
-		all = append(all, RuleStatus{rule.Label, now.Limit, now.Computed})
+	for _, rule := range m.Used() {
+		now, name := m.InForce(rule, ""), rule.Numbers.Name // "" is no subject
+		all = append(all, RuleStatus{rule.Label, now.Limit, now.Computed, paused[fleet.SettingName(name)], far[name]})
 	}
 	slices.SortFunc(all, func(a, b RuleStatus) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.least(), b.least()))

@@ -30,7 +30,7 @@ func outcomeOf(c *decide.Call, a *decide.Asked) Outcome {
 	if o.Cost = a.Cost; !claim.Refused {
 		return o
 	}
-	o.Refused, o.Never, o.RetryAfter, o.Remaining = true, a.Never(), c.Retry(a), claim.Room
+	o.Refused, o.Never, o.RetryAfter, o.Remaining = true, a.Never(), c.Retry(a), max(0, claim.Room)
 	if a.IsBusy() {
 		o.Remaining, o.Running = max(0, min(claim.Room, a.Cost-1)), claim.Limit-claim.Room
 	}

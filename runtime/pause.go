@@ -15,8 +15,9 @@ import (
 // may wait longer than the pause lasts hold: they wait until it ends, and then for their permits. Other calls are refused, and RetryAfter is
 // the rest of the pause. Pause replaces any other pause. [Limiter.Resume] ends it.
 //
-// Under a rule that is Pausable no call is admitted once Pause has returned. A call that waits for its place gives the place back. Such a pause
-// belongs to the count: an override of Per, which makes the rule count from zero, and [Limiter.Reset] end it. Under other rules this limiter
+// Under a rule that is Pausable no call is admitted once Pause has returned. A call that waits for its place gives the place back. Without an actor
+// (see [WithActor]) such a pause belongs to the count: an override of Per, which makes the rule count from zero, and [Limiter.Reset] end it. The pause
+// of an actor is kept like that of another rule, too, so that it outlives a loss of the store's data. Under other rules this limiter
 // follows at once, the others within about two seconds, and only the Name, Key and Hash of the rule matter. A rule in shadow or trigger mode
 // pauses nothing. The errors are those of [Limiter.Block].
 func (l *Limiter) Pause(ctx context.Context, d time.Duration, requests ...Request) error {
@@ -29,13 +30,19 @@ func (l *Limiter) Resume(ctx context.Context, requests ...Request) error {
 	return l.changePauses(ctx, requests, fleet.Edit{What: "resume"})
 }
 
-// changePauses pauses the keys of the requests, or ends their pauses. The pause of a rule that is Pausable is a marker beside its state. Other
-// pauses are settings. The end of a pause is written in both, because a rule may have been another one when the pause began.
+// changePauses pauses the keys of the requests, or ends their pauses. The pause of a rule that is Pausable is a marker beside its state, which is noted
+// for people. Other pauses are settings, and so is that of an actor. The end of a pause is written in both, because a rule may have been another one
+// when the pause began.
 func (l *Limiter) changePauses(ctx context.Context, requests []Request, e fleet.Edit) error {
 	all, err := l.keySettings(ctx, fleet.Pause, requests, e)
 	if err != nil {
 		return err
 	}
+	by, err := actorOf(ctx)
+	if err != nil {
+		return err
+	}
+	set := all[0].Cleared || by.By != ""
 	marks := l.machine().Change(engine.Repauses)
 	for i := range requests {
 		if requests[i].Rule.Pausable {
@@ -43,7 +50,7 @@ func (l *Limiter) changePauses(ctx context.Context, requests []Request, e fleet.
 				return err
 			}
 		}
-		if all[i].Cleared || !requests[i].Rule.Pausable {
+		if set || !requests[i].Rule.Pausable {
 			e.Settings = append(e.Settings, all[i])
 		}
 	}
@@ -52,14 +59,49 @@ func (l *Limiter) changePauses(ctx context.Context, requests []Request, e fleet.
 			return err
 		}
 	}
-	if all[0].Cleared { // the settings have all keys, and are noted
+	if set { // the settings have all keys, and are noted
 		ctx = WithActor(ctx, "", "")
 	}
 	if len(marks.Claims) > 0 {
-		err = l.changeStates(ctx, e.What, marks, marks.Adjust)
+		if err = l.changeStates(ctx, e.What, marks, marks.Adjust); err == nil {
+			l.notePauses(ctx, requests, e.For, set)
+		}
 	}
 	l.wakeAll(requests)
 	return err
+}
+
+// notePauses notes the pauses beside the counts of the requests, or that they were ended or are settings.
+func (l *Limiter) notePauses(ctx context.Context, requests []Request, d time.Duration, ended bool) {
+	m := l.machine()
+	for i := range requests {
+		if !requests[i].Rule.Pausable {
+			continue
+		}
+		rule, subject, err := l.ruleFor(&requests[i])
+		switch {
+		case err != nil: // as before
+		case ended:
+			m.Fleet().ForgetPause(rule.Numbers.Name, subject)
+		default:
+			m.NotePause(rule, strings.Clone(subject), d, false)
+		}
+	}
+	_ = m.Fleet().TellPauses(ctx) // otherwise a beat does
+}
+
+// forgetPauses notes that the pauses beside counts were ended. A call does not wait for that where a beat tells it.
+func (l *Limiter) forgetPauses(ctx context.Context, ended *decide.Step) {
+	of, pausable := l.machine().Fleet(), false
+	for i := range ended.Claims {
+		if c := &ended.Claims[i]; c.Rule.Pausable {
+			of.ForgetPause(c.Rule.Name, strings.Clone(c.Subject))
+			pausable = true
+		}
+	}
+	if pausable && !of.Beats() {
+		_ = of.TellPauses(ctx)
+	}
 }
 
 // mark adds the markers of a request's counts to a step that pauses them, or ends their pauses.

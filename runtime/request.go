@@ -122,7 +122,7 @@ func (r *Request) checkUpTo(first *Request, waits bool) error {
 
 // Reset forgets what the keys of the requests have used under their rules, and ends a block that the Block of a rule began. It finds the counts
 // in the same way as Peek, and returns how many it found. It also finds a window whose permits were all given back, until the window ends. It
-// ends a pause of a rule that is Pausable, too. On Redis it finds a count as long as its key exists, which is up to an eighth of the window and
+// ends a pause of a rule that is Pausable, too, unless an actor made it. On Redis it finds a count as long as its key exists, which is up to an eighth of the window and
 // a second longer than the count matters. It does not count a block that has outlived its count. Costs do not matter. Do not refund or settle a
 // charge from before a Reset: a Calendar window and a SlidingCounter cannot tell it from later charges. The errors are those of Allow.
 func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
@@ -144,6 +144,9 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 		found, err = change.Reset(ctx)
 		return err
 	})
+	if err == nil {
+		l.forgetPauses(ctx, change)
+	}
 	return found, err
 }
 

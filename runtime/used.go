@@ -11,11 +11,12 @@ import (
 )
 
 // UsedRule is a rule that some limiter uses. For example, two processes declare a limit of 100, and a third, newer one declares 200. Then Limits
-// is {100: 2, 200: 1}.
+// is {100: 2, 200: 1}, and DeclaredBy is {100: {"shop 17 on web-1", "shop 31 on web-2"}, 200: {"shop 18 on web-3"}}.
 type UsedRule struct {
 	Rule
-	Seen   time.Time     // when a process last said that it uses the rule, by the store's clock
-	Limits map[int64]int // how many processes declare each limit now; Computed limits are left out, and during a rollout there may be several
+	Seen       time.Time          // when a process last said that it uses the rule, by the store's clock
+	Limits     map[int64]int      // how many processes declare each limit now; Computed limits are left out, and during a rollout there may be several
+	DeclaredBy map[int64][]string // which processes these are: program, pid and host; under 0 also those in which calls bring the limit
 }
 
 // Rules returns the rules that limiters of this prefix on the store use, or used within the last day, sorted by name. There are at most 1,000,
@@ -34,12 +35,15 @@ func (l *Limiter) Rules(ctx context.Context) ([]UsedRule, error) {
 			continue
 		}
 		id := rule.Name + " " + rule.Window() + " " + rule.Key
-		rule.Seen, rule.Limits = d.Seen, map[int64]int{}
+		rule.Seen, rule.Limits, rule.DeclaredBy = d.Seen, map[int64]int{}, map[int64][]string{}
 		if older := all[id]; older != nil {
-			rule.Limits = older.Limits
+			rule.Limits, rule.DeclaredBy = older.Limits, older.DeclaredBy
 		}
-		if d.Processes > 0 && !rule.Computed {
-			rule.Limits[rule.Limit] += d.Processes
+		if n := len(d.Processes); n > 0 {
+			rule.DeclaredBy[rule.Limit] = append(slices.Clip(rule.DeclaredBy[rule.Limit]), d.Processes...)
+			if !rule.Computed {
+				rule.Limits[rule.Limit] += n
+			}
 		}
 		all[id] = rule // with the limit that was seen last
 	}

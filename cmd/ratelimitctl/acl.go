@@ -9,8 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/plain"
@@ -48,19 +47,19 @@ type permissions struct {
 }
 
 // printACL prints the permissions that suffice for the rules in use.
-func (t *tool) printACL(ctx context.Context, _ []string) error {
-	rules, origin := t.permittedRules(ctx)
+func printACL(ctx context.Context, s *session) error {
+	rules, origin := s.permittedRules(ctx)
 	p := permissions{For: origin, Seen: seen, Faster: faster, Warning: warning}
-	if t.settings || t.operator {
+	if s.settings || s.operator {
 		p.Settings = settings
 	}
-	if t.operator {
+	if s.operator {
 		p.Operator, p.Doctor = operating, examining
-		if t.isCluster() {
+		if s.isCluster() {
 			p.Operator = union(operating, []string{"CLUSTER|INFO"})
 		}
 	}
-	if rules == nil || ratelimit.New(plain.New(t.client)).Check(rules...) == nil {
+	if rules == nil || ratelimit.New(plain.New(s.client)).Check(rules...) == nil {
 		p.Plain = scriptless
 	}
 	if rules == nil {
@@ -70,23 +69,22 @@ func (t *tool) printACL(ctx context.Context, _ []string) error {
 	if p.Required, err = redisstore.Commands(rules...); err != nil {
 		return err
 	}
-	if t.isCluster() {
+	if s.isCluster() {
 		p.Required, p.Seen = union(p.Required, sharded), union(seen, fromMaster)
 	}
-	processes, _ := t.fleet.Processes(ctx) // without any there are no reports
-	if reports, err := t.fleet.Reports(ctx, processes); t.all || err == nil && len(reports) > 0 {
+	if counting, _ := s.prefix.Publishers(ctx); s.all || counting > 0 {
 		p.Statistics = statistics
 	}
-	return t.print(p, t.aclLines(&p)...)
+	return s.print(p, s.aclLines(&p)...)
 }
 
 // permittedRules returns the rules to print permissions for, or nil for rules of all kinds. origin says in words which rules these are.
-func (t *tool) permittedRules(ctx context.Context) (rules []ratelimit.Rule, origin string) {
-	if t.all {
+func (s *session) permittedRules(ctx context.Context) (rules []ratelimit.Rule, origin string) {
+	if s.all {
 		return nil, "rules of all kinds"
 	}
-	used, err := t.limiter.Rules(ctx)
-	for _, r := range append(used, t.listed...) {
+	used, err := s.limiter.Rules(ctx)
+	for _, r := range append(used, s.listed...) {
 		rules = append(rules, r.Rule)
 	}
 	switch {
@@ -95,9 +93,9 @@ func (t *tool) permittedRules(ctx context.Context) (rules []ratelimit.Rule, orig
 	case rules == nil:
 		return nil, "rules of all kinds, because no limiter used a rule within a day, and there are none in -rules"
 	}
-	origin = period.Count(int64(len(used)), "rule") + " in use"
-	if len(t.listed) > 0 {
-		origin += fmt.Sprintf(" and %d of -rules", len(t.listed))
+	origin = operate.Count(len(used), "rule") + " in use"
+	if len(s.listed) > 0 {
+		origin += fmt.Sprintf(" and %d of -rules", len(s.listed))
 	}
 	return rules, origin + `; rules of another kind may need more: "ratelimitctl acl -all" permits all kinds`
 }
@@ -118,16 +116,16 @@ func rulesOfAllKinds() []ratelimit.Rule {
 }
 
 // aclLines returns the command to run on the server, followed by comments with further permissions.
-func (t *tool) aclLines(p *permissions) [][]string {
+func (s *session) aclLines(p *permissions) [][]string {
 	all := union(p.Required, p.Seen, p.Settings, p.Operator)
-	if t.all {
+	if s.all {
 		all = union(all, p.Statistics)
 	}
-	lines := [][]string{{t.setUser(all, len(p.Settings) > 0)}, {"# this suffices for decisions of " + p.For}}
+	lines := [][]string{{s.setUser(all, len(p.Settings) > 0)}, {"# this suffices for decisions of " + p.For}}
 	if p.Settings == nil {
 		lines = append(lines, []string{"# -settings is for programs that make overrides, blocks and pauses, and -operator for this tool"})
 	}
-	if t.isCluster() {
+	if s.isCluster() {
 		lines = append(lines, []string{"# do so on every server of the cluster"})
 	}
 	more := func(what string, commands []string) {
@@ -141,20 +139,20 @@ func (t *tool) aclLines(p *permissions) [][]string {
 	more("for faster decisions", p.Faster)
 	more("to log a warning if the server removes counts,", p.Warning)
 	if p.Plain != nil {
-		lines = append(lines, []string{"# for package redisstore/plain, which uses no scripts, instead:"}, []string{"# " + t.setUser(union(p.Plain, p.Seen, p.Settings, p.Operator), len(p.Settings) > 0)})
+		lines = append(lines, []string{"# for package redisstore/plain, which uses no scripts, instead:"}, []string{"# " + s.setUser(union(p.Plain, p.Seen, p.Settings, p.Operator), len(p.Settings) > 0)})
 	}
 	return lines
 }
 
-func (t *tool) isCluster() bool {
-	_, is := t.client.(*redis.ClusterClient)
+func (s *session) isCluster() bool {
+	_, is := s.client.(*redis.ClusterClient)
 	return is
 }
 
 // setUser returns the command that creates a user who may run the given commands on keys of the prefix. Only one who changes settings may write
 // them.
-func (t *tool) setUser(commands []string, changes bool) string {
-	keys, settings := pattern(key.Escape(t.prefix)), " %R~"
+func (s *session) setUser(commands []string, changes bool) string {
+	keys, settings := operate.Pattern(s.prefix.Name()), " %R~"
 	if changes {
 		settings = " ~"
 	}
@@ -174,9 +172,4 @@ func permitted(commands []string) (text string) {
 		text += " +" + strings.ToLower(c)
 	}
 	return text
-}
-
-// pattern returns the Redis pattern that matches a text. It matches a space with ?, because a permission cannot contain one.
-func pattern(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, ` `, `?`).Replace(text)
 }

@@ -105,7 +105,7 @@ func TestBlockedIsBounded(t *testing.T) {
 	}
 	text := f.client.Get(t.Context(), strings.Replace(states[0], "}:", "}:block:", 1)).Val()
 	_, err = f.client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
-		for i := range 3 * maxShownBlocks {
+		for i := range 3000 {
 			p.Set(t.Context(), key.BlockOf(key.State("ratelimit", "guess", fmt.Sprint("user", i), "1m")), text, time.Hour)
 		}
 		return nil

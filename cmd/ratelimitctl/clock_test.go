@@ -41,31 +41,32 @@ func (ahead) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 var memory = regexp.MustCompile(`<dt>Memory</dt><dd>[^<]*`)
 
 // views returns what a tool reads of statistics, and what top and the console make of it.
-func views(t *testing.T, tool *tool) map[string]string {
-	f, err := tool.frame(t.Context())
+func views(t *testing.T, s *session) map[string]string {
+	f, err := readFrame(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]string{"top": f.text(0)}
 	for _, path := range []string{"/", "/live", "/rule?name=login"} {
 		w := httptest.NewRecorder()
-		console.New(tool.limiter).ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		console.New(s.limiter).ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 		all[path] = memory.ReplaceAllString(w.Body.String(), "")
 	}
-	processes, err := tool.fleet.Processes(t.Context())
+	of := s.store.Fleet(s.prefix.Name())
+	processes, err := of.Processes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	reports, err := tool.fleet.Reports(t.Context(), processes)
+	reports, err := of.Reports(t.Context(), processes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range reports {
 		all["reports"] += fmt.Sprintln(r)
 	}
-	slots, err := tool.fleet.History(t.Context(), time.Time{})
-	for _, s := range slots {
-		all["history"] += fmt.Sprintln(s.At.UnixMilli(), s.Rules)
+	slots, err := of.History(t.Context(), time.Time{})
+	for _, slot := range slots {
+		all["history"] += fmt.Sprintln(slot.At.UnixMilli(), slot.Rules)
 	}
 	if err != nil || len(slots) != 120 || len(slots[118].Rules) != 1 || slots[118].Rules[0].Counts != (fleet.Counts{Calls: 40, Refused: 35}) {
 		t.Errorf("%v; the history is %s", err, all["history"])
@@ -97,13 +98,13 @@ func TestStatisticsByTheServersClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, off := range clocks {
 			time.Sleep(time.Until(start.Add(off + calling)))
-			tool := &tool{env: env("redis://" + server.Addr)}
-			if err := tool.connect(t.Context()); err != nil {
+			s := &session{input: &input{env: env("redis://" + server.Addr)}, output: new(output)}
+			if err := s.connect(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			defer tool.client.Close()
-			tool.client.AddHook(ahead(off))
-			for name, text := range views(t, tool) {
+			defer s.client.Close()
+			s.client.AddHook(ahead(off))
+			for name, text := range views(t, s) {
 				if before, known := shown[name]; known && text != before {
 					t.Errorf("%s ahead, %s shows\n%s\nwith another clock it shows\n%s", off, name, text, before)
 					return

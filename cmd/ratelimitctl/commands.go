@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
 )
 
 // command is one of the tool's commands.
@@ -16,7 +16,7 @@ type command struct {
 	flags     string // the names of its flags
 	short     string // what it does
 	long      string // what else to know
-	run       func(t *tool, ctx context.Context, args []string) error
+	run       func(ctx context.Context, s *session) error
 	local     bool // it needs no server
 	anyPrefix bool // it does not matter whether programs use the prefix
 }
@@ -26,63 +26,70 @@ var commands []command
 
 func init() {
 	commands = []command{
-		{name: "rules", run: (*tool).printRules,
+		{name: "rules", run: printRules,
 			short: "rules of programs, as declared and in force"},
-		{name: "inspect", args: "RULE [KEY]", flags: "all shown", run: (*tool).inspect,
+		{name: "inspect", args: "RULE [KEY]", flags: "all shown", run: inspect,
 			short: "what is in force for a key, why, and what it has used",
 			long:  "With -all, the only argument is KEY, and every rule that has keys is shown."},
-		{name: "reset", args: "RULE [KEY]", flags: "keys shown reason", run: (*tool).reset,
+		{name: "reset", args: "RULE [KEY]", flags: "keys shown reason", run: reset,
 			short: "forget what a key has used"},
-		{name: "override set", args: "RULE", flags: "key keys shown limit factor per burst mode for forever replace force reason wait", run: (*tool).setOverride,
+		{name: "override set", args: "RULE", flags: "key keys shown limit factor per burst mode for forever replace force reason wait", run: setOverride,
 			short: "change a rule, or one key of it, while programs run",
 			long: `An override changes only what its flags say. It keeps what an earlier override of the same rule and key says, unless you write -replace.
 Without -for and -forever it also keeps the earlier end.
 Without -force, the command refuses a rule that no program uses, and a value that the rule cannot have.`},
-		{name: "override clear", args: "RULE", flags: "key keys shown force reason wait", run: (*tool).clearOverride,
+		{name: "override clear", args: "RULE", flags: "key keys shown force reason wait", run: clearOverride,
 			short: "end an override"},
-		{name: "override list", args: "[RULE]", run: (*tool).listOverrides,
+		{name: "override list", args: "[RULE]", run: listOverrides,
 			short: "the overrides in force, by whom, why, until when"},
-		{name: "block", args: "RULE [KEY]", flags: "keys shown for force reason wait", run: (*tool).block,
+		{name: "block", args: "RULE [KEY]", flags: "keys shown for force reason wait", run: blockKeys,
 			short: "refuse a key for some time, up to 30d"},
-		{name: "unblock", args: "RULE [KEY]", flags: "keys shown force reason wait", run: (*tool).unblock,
+		{name: "unblock", args: "RULE [KEY]", flags: "keys shown force reason wait", run: unblockKeys,
 			short: "end a block"},
-		{name: "blocked", args: "[RULE]", run: (*tool).printBlocked,
+		{name: "blocked", args: "[RULE]", run: printBlocked,
 			short: "the keys that are blocked, by whom, why, until when"},
-		{name: "pause", args: "RULE [KEY]", flags: "keys shown for force reason wait", run: (*tool).pause,
+		{name: "pause", args: "RULE [KEY]", flags: "keys shown for force reason wait", run: pauseKeys,
 			short: "pause a key for some time, up to 30d: its calls wait or are refused",
 			long:  "Calls that may wait longer than the pause lasts wait until it ends. Others are refused."},
-		{name: "resume", args: "RULE [KEY]", flags: "keys shown force reason wait", run: (*tool).resume,
+		{name: "resume", args: "RULE [KEY]", flags: "keys shown force reason wait", run: resumeKeys,
 			short: "end a pause"},
-		{name: "give", args: "RULE [KEY]", flags: "n keys shown reason", run: (*tool).give,
+		{name: "paused", args: "[RULE]", run: printPaused,
+			short: "the keys that are paused, by whom, why, until when"},
+		{name: "give", args: "RULE [KEY]", flags: "n keys shown reason", run: give,
 			short: "return permits to a key, or take some",
 			long:  "A negative number takes permits from the key, even more than are left."},
-		{name: "changes", args: "[RULE]", flags: "n", run: (*tool).printChanges,
+		{name: "changes", args: "[RULE]", flags: "n", run: printChanges,
 			short: "who changed what, when and why: the newest changes"},
-		{name: "processes", run: (*tool).printProcesses,
+		{name: "processes", run: printProcesses,
 			short: "the processes of the prefix, and what is wrong with them"},
-		{name: "settings export", run: (*tool).exportSettings,
+		{name: "settings export", run: exportSettings,
 			short: "overrides, blocks and pauses as JSON, for settings import"},
-		{name: "settings import", args: "[FILE]", flags: "reason wait", run: (*tool).importSettings, anyPrefix: true,
+		{name: "settings import", args: "[FILE]", flags: "force reason wait", run: importSettings, anyPrefix: true,
 			short: "restore what settings export printed",
 			long: `Of two settings for one rule and key, the newer wins. Without FILE, it reads the standard input. Settings that have ended are left out.
-An import ends the state in which programs keep settings that the store has lost; an empty file does only that.`},
-		{name: "top", flags: "once every filter sort", run: (*tool).top,
+An import ends the state in which programs keep settings that the store has lost; an empty file does only that.
+Without -force, the command refuses the settings of another prefix, and a file of unknown prefix for a prefix that no program uses.`},
+		{name: "settings recover", flags: "reason wait", run: recoverSettings,
+			short: "restore what the store has lost and programs still know",
+			long: `It asks the processes that run for the overrides, blocks and pauses that they know, prints them, and writes them to the store. Of two for
+one rule and key, the newer wins. It names the processes that did not answer.`},
+		{name: "top", flags: "once every filter sort", run: top,
 			short: "live decisions of programs with redisstore.WithStats()",
 			long:  "Press q to end it."},
-		{name: "serve", flags: "listen write actor-header host", run: (*tool).serve, anyPrefix: true,
+		{name: "serve", flags: "listen write actor-header host", run: serve, anyPrefix: true,
 			short: "show the console in a browser",
 			long: `Only this machine reaches the page. For others, put a proxy with a login in front of it: name the proxy's host by -host, and the header
 in which it tells the user by -actor-header.`},
-		{name: "acl", flags: "all settings operator", run: (*tool).printACL, anyPrefix: true,
+		{name: "acl", flags: "all settings operator", run: printACL, anyPrefix: true,
 			short: "the permissions that limiters need on the server",
 			long: `It prints the permissions for the rules that limiters used within a day, and for the rules in -rules. If there are none, or with -all,
 it prints the permissions for rules of all kinds.`},
-		{name: "doctor", run: (*tool).doctor, anyPrefix: true,
+		{name: "doctor", run: doctor, anyPrefix: true,
 			short: "what is wrong with the server and the programs, and what to do"},
-		{name: "completion", args: "[SHELL]", run: (*tool).completion, local: true,
+		{name: "completion", args: "[SHELL]", run: completion, local: true,
 			short: "a script for completion in bash, zsh or fish",
 			long:  `For bash, write source <(ratelimitctl completion bash) into ~/.bashrc.`},
-		{name: "help", args: "[COMMAND] [COMMAND]", run: (*tool).helpFor, local: true,
+		{name: "help", args: "[COMMAND] [COMMAND]", run: helpFor, local: true,
 			short: "help for a command, such as ratelimitctl help override set"},
 	}
 }
@@ -123,7 +130,7 @@ func (c *command) check(args []string) error {
 		if most > least {
 			expected = fmt.Sprintf("%d to %d", least, most)
 		}
-		return misused(fmt.Sprintf("%s: found %s; expected %s", c.name, period.Count(int64(n), "argument"), expected))
+		return misused(fmt.Sprintf("%s: found %s; expected %s", c.name, operate.Count(n, "argument"), expected))
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
 	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
@@ -31,63 +32,59 @@ const (
 const minSecret = 32
 
 // connect connects to the server, to its cluster, or to the master that Sentinels know.
-func (t *tool) connect(ctx context.Context) (err error) {
-	t.url = cmp.Or(t.url, t.env("RATELIMIT_REDIS"), "redis://127.0.0.1:6379")
-	t.prefix = cmp.Or(t.prefix, t.env("RATELIMIT_PREFIX"), ratelimit.DefaultPrefix)
-	t.patience = patience
-	if t.client, err = t.open(ctx); err != nil {
+func (s *session) connect(ctx context.Context) (err error) {
+	s.url = cmp.Or(s.url, s.env("RATELIMIT_REDIS"), "redis://127.0.0.1:6379")
+	s.options.prefix = cmp.Or(s.options.prefix, s.env("RATELIMIT_PREFIX"), ratelimit.DefaultPrefix)
+	var waits time.Duration
+	if s.client, waits, err = s.open(ctx); err != nil {
 		return err
 	}
 	options := []ratelimit.Option{
-		ratelimit.WithPrefix(t.prefix),
+		ratelimit.WithPrefix(s.options.prefix),
 		ratelimit.WithLogger(slog.New(slog.DiscardHandler)), // the errors say the same
 	}
-	if secret := t.env("RATELIMIT_SECRET"); len(secret) >= minSecret {
+	if secret := s.env("RATELIMIT_SECRET"); len(secret) >= minSecret {
 		options = append(options, ratelimit.WithSubjectHash([]byte(secret)))
 	} else if secret != "" {
 		return misused(fmt.Sprintf("RATELIMIT_SECRET has %d bytes; expected at least %d", len(secret), minSecret))
 	}
-	if t.shown {
+	if s.shown {
 		options = append(options, ratelimit.WithShownKeys())
 	}
-	hidden := func() (ratelimit.Store, *ratelimit.Limiter) {
-		store := redisstore.New(t.client, redisstore.WithTimeout(t.patience), redisstore.WithoutFunctions())
-		store.Fleet(key.Escape(t.prefix)).Hide()
-		return store, ratelimit.New(store, options...)
-	}
-	store, limiter := hidden()
-	t.store, t.limiter, t.fleet = store, limiter, store.Fleet(key.Escape(t.prefix))
-	_, t.counts = hidden()
+	store := redisstore.New(s.client, redisstore.WithTimeout(waits), redisstore.WithoutFunctions())
+	store.Fleet(key.Escape(s.options.prefix)).Hide()
+	limiter := ratelimit.New(store, options...)
+	s.store, s.limiter, s.prefix = store, limiter, operate.New(limiter, waits, s.listed...)
 	var listed []ratelimit.Rule
-	for _, r := range t.listed {
+	for _, r := range s.listed {
 		listed = append(listed, r.Rule)
 	}
-	return t.limiter.Check(listed...) // so that Ping checks the permissions that they need
+	return limiter.Check(listed...) // so that Ping checks the permissions that they need
 }
 
-// open returns a client for the URL.
-func (t *tool) open(ctx context.Context) (redis.UniversalClient, error) {
-	config, err := t.tlsConfig()
+// open returns a client for the URL, and how long to wait for a reply.
+func (in *input) open(ctx context.Context) (redis.UniversalClient, time.Duration, error) {
+	config, err := in.tlsConfig()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if strings.Contains(t.url, "master_name=") {
-		to, err := redis.ParseFailoverURL(t.url)
-		if err != nil || strings.Contains(t.url, "#") {
-			return nil, errURL
+	if strings.Contains(in.url, "master_name=") {
+		to, err := redis.ParseFailoverURL(in.url)
+		if err != nil || strings.Contains(in.url, "#") {
+			return nil, 0, errURL
 		}
 		if to.TLSConfig, err = merged(to.TLSConfig, config); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		to.MaxRetries, to.DialerRetries, to.ContextTimeoutEnabled = -1, 1, true
-		return redis.NewFailoverClient(to), nil
+		return redis.NewFailoverClient(to), patience, nil
 	}
-	to, err := redis.ParseURL(t.url)
-	if err != nil || strings.Contains(t.url, "#") {
-		return nil, errURL
+	to, err := redis.ParseURL(in.url)
+	if err != nil || strings.Contains(in.url, "#") {
+		return nil, 0, errURL
 	}
 	if to.TLSConfig, err = merged(to.TLSConfig, config); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	to.MaxRetries, to.DialerRetries, to.ContextTimeoutEnabled = -1, 1, true
 	single := redis.NewClient(to)
@@ -95,18 +92,17 @@ func (t *tool) open(ctx context.Context) (redis.UniversalClient, error) {
 	defer cancel()
 	err = single.Do(first, "cluster", "slots").Err() // a limiter's user is permitted to run this on a cluster
 	if _, replied := errors.AsType[redis.Error](err); replied {
-		return single, nil
+		return single, patience, nil
 	}
 	_ = single.Close()
 	if err != nil {
-		t.patience = shortPatience
 		to.DialTimeout, to.ReadTimeout, to.WriteTimeout = shortPatience, shortPatience, shortPatience
-		return redis.NewClient(to), nil
+		return redis.NewClient(to), shortPatience, nil
 	}
 	return redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: []string{to.Addr}, DialerRetries: 1, Username: to.Username, Password: to.Password, TLSConfig: to.TLSConfig,
 		ContextTimeoutEnabled: true,
-	}), nil
+	}), patience, nil
 }
 
 // errURL does not say what is wrong, because any part of the URL may be a part of a password.
@@ -114,22 +110,22 @@ var errURL = misused("the URL of -redis or RATELIMIT_REDIS cannot be read: expec
 	"in a password, write %23 for #, %2F for /, %3F for ?, %40 for @ and %25 for %")
 
 // tlsConfig returns what the flags say about TLS, or nil.
-func (t *tool) tlsConfig() (*tls.Config, error) {
-	if t.tlsCA == "" && t.tlsCert == "" && t.tlsKey == "" {
+func (in *input) tlsConfig() (*tls.Config, error) {
+	if in.tlsCA == "" && in.tlsCert == "" && in.tlsKey == "" {
 		return nil, nil
 	}
 	config := new(tls.Config)
-	if t.tlsCA != "" {
-		text, err := os.ReadFile(t.tlsCA)
+	if in.tlsCA != "" {
+		text, err := os.ReadFile(in.tlsCA)
 		config.RootCAs = x509.NewCertPool()
 		if err != nil || !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, misused(fmt.Sprintf("-tls-ca: %s: %v", t.tlsCA, cmp.Or(cause(err), errors.New("expected certificates in PEM form"))))
+			return nil, misused(fmt.Sprintf("-tls-ca: %s: %v", in.tlsCA, cmp.Or(cause(err), errors.New("expected certificates in PEM form"))))
 		}
 	}
-	if t.tlsCert != "" || t.tlsKey != "" {
-		pair, err := tls.LoadX509KeyPair(t.tlsCert, t.tlsKey)
+	if in.tlsCert != "" || in.tlsKey != "" {
+		pair, err := tls.LoadX509KeyPair(in.tlsCert, in.tlsKey)
 		if err != nil {
-			return nil, misused(fmt.Sprintf("-tls-cert %s and -tls-key %s: %v", t.tlsCert, t.tlsKey, cause(err)))
+			return nil, misused(fmt.Sprintf("-tls-cert %s and -tls-key %s: %v", in.tlsCert, in.tlsKey, cause(err)))
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
@@ -156,13 +152,39 @@ func cause(err error) error {
 	return err
 }
 
-// sentinel returns the error of a server that is a Sentinel, or nil. It also reports whether the server answers this user.
-func (t *tool) sentinel(ctx context.Context) (wrong error, answers bool) {
-	text, err := t.client.Info(ctx).Result()
+// checkPrefix returns an error that names the prefixes on the server if programs use none by this name. If the store lost its settings, it says so.
+func (s *session) checkPrefix(ctx context.Context, c *command) error {
+	exists, err := s.store.Fleet(s.prefix.Name()).Exists(ctx)
+	switch {
+	case err != nil:
+		if wrong := s.sentinel(ctx); wrong != nil {
+			return wrong
+		}
+		return err
+	case exists || s.force:
+		s.loss, _ = s.prefix.Loss(ctx)
+		if text := s.loss.InWords(); text != "" {
+			fmt.Fprintln(s.stderr, text)
+		}
+		return nil
+	}
+	all, err := s.prefix.Prefixes(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("no program uses prefix %q; the others on this server are unknown: %w", s.options.prefix, err)
+	case len(all) == 0:
+		return errors.New("no prefix on this server")
+	}
+	return fmt.Errorf("no program uses prefix %q; on this server there is %s: see -prefix", s.options.prefix, shown(strings.Join(all, ", ")))
+}
+
+// sentinel returns the error of a server that is a Sentinel, or nil.
+func (s *session) sentinel(ctx context.Context) error {
+	text, _ := s.client.Info(ctx).Result()
 	info := redisinfo.Fields(text)
-	if err != nil || info["redis_mode"] != "sentinel" {
-		return nil, err == nil || isDenied(err)
+	if info["redis_mode"] != "sentinel" {
+		return nil
 	}
 	name, _, _ := strings.Cut(strings.TrimPrefix(info["master0"], "name="), ",")
-	return fmt.Errorf("the server is a Sentinel, which keeps no counts: add ?master_name=%s to the URL", cmp.Or(name, "NAME")), true
+	return fmt.Errorf("the server is a Sentinel, which keeps no counts: add ?master_name=%s to the URL", cmp.Or(name, "NAME"))
 }

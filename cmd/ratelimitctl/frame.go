@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
-	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
 	"github.com/ratelimit-go/ratelimit/internal/traffic"
 )
 
@@ -21,8 +21,7 @@ const (
 type frameOf struct {
 	prefix       string
 	processes    []fleet.Process
-	reports      []fleet.Report
-	names        map[traffic.Named]traffic.Known // under which rules are shown
+	sums         *traffic.Sums
 	filter, sort string
 	now          time.Time // by the store's clock
 }
@@ -53,13 +52,12 @@ func newFrame(of frameOf) *frame {
 			f.Publishing++
 		}
 		if silent := of.now.Sub(p.At); silent > silentAfter {
-			f.Silent = append(f.Silent, fmt.Sprintf("%s, silent for %.0fs; its rates are from before", processInWords(p), silent.Seconds()))
+			f.Silent = append(f.Silent, fmt.Sprintf("%s, silent for %.0fs; its rates are from before", p.String(), silent.Seconds()))
 		}
 	}
-	sums := traffic.Sum(of.reports, of.names)
-	f.Rules = sums.Rules(traffic.Columns[of.sort], func(n traffic.Named) bool { return strings.Contains(n.Rule, of.filter) })
+	f.Rules = of.sums.Rules(traffic.Columns[of.sort], func(n traffic.Named) bool { return strings.Contains(n.Rule, of.filter) })
 	most := func(column string) []traffic.OfKey {
-		return sums.Keys(traffic.Columns[column], shownSubjects, func(k *traffic.OfKey) bool {
+		return of.sums.Keys(traffic.Columns[column], shownSubjects, func(k *traffic.OfKey) bool {
 			return strings.Contains(k.Rule, of.filter) || strings.Contains(k.Key, of.filter)
 		})
 	}
@@ -79,7 +77,7 @@ func (f *frame) staleBy(err error, now time.Time) *frame {
 
 // text returns the frame as text. Unless most is 0, its lines are cut to that width.
 func (f *frame) text(most int) string {
-	head := fmt.Sprintf("%s  prefix %s  %s", f.At.Local().Format("15:04:05 MST"), f.Prefix, period.Count(int64(f.Processes), "process"))
+	head := fmt.Sprintf("%s  prefix %s  %s", f.At.Local().Format("15:04:05 MST"), f.Prefix, operate.Count(f.Processes, "process"))
 	lines := [][]string{{head}}
 	if f.Stale != "" {
 		lines = append(lines, []string{fmt.Sprintf("STALE for %.0fs: %s", f.old.Seconds(), f.Stale)})
@@ -127,7 +125,7 @@ func (f *frame) nothing() string {
 	case f.Publishing == 0:
 		return "no process publishes statistics: make their stores with redisstore.WithStats(), and permit " + strings.Join(statistics, ", ")
 	}
-	return fmt.Sprintf("%s with statistics, but no decisions in the last five seconds", period.Count(int64(f.Publishing), "process"))
+	return fmt.Sprintf("%s with statistics, but no decisions in the last five seconds", operate.Count(f.Publishing, "process"))
 }
 
 func cells(r traffic.Rates) []string {

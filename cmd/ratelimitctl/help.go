@@ -28,26 +28,26 @@ flags of all commands:
 `
 
 // help prints help for a command, or for all.
-func (t *tool) help(c *command) error {
+func (out *output) help(c *command) error {
 	if c != nil {
-		fmt.Fprintf(t.stdout, "usage: ratelimitctl %s\n\n%s\n", strings.Join(strings.Fields(c.name+" [flags] "+c.args), " "), c.short)
+		fmt.Fprintf(out.stdout, "usage: ratelimitctl %s\n\n%s\n", strings.Join(strings.Fields(c.name+" [flags] "+c.args), " "), c.short)
 		if c.long != "" {
-			fmt.Fprintln(t.stdout, "\n"+c.long)
+			fmt.Fprintln(out.stdout, "\n"+c.long)
 		}
 		if c.flags != "" {
-			fmt.Fprintln(t.stdout, "\nflags:")
-			printFlags(t.stdout, c.name, c.flags)
+			fmt.Fprintln(out.stdout, "\nflags:")
+			printFlags(out.stdout, c.name, c.flags)
 		}
-		_, err := fmt.Fprintln(t.stdout, "\nratelimitctl -h shows the flags of all commands")
+		_, err := fmt.Fprintln(out.stdout, "\nratelimitctl -h shows the flags of all commands")
 		return err
 	}
 	var lines [][]string
 	for _, c := range commands {
 		lines = append(lines, []string{"  " + strings.TrimSpace(c.name+" "+c.args), c.short})
 	}
-	fmt.Fprint(t.stdout, usage, columns(lines, 0), moreHelp)
-	printFlags(t.stdout, "", common)
-	_, err := fmt.Fprintln(t.stdout, "\nratelimitctl help COMMAND shows the other flags of a command")
+	fmt.Fprint(out.stdout, usage, columns(lines, 0), moreHelp)
+	printFlags(out.stdout, "", common)
+	_, err := fmt.Fprintln(out.stdout, "\nratelimitctl help COMMAND shows the other flags of a command")
 	return err
 }
 
@@ -59,16 +59,18 @@ func printFlags(w io.Writer, command, names string) {
 }
 
 // helpFor prints help for the command that the arguments name.
-func (t *tool) helpFor(ctx context.Context, args []string) error {
+func helpFor(_ context.Context, s *session) error { return s.helpWith(s.args) }
+
+func (out *output) helpWith(args []string) error {
 	if len(args) == 0 {
-		return t.help(nil)
+		return out.help(nil)
 	}
 	if len(args) == 1 && subcommands(args[0]) != nil {
 		for i, second := range subcommands(args[0]) {
 			if i > 0 {
-				fmt.Fprintln(t.stdout)
+				fmt.Fprintln(out.stdout)
 			}
-			if err := t.helpFor(ctx, []string{args[0], second}); err != nil {
+			if err := out.helpWith([]string{args[0], second}); err != nil {
 				return err
 			}
 		}
@@ -81,7 +83,7 @@ func (t *tool) helpFor(ctx context.Context, args []string) error {
 	case len(rest) > 0:
 		return misused(fmt.Sprintf("help: found %q after a whole command", rest[0]))
 	}
-	return t.help(c)
+	return out.help(c)
 }
 
 const bash = `_ratelimitctl() { COMPREPLY=($(COMP_LINE="$COMP_LINE" COMP_POINT="$COMP_POINT" ratelimitctl completion)); }
@@ -99,31 +101,31 @@ var scripts = map[string]string{
 const completionTime = time.Second
 
 // completion prints the script of a shell, or, for a script, the words that can complete a line.
-func (t *tool) completion(ctx context.Context, args []string) error {
-	if line := t.env("COMP_LINE"); line != "" {
-		if n, err := strconv.Atoi(t.env("COMP_POINT")); err == nil && n >= 0 && n < len(line) {
+func completion(ctx context.Context, s *session) error {
+	if line := s.env("COMP_LINE"); line != "" {
+		if n, err := strconv.Atoi(s.env("COMP_POINT")); err == nil && n >= 0 && n < len(line) {
 			line = line[:n] // up to the cursor
 		}
 		ctx, cancel := context.WithTimeout(ctx, completionTime)
 		defer cancel()
-		for _, word := range t.complete(ctx, line) {
-			fmt.Fprintln(t.stdout, shown(word))
+		for _, word := range s.complete(ctx, line) {
+			fmt.Fprintln(s.stdout, shown(word))
 		}
 		return nil
 	}
 	script := ""
-	if len(args) > 0 {
-		script = scripts[args[0]]
+	if len(s.args) > 0 {
+		script = scripts[s.args[0]]
 	}
 	if script == "" {
 		return misused("completion: expected bash, zsh or fish")
 	}
-	_, err := io.WriteString(t.stdout, script)
+	_, err := io.WriteString(s.stdout, script)
 	return err
 }
 
 // complete returns the words that can be the last one of a line.
-func (t *tool) complete(ctx context.Context, line string) (found []string) {
+func (in *input) complete(ctx context.Context, line string) (found []string) {
 	words, last := strings.Fields(line), ""
 	if !strings.HasSuffix(line, " ") && len(words) > 0 {
 		last, words = words[len(words)-1], words[:len(words)-1]
@@ -131,7 +133,7 @@ func (t *tool) complete(ctx context.Context, line string) (found []string) {
 	if len(words) == 0 {
 		return nil
 	}
-	for _, word := range t.following(ctx, words, last) {
+	for _, word := range in.following(ctx, words, last) {
 		if strings.HasPrefix(word, last) {
 			found = append(found, word)
 		}
@@ -140,9 +142,9 @@ func (t *tool) complete(ctx context.Context, line string) (found []string) {
 }
 
 // following returns the words that can follow others: flags, commands, or names of rules.
-func (t *tool) following(ctx context.Context, words []string, last string) (all []string) {
-	before := &tool{env: t.env}
-	c, args, err := before.parse(words[1:])
+func (in *input) following(ctx context.Context, words []string, last string) (all []string) {
+	before := &session{input: &input{env: in.env}, output: new(output)}
+	c, err := before.parse(words[1:])
 	more := subcommands(words[len(words)-1])
 	switch {
 	case strings.HasPrefix(last, "-"):
@@ -158,7 +160,7 @@ func (t *tool) following(ctx context.Context, words []string, last string) (all 
 			more = firstWords()
 		}
 		return more
-	case err == nil && len(args) == 0 && strings.Contains(c.args, "RULE"):
+	case err == nil && len(before.args) == 0 && strings.Contains(c.args, "RULE"):
 		return before.ruleNames(ctx)
 	}
 	return all
@@ -174,12 +176,12 @@ func firstWords() (all []string) {
 }
 
 // ruleNames returns the names of the rules, or nothing if the server does not answer.
-func (t *tool) ruleNames(ctx context.Context) (all []string) {
-	if t.connect(ctx) != nil {
+func (s *session) ruleNames(ctx context.Context) (all []string) {
+	if s.connect(ctx) != nil {
 		return nil
 	}
-	defer t.client.Close()
-	rules, _ := t.limiter.Rules(ctx)
+	defer s.client.Close()
+	rules, _ := s.prefix.Rules(ctx)
 	for _, r := range rules {
 		all = append(all, r.Name)
 	}

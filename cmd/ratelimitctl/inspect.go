@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,36 +10,37 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
-	"github.com/ratelimit-go/ratelimit/internal/period"
-	"github.com/ratelimit-go/ratelimit/internal/traffic"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
+	"github.com/ratelimit-go/ratelimit/internal/rulelist"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// inspected says, as JSON, what is in force for a key under a rule, why, and what it has used.
+// inspected is what is in force for a key under a rule, why, and what it has used, as JSON.
 type inspected struct {
-	Rule          string        `json:"rule"`
-	Key           string        `json:"key,omitempty"`
-	directive                   // in force
-	AsOf          time.Time     `json:"limitAsOf,omitzero"`         // when a process said that the last call brought this limit
-	Declared      *directive    `json:"declared,omitempty"`         // if something else is in force
-	Limits        map[int64]int `json:"processesByLimit,omitempty"` // if processes declare different limits
-	Because       []setting     `json:"because,omitempty"`          // the settings in force
-	BlockedByRule time.Time     `json:"blockedByRule,omitzero"`     // until when its block= refuses the key
-	PausedByRule  time.Time     `json:"pausedByRule,omitzero"`      // until when a marker of its pause= pauses the key
-	PausedBy      *fleet.Change `json:"pausedBy,omitempty"`         // who did, if that is known
-	Used          int64         `json:"used"`
-	Capacity      *int64        `json:"capacity,omitempty"` // permits that the key can have at once: the limit, or the burst of a bucket; nil if computed
-	Remaining     *int64        `json:"remaining,omitempty"`
-	Counted       bool          `json:"counted"` // the store has a count for the key
-	ResetIn       string        `json:"resetIn,omitempty"`
-	RetryAfter    string        `json:"retryAfter,omitempty"`
-	Last          []permits     `json:"lastPermits,omitempty"` // the newest last
-	Waiting       []place       `json:"waiting,omitempty"`
-	Ahead         []place       `json:"ahead,omitempty"` // permits that leases took
-	Free          []place       `json:"free,omitempty"`
+	Rule         string            `json:"rule"`
+	Key          string            `json:"key,omitempty"`
+	rulelist.Row                   // in force; its own Rule and Key are hidden
+	AsOf         time.Time         `json:"limitAsOf,omitzero"`         // when a process said that the last call brought this limit
+	Computed     bool              `json:"computed,omitempty"`         // calls bring the limit
+	Declared     *rulelist.Row     `json:"declared,omitempty"`         // if something else is in force
+	Limits       map[int64]int     `json:"processesByLimit,omitempty"` // if processes declare different limits
+	Overrides    []setting         `json:"overrides,omitempty"`        // that apply to the key
+	Refusals     []operate.Refusal `json:"refusals,omitempty"`         // blocks and pauses of the key
+	Used         int64             `json:"used"`
+	Capacity     *int64            `json:"capacity,omitempty"` // permits that the key can have at once: the limit, or the burst of a bucket; nil if calls bring it
+	Remaining    *int64            `json:"remaining,omitempty"`
+	Counted      bool              `json:"counted"` // the store has a count for the key
+	ResetIn      string            `json:"resetIn,omitempty"`
+	RetryAfter   string            `json:"retryAfter,omitempty"`
+	Last         []permits         `json:"lastPermits,omitempty"` // the newest last
+	Waiting      []place           `json:"waiting,omitempty"`
+	Ahead        []place           `json:"ahead,omitempty"` // permits that leases took
+	Free         []place           `json:"free,omitempty"`
+	Running      []running         `json:"running,omitempty"`
 
-	words, declared string // the limit in words
+	use *operate.Use
 }
 
 // permits were admitted at a time.
@@ -49,279 +49,198 @@ type permits struct {
 	Permits int64     `json:"permits"`
 }
 
+// place is a number of permits for a future time.
+type place struct {
+	In      string `json:"in"`
+	Permits int64  `json:"permits"`
+}
+
+// running are the permits of a call that runs.
+type running struct {
+	Permits int64  `json:"permits"`
+	EndsIn  string `json:"endsIn,omitempty"`  // if its process is gone; "" if they end with the process
+	Process string `json:"process,omitempty"` // whose they are, if that is known
+}
+
 // shownPermits is how many of the last permits are shown.
 const shownPermits = 5
 
 // inspect shows a key under the rules of a name, or under all rules.
-func (t *tool) inspect(ctx context.Context, args []string) error {
-	rules, all, err := t.inspectedBy(ctx, args)
+func inspect(ctx context.Context, s *session) error {
+	rules, k, err := s.inspectedBy(ctx)
 	if err != nil {
 		return err
 	}
-	if err := t.fleet.Follow(ctx); err != nil {
-		return err
-	}
-	sums, err := t.limitsOfCalls(ctx, rules)
+	uses, err := s.prefix.Inspect(ctx, k, rules...)
 	if err != nil {
 		return err
 	}
 	var rows []inspected
 	var notes [][]string
-	for i, q := range all {
-		s, err := t.inspectOne(ctx, &rules[i], q, sums)
-		if err != nil {
-			return err
+	for i := range uses {
+		if uses[i].Err != nil {
+			return uses[i].Err
 		}
-		rows = append(rows, s)
-		for _, note := range s.notes(t.fleet.Now()) {
-			notes = append(notes, []string{s.Rule + ", " + s.words + ": " + note})
+		row := s.inspected(&uses[i])
+		rows = append(rows, row)
+		for _, note := range row.notes(s.prefix.Now()) {
+			notes = append(notes, []string{row.Rule + ", " + operate.Limit(row.use.InForce) + ": " + note})
 		}
 	}
-	return printTable(t, rows, "", "RULE, LIMIT, MODE, USED, REMAINING, RESET IN, RETRY AFTER", func(s *inspected) []string {
-		return []string{s.Rule, s.words, s.Mode, s.use(), s.left(), s.ResetIn, s.RetryAfter}
-	}, t.withKept(notes)...)
+	return printTable(s.output, rows, "", "RULE, LIMIT, MODE, USED, REMAINING, RESET IN, RETRY AFTER", func(r *inspected) []string {
+		return []string{r.Rule, operate.Limit(r.use.InForce), r.use.InForce.Mode.String(), r.used(), r.left(), r.ResetIn, r.RetryAfter}
+	}, s.withLoss(notes)...)
 }
 
-// inspectedBy returns the rules of the name RULE, or with -all those that have keys, and a request for KEY under each of them.
-func (t *tool) inspectedBy(ctx context.Context, args []string) (rules []ratelimit.UsedRule, all []ratelimit.Request, err error) {
-	key := argument(args, 1)
-	if t.all {
-		if len(args) > 1 {
-			return nil, nil, misused("inspect -all: found 2 arguments; expected a key")
+// inspectedBy returns the rules of the name RULE, or with -all those whose requests may have keys, and KEY.
+func (s *session) inspectedBy(ctx context.Context) (rules []ratelimit.UsedRule, k operate.Key, err error) {
+	if k = (operate.Key{Text: s.arg(1), Shown: s.shown}); !s.all {
+		rules, err = s.prefix.Named(ctx, s.arg(0))
+		for _, r := range rules {
+			err = cmp.Or(err, operate.NeedsKey(r.Rule, k))
 		}
-		key = args[0]
-		rules, err = t.usedRules(ctx)
-		rules = slices.DeleteFunc(rules, func(r ratelimit.UsedRule) bool { return r.Key == "" })
-		if err == nil && len(rules) == 0 {
-			err = errors.New("no rule has keys")
-		}
-	} else {
-		rules, err = t.rulesNamed(ctx, args[0])
+		return rules, k, err
 	}
-	if err == nil {
-		all, err = requests(rules, []string{key})
+	if len(s.args) > 1 {
+		return nil, k, misused("inspect -all: found 2 arguments; expected a key")
 	}
-	return rules, all, err
+	k.Text = s.arg(0)
+	rules, at := s.prefix.Rules(ctx)
+	if at.Err == nil && len(rules) == 0 {
+		at.Err = errors.New("no rule has keys")
+	}
+	return rules, k, at.Err
 }
 
-// limitsOfCalls returns what processes report, which has the limits that calls brought. If calls bring none, it reads nothing.
-func (t *tool) limitsOfCalls(ctx context.Context, rules []ratelimit.UsedRule) (*traffic.Sums, error) {
-	if !slices.ContainsFunc(rules, func(r ratelimit.UsedRule) bool { return r.Computed }) {
-		return traffic.Sum(nil, nil), nil
+func (s *session) inspected(u *operate.Use) inspected {
+	r := inspected{
+		Rule: u.Name, Key: u.Key, Row: rulelist.Of(u.InForce), AsOf: u.AsOf, Computed: u.InForce.Computed || !u.AsOf.IsZero(), Refusals: u.Refusals,
+		Used: u.Used, Counted: u.Counted, ResetIn: operate.Duration(u.Reset), RetryAfter: operate.Duration(u.Retry), use: u,
 	}
-	processes, err := t.fleet.Processes(ctx)
-	if err != nil {
-		return nil, err
+	if left := u.Left(); u.Limit >= 0 {
+		r.Capacity, r.Remaining = &u.Limit, &left
 	}
-	reports, err := t.fleet.Reports(ctx, processes)
-	return traffic.Sum(reports, t.names(rules)), err
+	for _, o := range u.Overrides {
+		r.Overrides = append(r.Overrides, shownSetting(o))
+	}
+	if len(u.Limits) > 1 {
+		r.Limits = u.Limits
+	}
+	if r.Overrides != nil || r.Limits != nil {
+		declared := rulelist.Of(u.Rule)
+		r.Declared = &declared
+	}
+	for _, c := range u.Taken[max(0, len(u.Taken)-shownPermits):] {
+		r.Last = append(r.Last, permits{c.At.UTC(), c.Permits})
+	}
+	now := s.prefix.Now()
+	r.Waiting, r.Ahead, r.Free = places(u.Waiting, now), places(u.Ahead, now), places(u.Free, now)
+	for _, c := range u.Running {
+		one := running{Permits: c.Permits, Process: c.Process}
+		if !c.Until.IsZero() {
+			one.EndsIn = operate.Duration(c.Until.Sub(now))
+		}
+		r.Running = append(r.Running, one)
+	}
+	return r
 }
 
-// inspectOne inspects the key of a request under a rule.
-func (t *tool) inspectOne(ctx context.Context, used *ratelimit.UsedRule, q ratelimit.Request, sums *traffic.Sums) (s inspected, err error) {
-	subject, err := t.subject(q)
-	if err != nil {
-		return s, err
-	}
-	rule, err := t.limiter.RuleFor(q)
-	if err != nil {
-		return s, err
-	}
-	if s.Rule = q.Rule.Name; rule.Computed {
-		known := q
-		known.Rule, s.AsOf = sums.Known(q.Rule, rule.Window(), subject)
-		if rule, err = t.limiter.RuleFor(known); err != nil {
-			return s, err
+// places returns the permits of a time to come.
+func places(all []engine.Charge, now time.Time) (found []place) {
+	for _, c := range all {
+		if c.At.After(now) {
+			found = append(found, place{operate.Duration(c.At.Sub(now)), c.Permits})
 		}
 	}
-	s.directive, s.words = directiveOf(rule), inWords(rule)
-	s.Computed = s.Computed || !s.AsOf.IsZero()
-	quota, retry, err := t.peek(ctx, rule, q.Key)
-	if err != nil {
-		return s, err
-	}
-	s.Key, s.Used = quota.Key, quota.Limit-quota.Remaining
-	if !rule.Computed || quota.Limit > 0 { // a bucket may have a burst of its own
-		s.Capacity, s.Remaining = &quota.Limit, &quota.Remaining
-	}
-	s.ResetIn = words(quota.Reset)
-	if err := t.readCounts(ctx, &s, rule, q); err != nil {
-		return s, err
-	}
-	if s.BlockedByRule, err = t.marked(ctx, fleet.Block, q); err != nil {
-		return s, err
-	}
-	if s.PausedByRule, err = t.marked(ctx, fleet.Pause, q); err != nil {
-		return s, err
-	}
-	if !s.PausedByRule.IsZero() {
-		if s.PausedBy, err = t.pausedBy(ctx, q.Rule.Name, subject, s.PausedByRule); err != nil {
-			return s, err
-		}
-	}
-	s.Because = t.sources(q.Rule.Name, subject)
-	if rule.Mode == ratelimit.ModeEnforce {
-		retry = max(retry, s.refusedUntil().Sub(t.fleet.Now()))
-	}
-	overridden := slices.ContainsFunc(s.Because, func(b setting) bool { return b.Kind == fleet.Override })
-	if before := directiveOf(q.Rule); overridden || len(used.Limits) > 1 {
-		s.Declared, s.declared = &before, declaredLimit(used)
-	}
-	if len(used.Limits) > 1 {
-		s.Limits = used.Limits
-	}
-	s.RetryAfter = words(retry)
-	return s, nil
+	return found
 }
 
-// refusedUntil returns until when blocks and pauses keep the key from permits, or a time in the past.
-func (s *inspected) refusedUntil() time.Time {
-	until := s.BlockedByRule
-	if s.PausedByRule.After(until) {
-		until = s.PausedByRule
+// used says how many permits are used.
+func (r *inspected) used() string {
+	if r.Capacity == nil {
+		return operate.Number(r.Used)
 	}
-	for _, b := range s.Because {
-		if b.Kind != fleet.Override && b.Until.After(until) {
-			until = b.Until
-		}
-	}
-	return until
-}
-
-// peek returns what a key has left under a rule with its overrides applied, whether the key is blocked or not.
-func (t *tool) peek(ctx context.Context, rule ratelimit.Rule, key string) (quota ratelimit.Quota, retry time.Duration, err error) {
-	// A member that is not counted yet is for a rule with distinct=.
-	d, err := t.counts.Peek(ctx, ratelimit.Request{Rule: rule, Key: key, Member: rand.Text()})
-	for _, q := range d.Quotas {
-		quota = q
-	}
-	return quota, d.RetryAfter, err
-}
-
-// left is peek for a request.
-func (t *tool) left(ctx context.Context, q ratelimit.Request) (ratelimit.Quota, error) {
-	rule, err := t.limiter.RuleFor(q)
-	if err != nil {
-		return ratelimit.Quota{}, err
-	}
-	quota, _, err := t.peek(ctx, rule, q.Key)
-	return quota, err
-}
-
-// readCounts reads what the counts of a request have, besides how many permits are left.
-func (t *tool) readCounts(ctx context.Context, s *inspected, rule ratelimit.Rule, q ratelimit.Request) error {
-	states, err := t.limiter.StateKeys(q)
-	for _, state := range states {
-		life, err := t.client.PTTL(ctx, state).Result()
-		if err != nil {
-			return err
-		}
-		s.Counted = s.Counted || life != -2 // which says that there is no such key
-		if err := t.readTimes(ctx, s, rule, state); err != nil {
-			return err
-		}
-	}
-	if rule.Lease > 0 { // future permits are those of leases
-		s.Ahead, s.Waiting = s.Waiting, nil
-	}
-	return err
-}
-
-// sources returns the settings in force for a subject.
-func (t *tool) sources(rule, subject string) (all []setting) {
-	of := t.fleet.InForce().Of(fleet.SettingName(rule))
-	own := of.OfKey(subject)
-	for _, s := range []*fleet.Setting{of.All, own.Override, own.Block, own.Pause} {
-		if s != nil {
-			all = append(all, shownSetting(s))
-		}
-	}
-	return all
-}
-
-// use says how many permits are used.
-func (s *inspected) use() string {
-	if s.Capacity == nil {
-		return strconv.FormatInt(s.Used, 10)
-	}
-	return fmt.Sprintf("%d of %d", s.Used, *s.Capacity)
+	return operate.Number(r.Used) + " of " + operate.Number(*r.Capacity)
 }
 
 // left says how many permits are left, if that is known.
-func (s *inspected) left() string {
-	if s.Remaining == nil {
+func (r *inspected) left() string {
+	if r.Remaining == nil {
 		return ""
 	}
-	return strconv.FormatInt(*s.Remaining, 10)
+	return strconv.FormatInt(max(0, *r.Remaining), 10)
 }
 
-// notes says why the limit is what it is, and what else the count has.
-func (s *inspected) notes(now time.Time) (all []string) {
+// notes says why the limit is what it is, what refuses the key, and what else the count has.
+func (r *inspected) notes(now time.Time) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	key, is, refuses := cmp.Or(s.Key, "everybody"), "is", "refuses"
-	if s.Mode != ratelimit.ModeEnforce.String() {
-		is, refuses = "would be", "would refuse"
-	}
-	for _, b := range s.Because {
+	u, key := r.use, cmp.Or(r.Key, "everybody")
+	for _, o := range r.Overrides {
 		what := "override of the rule: "
-		switch {
-		case b.Kind == fleet.Override && b.Key != "":
-			what = "override of " + b.Key + ": "
-		case b.Kind != fleet.Override:
-			what = key + " " + is + " "
+		if o.Key != "" {
+			what = "override of " + o.Key + ": "
 		}
-		add("%s%s, set by %s at %s%s", what, valuesInWords(b.Kind, &b.Values), cmp.Or(b.By, "a program"), local(b.At), because(b.Reason))
+		add("%s%s, set by %s at %s%s", what, withEnd(o.Kind, &o.Values), cmp.Or(o.By, "a program"), operate.LocalTime(o.At), operate.Because(o.Reason))
 	}
 	switch {
-	case !s.AsOf.IsZero():
-		add("each call brings its limit; the last one brought this limit as of %s", local(s.AsOf))
-	case s.Computed:
-		add("the call brings its limit; %d used", s.Used)
+	case !r.AsOf.IsZero():
+		add("each call brings its limit; the last one brought this limit as of %s", operate.LocalTime(r.AsOf))
+	case r.Computed:
+		add("the call brings its limit; %s used", operate.Number(r.Used))
 	}
-	if s.Declared != nil {
-		add("declared %s, mode %s", s.declared, s.Declared.Mode)
+	if r.Declared != nil {
+		add("declared %s, mode %s", operate.Limits(u.UsedRule), u.Mode)
 	}
-	if !s.BlockedByRule.IsZero() {
-		add("its block= %s %s until %s", refuses, key, local(s.BlockedByRule))
+	for i := range u.Refusals {
+		add("%s", refusalInWords(&u.Refusals[i], key, u.InForce.Mode))
 	}
-	if !s.PausedByRule.IsZero() {
-		by := "by its pause=, as far as ratelimitctl changes tells"
-		if c := s.PausedBy; c != nil {
-			by = fmt.Sprintf("set by %s at %s%s", c.By, local(c.At), because(c.Reason))
-		}
-		add("%s %s paused until %s, %s", key, is, local(s.PausedByRule), by)
+	if len(u.Refusals) > 0 && u.Window > 0 {
+		add("besides, its permits are used: the next one is free in %s", operate.Duration(u.Window))
 	}
-	if !s.Counted {
+	if !r.Counted {
 		add("nothing is counted for %s: it was not seen lately", key)
 	}
-	if len(s.Last) > 0 {
-		add("last permits at %s", s.lastInWords(now))
+	if len(r.Last) > 0 {
+		add("last permits at %s", r.lastInWords(now))
 	}
-	if len(s.Waiting) > 0 {
-		add("calls wait for %s", placesInWords(s.Waiting))
+	for _, p := range []struct {
+		places []place
+		text   string
+	}{{r.Waiting, "calls wait for %s"}, {r.Ahead, "processes took ahead %s"}, {r.Free, "calls that gave up left %s, which the next calls that wait may use"}} {
+		if len(p.places) > 0 {
+			add(p.text, placesInWords(p.places))
+		}
 	}
-	if len(s.Ahead) > 0 {
-		add("processes took ahead %s", placesInWords(s.Ahead))
-	}
-	if len(s.Free) > 0 {
-		add("calls that gave up left %s, which the next calls that wait may use", placesInWords(s.Free))
-	}
-	return all
+	return append(all, r.runningInWords()...)
 }
 
-// because adds a reason to a sentence.
-func because(reason string) string {
-	if reason == "" {
-		return ""
+// refusalInWords says what refuses a key.
+func refusalInWords(r *operate.Refusal, key string, mode ratelimit.Mode) string {
+	is := "is"
+	if mode != ratelimit.ModeEnforce {
+		is = "would be"
 	}
-	return ": " + reason
+	text := fmt.Sprintf("%s %s %s", key, is, operate.Values(r.Kind, new(fleet.Values)))
+	since := ""
+	if !r.Since.IsZero() {
+		since = " since " + operate.LocalTime(r.Since)
+	}
+	switch {
+	case r.ByRule:
+		return fmt.Sprintf("%s%s until %s: a refusal of this rule began that, since it has block=; ratelimitctl reset ends it", text, since, operate.LocalTime(r.Until))
+	case r.FarSide:
+		return fmt.Sprintf("%s%s until %s by %s", text, since, operate.LocalTime(r.Until), r.Who())
+	case r.Since.IsZero():
+		return fmt.Sprintf("%s until %s, by the far side or by a program", text, operate.LocalTime(r.Until))
+	}
+	return fmt.Sprintf("%s until %s, set by %s at %s%s", text, operate.LocalTime(r.Until), r.Who(), operate.LocalTime(r.Since), operate.Because(r.Reason))
 }
 
 // lastInWords lists the last permits. Only those of today lack the day.
-func (s *inspected) lastInWords(now time.Time) string {
+func (r *inspected) lastInWords(now time.Time) string {
 	const day = "2006-01-02 "
 	var texts []string
-	for _, p := range s.Last {
+	for _, p := range r.Last {
 		text := p.At.Local().Format(day + "15:04:05.000")
 		text = strings.TrimPrefix(text, now.Local().Format(day))
 		if p.Permits > 1 {
@@ -329,7 +248,7 @@ func (s *inspected) lastInWords(now time.Time) string {
 		}
 		texts = append(texts, text)
 	}
-	return strings.Join(texts, ", ") + s.Last[0].At.Local().Format(" MST")
+	return strings.Join(texts, ", ") + r.Last[0].At.Local().Format(" MST")
 }
 
 // placesInWords says how many permits the places have, and when they are due.
@@ -340,7 +259,25 @@ func placesInWords(places []place) string {
 	}
 	first, last := places[0].In, places[len(places)-1].In
 	if first == last {
-		return period.Count(permits, "permit") + " in " + first
+		return operate.Count(permits, "permit") + " in " + first
 	}
-	return fmt.Sprintf("%s, the first in %s and the last in %s", period.Count(permits, "permit"), first, last)
+	return fmt.Sprintf("%s, the first in %s and the last in %s", operate.Count(permits, "permit"), first, last)
+}
+
+// runningInWords says which calls run, process by process.
+func (r *inspected) runningInWords() (all []string) {
+	type owner struct{ process, ends string }
+	permits := map[owner]int64{}
+	for _, one := range r.Running {
+		permits[owner{one.Process, one.EndsIn}] += one.Permits
+	}
+	for o, n := range permits {
+		text := operate.Count(n, "permit") + " of calls that run in " + cmp.Or(o.process, "a process that does not report")
+		if o.ends != "" {
+			text += ", which end in " + o.ends + " if the process is gone"
+		}
+		all = append(all, text)
+	}
+	slices.Sort(all)
+	return all
 }

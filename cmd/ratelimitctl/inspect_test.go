@@ -36,6 +36,14 @@ func newFleet(t *testing.T, addr string, options ...redisstore.Option) *program 
 	return &program{ratelimit.New(redisstore.New(client, options...)), client, t}
 }
 
+// waitUntilSeen waits until the process and its rules are listed.
+func (f *program) waitUntilSeen(t *testing.T) {
+	t.Helper()
+	redistest.Eventually(t, "the process is listed", func() bool {
+		return f.client.HLen(t.Context(), "ratelimit.seen:{ratelimit}:processes").Val() > 0 && f.client.HLen(t.Context(), "ratelimit.seen:{ratelimit}:rules").Val() > 0
+	})
+}
+
 // allow makes calls under a rule.
 func (f *program) allow(n int, rule ratelimit.Rule, key string) {
 	f.t.Helper()
@@ -307,7 +315,7 @@ func TestInspectSaysWhy(t *testing.T) {
 		"login, 500 per hour: last permits at ":                    "login ann",
 		"login   10 per hour  enforce  0 of 10   10":               "-all bob",
 		"bucket  5 per hour (token-bucket)":                        "-all ann",
-		"its block= refuses ann until 20":                          "-all ann",
+		"a refusal of this rule began that, since it has block=":   "-all ann",
 		"guess   1 per minute":                                     "-all ann",
 	} {
 		text, status := ctl(t, server.Addr, append([]string{"inspect"}, strings.Fields(args)...)...)
@@ -317,7 +325,7 @@ func TestInspectSaysWhy(t *testing.T) {
 	}
 	text, _ := ctl(t, server.Addr, "-json", "inspect", "login", "ann")
 	var shown []inspected
-	if err := json.Unmarshal([]byte(text), &shown); err != nil || len(shown) != 1 || len(shown[0].Because) != 3 || len(shown[0].Last) != 2 || shown[0].Per != "1h" || shown[0].Used != 2 {
+	if err := json.Unmarshal([]byte(text), &shown); err != nil || len(shown) != 1 || len(shown[0].Overrides) != 2 || len(shown[0].Refusals) != 1 || len(shown[0].Last) != 2 || shown[0].Window != "1h" || shown[0].Used != 2 {
 		t.Errorf("error %v, got %s", err, text)
 	}
 	// An override to shadow mode makes a block harmless, and its retry delay goes.
@@ -326,7 +334,7 @@ func TestInspectSaysWhy(t *testing.T) {
 		t.Errorf("got %s", text)
 	}
 	require(t, server.Addr, done, "→", "override", "set", "guess", "-mode", "shadow", "-for", "1h")
-	require(t, server.Addr, done, "its block= would refuse ann until 20", "inspect", "guess", "ann")
+	require(t, server.Addr, done, "ann would be blocked since 20", "inspect", "guess", "ann")
 }
 
 // A rule with pause= whose permits are used up pauses nobody.

@@ -14,28 +14,31 @@ import (
 // maxLine bounds a line of -keys, in bytes.
 const maxLine = 64 << 10
 
-// keysOf returns the keys that a command is for: those of -keys, or the given one, which may be "".
-func (t *tool) keysOf(given string) ([]string, error) {
-	if t.keys == "" {
+// keysOf returns the keys that a command is for: those of -keys, or the given one. It returns none if that is "".
+func (in *input) keysOf(given string) ([]string, error) {
+	switch {
+	case in.keys == "" && given == "":
+		return nil, nil
+	case in.keys == "":
 		return []string{given}, nil
 	}
 	if given != "" {
 		return nil, misused("found a key and -keys; expected one of the two")
 	}
-	in, err := t.input(t.keys)
+	file, err := in.openFile(in.keys)
 	if err != nil {
-		return nil, misused(fmt.Sprintf("-keys: %s: %v", t.keys, cause(err)))
+		return nil, misused(fmt.Sprintf("-keys: %s: %v", in.keys, cause(err)))
 	}
-	defer in.Close()
+	defer file.Close()
 	var keys []string
-	seen, lines := map[string]bool{}, bufio.NewScanner(in)
+	seen, lines := map[string]bool{}, bufio.NewScanner(file)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
 		k := strings.TrimSuffix(lines.Text(), "\r")
 		switch {
 		case k == "" || seen[k]:
 			continue
-		case t.shown && !key.IsEscaped(k):
+		case in.shown && !key.IsEscaped(k):
 			return nil, misused(fmt.Sprintf("-keys: -shown: found %q; expected whole keys as errors and top show them", k))
 		case len(keys) == fleet.MaxSettings:
 			return nil, misused(fmt.Sprintf("-keys: found more than %d keys", fleet.MaxSettings))
@@ -51,10 +54,10 @@ func (t *tool) keysOf(given string) ([]string, error) {
 	return keys, nil
 }
 
-// input opens a file, or the standard input for "-".
-func (t *tool) input(name string) (io.ReadCloser, error) {
+// openFile opens a file, or the standard input for "-".
+func (in *input) openFile(name string) (io.ReadCloser, error) {
 	if name == "-" {
-		return io.NopCloser(t.stdin), nil
+		return io.NopCloser(in.stdin), nil
 	}
 	return os.Open(name)
 }

@@ -14,13 +14,13 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 	_ "time/tzdata" // for systems without zone files
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 	"github.com/ratelimit-go/ratelimit/internal/version"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -38,22 +38,24 @@ type misused string
 
 func (m misused) Error() string { return string(m) }
 
-// tool is a parsed command line and its connection.
-type tool struct {
+// input is a parsed command line, and what else a command may read.
+type input struct {
 	options
+	args   []string
 	env    func(name string) string
 	stdin  io.Reader
-	stdout io.Writer
-	stderr io.Writer
+	listed []ratelimit.UsedRule // the rules in -rules
+}
 
-	listed   []ratelimit.UsedRule // the rules in -rules
-	client   redis.UniversalClient
-	patience time.Duration   // how long to wait for a decision
-	store    ratelimit.Store // of limiter
-	limiter  *ratelimit.Limiter
-	counts   *ratelimit.Limiter // knows no overrides, blocks or pauses
-	fleet    *fleet.Fleet       // of limiter
-	kept     string             // says that processes keep settings that the store lost, if any does
+// session is what a command works with.
+type session struct {
+	*input
+	*output
+	client  redis.UniversalClient
+	store   ratelimit.Store
+	prefix  *operate.Prefix
+	limiter *ratelimit.Limiter // of prefix
+	loss    operate.Loss
 }
 
 // silent discards the client's own log messages, because its errors say the same.
@@ -69,17 +71,18 @@ func main() {
 
 // run is main with its inputs and outputs as arguments. It returns the exit status.
 func run(ctx context.Context, args []string, env func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
-	t := &tool{env: env, stdin: stdin, stdout: stdout, stderr: stderr}
-	c, rest, err := t.parse(args)
+	s := &session{input: &input{env: env, stdin: stdin}, output: &output{stdout: stdout, stderr: stderr}}
+	c, err := s.parse(args)
+	s.output.json = s.input.json
 	switch {
 	case errors.Is(err, flag.ErrHelp) && c == nil:
-		err = t.helpFor(ctx, rest)
+		err = helpFor(ctx, s)
 	case errors.Is(err, flag.ErrHelp):
-		err = t.help(c)
-	case err == nil && t.version:
+		err = s.help(c)
+	case err == nil && s.version:
 		_, err = fmt.Fprintln(stdout, version.Of("ratelimitctl"))
 	case err == nil:
-		err = t.do(ctx, c, rest)
+		err = s.do(ctx, c)
 	}
 	switch wrong, isMisuse := errors.AsType[misused](err); {
 	case err == nil:
@@ -98,36 +101,37 @@ func run(ctx context.Context, args []string, env func(string) string, stdin io.R
 }
 
 // parse parses a command line. Flags may be before and after the command and its arguments. After "--" there are only arguments. The command is
-// nil if the line ends before it; with flag.ErrHelp, rest is then the first word of the commands to help with.
-func (t *tool) parse(args []string) (c *command, rest []string, err error) {
-	flags := t.flagSet("ratelimitctl", common)
-	if err := flags.Parse(args); err != nil || t.version {
-		return nil, nil, wrongFlag("", err)
+// nil if the line ends before it; with flag.ErrHelp, the arguments are then the first word of the commands to help with.
+func (in *input) parse(args []string) (c *command, err error) {
+	flags := in.flagSet("ratelimitctl", common)
+	if err := flags.Parse(args); err != nil || in.version {
+		return nil, wrongFlag("", err)
 	}
 	line := flags.Args()
 	c, args, err = findCommand(line)
 	switch {
 	case err == nil:
 	case len(line) > 0 && subcommands(line[0]) != nil && errors.Is(flags.Parse(line[1:]), flag.ErrHelp):
-		return nil, line[:1], flag.ErrHelp
+		in.args = line[:1]
+		return nil, flag.ErrHelp
 	default:
-		return nil, nil, err
+		return nil, err
 	}
-	flags = t.flagSet(c.name, common+" "+c.flags)
+	flags = in.flagSet(c.name, common+" "+c.flags)
 	for len(args) > 0 {
 		if err := flags.Parse(args); err != nil {
-			return c, nil, wrongFlag(c.name+": ", err)
+			return c, wrongFlag(c.name+": ", err)
 		}
 		read := len(args) - flags.NArg()
 		if read > 0 && args[read-1] == "--" {
-			rest = append(rest, flags.Args()...)
+			in.args = append(in.args, flags.Args()...)
 			break
 		}
 		if args = flags.Args(); len(args) > 0 {
-			rest, args = append(rest, args[0]), args[1:]
+			in.args, args = append(in.args, args[0]), args[1:]
 		}
 	}
-	return c, rest, nil
+	return c, nil
 }
 
 // wrongFlag returns an error in the flags as an error in the command line.
@@ -159,36 +163,43 @@ func findCommand(line []string) (*command, []string, error) {
 }
 
 // do runs a command.
-func (t *tool) do(ctx context.Context, c *command, args []string) (err error) {
-	if err := c.check(args); err != nil {
+func (s *session) do(ctx context.Context, c *command) (err error) {
+	if err := c.check(s.args); err != nil {
 		return err
 	}
-	if err := t.checkShown(c, args); err != nil {
+	if err := s.checkShown(c); err != nil {
 		return err
 	}
-	if t.rules != "" {
-		if t.listed, err = readListed(t.rules); err != nil {
+	if s.rules != "" {
+		if s.listed, err = readListed(s.rules); err != nil {
 			return err
 		}
 	}
 	if c.local {
-		return c.run(t, ctx, args)
+		return c.run(ctx, s)
 	}
-	if err := t.connect(ctx); err != nil {
+	if err := s.connect(ctx); err != nil {
 		return err
 	}
-	defer t.client.Close()
-	if !c.anyPrefix && t.rules == "" {
-		if err := t.checkPrefix(ctx); err != nil {
+	defer s.client.Close()
+	if !c.anyPrefix && s.rules == "" {
+		if err := s.checkPrefix(ctx, c); err != nil {
 			return err
 		}
 	}
-	return c.run(t, ctx, args)
+	err = c.run(ctx, s)
+	if _, unknown := errors.AsType[*operate.UnknownRule](err); unknown {
+		err = fmt.Errorf("%w; give others with -rules", err)
+		if slices.Contains(strings.Fields(c.flags), "force") {
+			err = fmt.Errorf("%w, or use -force", err)
+		}
+	}
+	return err
 }
 
 // actor is who runs the tool, and why.
-func (t *tool) actor() (fleet.Actor, error) {
-	a := fleet.Actor{By: "unknown", Reason: t.reason}
+func (in *input) actor() (fleet.Actor, error) {
+	a := fleet.Actor{By: "unknown", Reason: in.reason}
 	if u, err := user.Current(); err == nil {
 		a.By = cmp.Or(u.Username, a.By)
 	}
@@ -196,4 +207,12 @@ func (t *tool) actor() (fleet.Actor, error) {
 		return a, misused("-reason: " + wrong)
 	}
 	return a, nil
+}
+
+// arg returns an argument, or "" if it is missing.
+func (in *input) arg(i int) string {
+	if i < len(in.args) {
+		return in.args[i]
+	}
+	return ""
 }

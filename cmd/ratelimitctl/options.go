@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -157,14 +158,12 @@ func (o *options) setMode(text string) error {
 }
 
 // checkShown checks, with -shown, that a key on the command line has the form that errors and top show.
-func (t *tool) checkShown(c *command, args []string) error {
-	given := t.key
-	if len(args) > 1 {
-		given = args[1]
-	} else if t.all && len(args) == 1 {
-		given = args[0]
+func (in *input) checkShown(c *command) error {
+	given := cmp.Or(in.arg(1), in.key)
+	if in.all && len(in.args) == 1 {
+		given = in.args[0]
 	}
-	if t.shown && given != "" && !key.IsEscaped(given) {
+	if in.shown && given != "" && !key.IsEscaped(given) {
 		return misused(fmt.Sprintf("%s: -shown: found %q; expected a whole key as errors and top show it", c.name, given))
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -58,8 +59,8 @@ func TestOverridesMerge(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &got); err != nil || len(got) != 1 {
 			r.Fatalf("got %s", text)
 		}
-		if arguments(&got[0]) != arguments(&want) || got[0].Until.IsZero() == ends {
-			r.Errorf("want %s, it ends: %t; got %s", arguments(&want), ends, text)
+		if operate.Arguments(&got[0]) != operate.Arguments(&want) || got[0].Until.IsZero() == ends {
+			r.Errorf("want %s, it ends: %t; got %s", operate.Arguments(&want), ends, text)
 		}
 	})
 }

@@ -31,7 +31,7 @@ func TestPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		ran := 0
-		got := session.ReplaceAllStringFunc(string(text), func(block string) string {
+		got := shownRun.ReplaceAllStringFunc(string(text), func(block string) string {
 			ran++
 			return "```text\n" + replay(t, server, block) + "```"
 		})
@@ -56,7 +56,7 @@ func TestPages(t *testing.T) {
 }
 
 var (
-	session = regexp.MustCompile("(?s)```text\n\\$ (?:ratelimitctl|redis-cli) .*?```")
+	shownRun = regexp.MustCompile("(?s)```text\n\\$ (?:ratelimitctl|redis-cli) .*?```")
 	prompt  = regexp.MustCompile(`(?m)^\$ (ratelimitctl|redis-cli) (.*)$`)
 )
 
@@ -132,7 +132,7 @@ func TestPageIsComplete(t *testing.T) {
 	}
 	for _, m := range prompt.FindAllStringSubmatch(string(text), -1) {
 		args, _ := commandLine(t, nil, m[2])
-		if _, _, err := new(tool).parse(args); m[1] == "ratelimitctl" && err != nil {
+		if _, err := new(input).parse(args); m[1] == "ratelimitctl" && err != nil {
 			t.Errorf("%s: %v", m[0], err)
 		}
 	}

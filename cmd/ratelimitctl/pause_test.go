@@ -1,12 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -65,49 +63,5 @@ func TestGive(t *testing.T) {
 	if strings.Count(text, "  give  ") != 5 || !strings.Contains(text, "2 keys") || !strings.Contains(text, "ann      2 permits given   sorry") ||
 		!strings.Contains(text, "4 permits taken") || !strings.Contains(text, "1 permit taken") {
 		t.Errorf("got %s", text)
-	}
-}
-
-// inspect names who paused a key under a rule with pause=, and why, unless an answer of the far side has changed the pause since.
-func TestInspectSaysWhoPaused(t *testing.T) {
-	server := redistest.Start(t)
-	f := newFleet(t, server.Addr)
-	send := ratelimit.Rule{Name: "send", Key: "{to}", Limit: 5, Per: time.Hour, Pausable: true}
-	f.known(map[string]string{"send": ruleText(send)})
-	answer := func(key string, d time.Duration) { // a far side's answer, which nobody notes
-		if err := f.Pause(t.Context(), d, ratelimit.Request{Rule: send, Key: key}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	paused := func() *fleet.Change {
-		text, status := ctl(t, server.Addr, "-json", "inspect", "send", "ann")
-		var shown []inspected
-		if err := json.Unmarshal([]byte(text), &shown); err != nil || len(shown) != 1 || shown[0].PausedByRule.IsZero() || status != done {
-			t.Fatalf("status %d, %s", status, text)
-		}
-		return shown[0].PausedBy
-	}
-	require(t, server.Addr, done, "→ paused", "pause", "send", "ann", "-for", "1h", "-reason", "quiet night")
-	require(t, server.Addr, done, "→ paused", "pause", "send", "bob", "-for", "2h", "-reason", "other")
-	require(t, server.Addr, done, ": quiet night\n", "inspect", "send", "ann")
-	require(t, server.Addr, done, "for 1h", "changes")
-	if by := paused(); by == nil || by.By != username() || by.Reason != "quiet night" || by.Key != "ann" {
-		t.Errorf("got %+v", by)
-	}
-	answer("ann", 3*time.Hour)
-	require(t, server.Addr, done, "by its pause=, as far as ratelimitctl changes tells", "inspect", "send", "ann")
-	if by := paused(); by != nil {
-		t.Errorf("got %+v", by)
-	}
-	if text, status := ctlWith(t, env("redis://"+server.Addr), "bob\nann\n", "pause", "send", "-keys", "-", "-for", "4h", "-reason", "both"); status != done {
-		t.Fatal(text)
-	}
-	if by := paused(); by == nil || by.Reason != "both" || by.Keys != 2 {
-		t.Errorf("got %+v", by)
-	}
-	require(t, server.Addr, done, "→ not paused", "resume", "send", "ann")
-	answer("ann", 4*time.Hour)
-	if by := paused(); by != nil {
-		t.Errorf("after a resume, got %+v", by)
 	}
 }

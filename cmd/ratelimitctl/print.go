@@ -6,29 +6,33 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/ratelimit-go/ratelimit/internal/period"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
 // maxText bounds how many bytes of a text from the store are shown.
 const maxText = 1000
 
+// output is where a command prints, and how.
+type output struct {
+	json           bool
+	stdout, stderr io.Writer
+}
+
 // print prints v as JSON, or lines of cells. The first line is the heading.
-func (t *tool) print(v any, lines ...[]string) error {
-	if t.json {
-		return t.printJSON(v)
+func (out *output) print(v any, lines ...[]string) error {
+	if out.json {
+		return out.printJSON(v)
 	}
-	_, err := io.WriteString(t.stdout, columns(lines, 0))
+	_, err := io.WriteString(out.stdout, columns(lines, 0))
 	return err
 }
 
 // printTable prints rows as JSON, or as lines of cells under a heading, or none if there are no rows. Notes are lines below.
-func printTable[T any](t *tool, rows []T, none, heading string, cells func(*T) []string, notes ...[]string) error {
+func printTable[T any](out *output, rows []T, none, heading string, cells func(*T) []string, notes ...[]string) error {
 	lines := [][]string{strings.Split(heading, ", ")}
 	if len(rows) == 0 {
 		lines = [][]string{{none}}
@@ -36,16 +40,16 @@ func printTable[T any](t *tool, rows []T, none, heading string, cells func(*T) [
 	for i := range rows {
 		lines = append(lines, cells(&rows[i]))
 	}
-	return t.print(append([]T{}, rows...), append(lines, notes...)...)
+	return out.print(append([]T{}, rows...), append(lines, notes...)...)
 }
 
-func (t *tool) printJSON(v any) error {
+func (out *output) printJSON(v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetIndent("", "\t")
 	e.SetEscapeHTML(false)
 	_ = e.Encode(v) // never fails: all values have a JSON form
-	_, err := t.stdout.Write(escaped(b.Bytes()))
+	_, err := out.stdout.Write(escaped(b.Bytes()))
 	return err
 }
 
@@ -172,20 +176,4 @@ func escaped(text []byte) []byte {
 		}
 	}
 	return b.Bytes()
-}
-
-// local returns a time in the user's time zone.
-func local(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return at.Local().Format("2006-01-02 15:04:05 MST")
-}
-
-// words returns a duration as in directives. That of 0 is "".
-func words(d time.Duration) string {
-	if d = d.Round(time.Millisecond); d == 0 {
-		return ""
-	}
-	return period.Format(d)
 }

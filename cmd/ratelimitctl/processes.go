@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
 )
 
 // shownProcess is a process as JSON.
@@ -21,32 +22,23 @@ type shownProcess struct {
 const nobodyReports = "no process of this prefix reports: none runs, or none can write to the server"
 
 // printProcesses prints the processes of the prefix.
-func (t *tool) printProcesses(ctx context.Context, _ []string) error {
-	if err := t.fleet.Follow(ctx); err != nil {
-		return err
-	}
-	all, behind, err := t.fleet.Behind(ctx)
-	if err != nil {
-		return err
-	}
-	late := map[string]bool{}
-	for _, p := range behind {
-		late[p.ID] = true
+func printProcesses(ctx context.Context, s *session) error {
+	all, at := s.prefix.ProcessStates(ctx)
+	if at.Err != nil {
+		return at.Err
 	}
 	var rows []shownProcess
 	for _, p := range all {
-		row := shownProcess{Process: p, Late: late[p.ID]}
-		if p.Ahead.Abs() >= maxSkew {
+		row := shownProcess{Process: p.Process, Late: p.Late}
+		if p.IsSkewed() {
 			row.Ahead = p.Ahead.Round(time.Millisecond).String()
 		}
 		rows = append(rows, row)
 	}
-	return printTable(t, rows, nobodyReports, "HOST, PID, PROGRAM, BUILD, SINCE, LAST WORD, SETTINGS, CLOCK, WRONG", func(p *shownProcess) []string {
-		return []string{p.Host, fmt.Sprint(p.PID), p.Program, p.Build, local(p.Start), ago(t.fleet.Now().Sub(p.At)), p.settings(), p.clock(), p.wrong()}
+	return printTable(s.output, rows, nobodyReports, "HOST, PID, PROGRAM, BUILD, SINCE, LAST WORD, SETTINGS, CLOCK, WRONG", func(p *shownProcess) []string {
+		return []string{p.Host, fmt.Sprint(p.PID), p.Program, p.Build, operate.LocalTime(p.Start), operate.Ago(s.prefix.Now().Sub(p.At)), p.settings(), p.clock(), p.wrong()}
 	})
 }
-
-func ago(d time.Duration) string { return fmt.Sprintf("%.0fs ago", max(0, d.Seconds())) }
 
 func (p *shownProcess) settings() string {
 	switch {

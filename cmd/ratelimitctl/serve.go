@@ -15,30 +15,30 @@ import (
 const defaultListen = "127.0.0.1:8089"
 
 // serve shows the console until it is interrupted.
-func (t *tool) serve(ctx context.Context, _ []string) error {
+func serve(ctx context.Context, s *session) error {
 	var options []console.Option
 	switch {
-	case t.actorHeader != "" && !t.write:
+	case s.actorHeader != "" && !s.write:
 		return misused("serve: -actor-header goes with -write")
-	case t.write:
-		options = append(options, console.WithWrites(t.sender))
+	case s.write:
+		options = append(options, console.WithWrites(s.sender))
 	}
-	if err := t.fleet.Follow(ctx); err != nil {
-		return err
+	if at := s.prefix.Follow(ctx); at.Err != nil {
+		return at.Err
 	}
-	listener, url, err := t.openConsole()
+	listener, url, err := s.openConsole()
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	server := &http.Server{Handler: t.onlyHosts(console.New(t.limiter, options...)), ReadHeaderTimeout: patience}
+	server := &http.Server{Handler: s.onlyHosts(console.New(s.limiter, options...)), ReadHeaderTimeout: patience}
 	stop := context.AfterFunc(ctx, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		_ = server.Shutdown(ctx)
 	})
 	defer stop()
-	if err := t.print(map[string]string{"url": url}, []string{"the console is at " + url}); err != nil {
+	if err := s.print(map[string]string{"url": url}, []string{"the console is at " + url}); err != nil {
 		return err
 	}
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -48,20 +48,20 @@ func (t *tool) serve(ctx context.Context, _ []string) error {
 }
 
 // openConsole opens the address of -listen, which nobody on another machine reaches, and returns the console's URL.
-func (t *tool) openConsole() (net.Listener, string, error) {
-	if t.listen == "" {
-		t.listen = defaultListen
+func (in *input) openConsole() (net.Listener, string, error) {
+	if in.listen == "" {
+		in.listen = defaultListen
 	}
-	if path, ok := strings.CutPrefix(t.listen, "unix:"); ok {
+	if path, ok := strings.CutPrefix(in.listen, "unix:"); ok {
 		listener, err := net.Listen("unix", path)
-		return listener, t.listen, err
+		return listener, in.listen, err
 	}
-	host, _, err := net.SplitHostPort(t.listen)
+	host, _, err := net.SplitHostPort(in.listen)
 	if err != nil || !isLoopback(host) {
-		return nil, "", misused(fmt.Sprintf("serve: -listen: found %q; expected a loopback address such as %s, or unix:PATH; to others a proxy gives access", t.listen,
+		return nil, "", misused(fmt.Sprintf("serve: -listen: found %q; expected a loopback address such as %s, or unix:PATH; to others a proxy gives access", in.listen,
 			defaultListen))
 	}
-	listener, err := net.Listen("tcp", t.listen)
+	listener, err := net.Listen("tcp", in.listen)
 	if err != nil {
 		return nil, "", err
 	}
@@ -75,26 +75,26 @@ func isLoopback(host string) bool {
 }
 
 // sender returns who sent a request that changes something: the name in the header of a proxy, or the user who runs the tool.
-func (t *tool) sender(r *http.Request) (string, error) {
-	if t.actorHeader == "" {
-		actor, err := t.actor()
+func (in *input) sender(r *http.Request) (string, error) {
+	if in.actorHeader == "" {
+		actor, err := in.actor()
 		return actor.By, err
 	}
-	if name := r.Header.Get(t.actorHeader); name != "" {
+	if name := r.Header.Get(in.actorHeader); name != "" {
 		return name, nil
 	}
-	return "", fmt.Errorf("the header %s is missing: the proxy must set it", t.actorHeader)
+	return "", fmt.Errorf("the header %s is missing: the proxy must set it", in.actorHeader)
 }
 
 // onlyHosts refuses requests for other hosts: a page elsewhere may have a name that leads here.
-func (t *tool) onlyHosts(next http.Handler) http.Handler {
+func (in *input) onlyHosts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
 		if name, _, err := net.SplitHostPort(host); err == nil {
 			host = name
 		}
 		host = strings.Trim(host, "[]")
-		if !isLoopback(host) && (t.host == "" || !strings.EqualFold(host, t.host)) {
+		if !isLoopback(host) && (in.host == "" || !strings.EqualFold(host, in.host)) {
 			http.Error(w, "this host is not served here; start ratelimitctl serve with -host to name another one", http.StatusMisdirectedRequest)
 			return
 		}

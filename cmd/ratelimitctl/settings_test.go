@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -33,7 +34,7 @@ func TestExportAndImport(t *testing.T) {
 		t.Fatalf("exported is %s", exported)
 	}
 	require(t, to.Addr, done, "→", "block", "login", "bob", "-for", "2d", "-reason", "newer")
-	ended := exported[:len(exported)-len("\n]\n")] + `,{"kind":"pause","rule":"login","subject":"ann","until":"2020-01-01T00:00:00Z","at":"2019-01-01T00:00:00Z"}]`
+	ended := strings.TrimSuffix(exported, "\n\t]\n}\n") + `,{"kind":"pause","rule":"login","subject":"ann","until":"2020-01-01T00:00:00Z","at":"2019-01-01T00:00:00Z"}]}`
 	text, status := ctlWith(t, env("redis://"+to.Addr), ended, "settings", "import", "-reason", "moved")
 	if status != done || !strings.HasPrefix(text, "4 of 6 imported, 1 ended, 1 not newer than the store's; the store had 3 settings and has 6\n") {
 		t.Errorf("status %d, %s", status, text)
@@ -66,7 +67,7 @@ func TestBadImports(t *testing.T) {
 		`[{"kinds":"x"}]`:    `unknown field "kinds"`,
 		`[{"kind":"x"}]`:     `setting 1: kind: found "x"; expected override, block or pause`,
 		`[{"kind":"block"}]`: "setting 1: a subject and until are needed",
-		`[{"kind":"override","rule":"a","key":"b","limit":1}]`:                               "setting 1: found key or byRule; expected the output of settings export",
+		`[{"kind":"override","rule":"a","key":"b","limit":1}]`:                               `unknown field "key"`,
 		`[{"kind":"block","rule":"a","subject":"b"}]`:                                        "a subject and until are needed",
 		`[{"kind":"block","rule":"a:b","subject":"b","until":"2999-01-01T00:00:00Z"}]`:       "name: found",
 		`[{"kind":"override","rule":"a"}]`:                                                   "found no change",
@@ -96,9 +97,9 @@ func TestLostSettings(t *testing.T) {
 		redistest.Eventually(t, said, func() bool { text, _ := ctl(t, server.Addr, "override", "list"); return strings.Contains(text, said) })
 		require(t, server.Addr, done, said, "rules")
 		require(t, server.Addr, done, "1 that the store lost", "processes")
-		found, _ := examined(t, server.Addr)
-		requireFinding(t, found, "settings", warn, "the store lost its settings")
-		const kept = "1 process still applied settings that the store lost, up to 1: see ratelimitctl processes\n"
+		examined(t, server.Addr).require(t, operate.SettingsLost, operate.Warning, "run ratelimitctl settings recover")
+		require(t, server.Addr, failed, "the export lacks the settings that the store has lost", "settings", "export")
+		const kept = said + " (1): run ratelimitctl settings recover\n"
 		require(t, server.Addr, done, "none in the store\n"+kept, "override", "list")
 		require(t, server.Addr, done, "none in the store\n"+kept, "blocked")
 		require(t, server.Addr, done, kept, "inspect", "login", "ann")
@@ -160,7 +161,7 @@ func TestRulesDuringARollout(t *testing.T) {
 	require(t, server.Addr, done, "100 (2) per minute  50 per minute; 1 key overridden; 1 key blocked  {user}  shadow", "rules")
 	text, _ := ctl(t, server.Addr, "-json", "rules")
 	var shown []shownRule
-	if err := json.Unmarshal([]byte(text), &shown); err != nil || len(shown) != 1 || shown[0].Limits[10] != 1 || *shown[0].InForce.Limit != 50 || shown[0].Per != "1m" {
+	if err := json.Unmarshal([]byte(text), &shown); err != nil || len(shown) != 1 || shown[0].Limits[10] != 1 || *shown[0].InForce.Limit != 50 || shown[0].Window != "1m" {
 		t.Errorf("got %s", text)
 	}
 	_ = programs
@@ -187,13 +188,13 @@ func TestProcesses(t *testing.T) {
 			t.Errorf("status %d, no %q:\n%s", status, want, text)
 		}
 	}
-	found, status := examined(t, server.Addr)
-	requireFinding(t, found, "processes", fine, "3 processes of prefix ratelimit")
-	requireFinding(t, found, "builds", warn, "shop: v1 (1), v2 (1): where their limits differ")
-	requireFinding(t, found, "clocks", warn, "shop 7 on web1: its clock is 2h ahead of the server's")
-	requireFinding(t, found, "decisions", bad, "Make its client with redis.NewClusterClient")
-	requireFinding(t, found, "settings", warn, "desk 9 on web3: NOPERM")
-	if status != failed {
-		t.Errorf("status %d", status)
+	found := examined(t, server.Addr)
+	found.require(t, operate.BuildsDiffer, operate.Note, "several builds run: v1 (1 process), v2 (1 process)")
+	found.require(t, operate.ClockOff, operate.Warning, "its clock is 2h ahead of the store's")
+	found.require(t, operate.StoreDown, operate.Bad, "make it with redis.NewClusterClient")
+	found.require(t, operate.SettingsStale, operate.Warning, "NOPERM: it goes on with the settings")
+	found.require(t, operate.SettingsLost, operate.Warning, "run ratelimitctl settings recover")
+	if found.status != failed {
+		t.Errorf("status %d", found.status)
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
 	"github.com/ratelimit-go/ratelimit/internal/traffic"
-	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 const topEvery = 2 * time.Second // the time between two frames
@@ -22,72 +21,63 @@ const topEvery = 2 * time.Second // the time between two frames
 const clear = "\x1b[H\x1b[2J\x1b[3J"
 
 // top shows the decisions of all processes, until it is interrupted or q is pressed. If the store does not answer, it goes on to ask.
-func (t *tool) top(ctx context.Context, _ []string) error {
-	t.every = cmp.Or(t.every, topEvery)
-	if t.every < time.Second {
-		return misused("top: -every: found " + words(t.every) + "; expected 1s or more")
+func top(ctx context.Context, s *session) error {
+	s.every = cmp.Or(s.every, topEvery)
+	if s.every < time.Second {
+		return misused("top: -every: found " + operate.Duration(s.every) + "; expected 1s or more")
 	}
-	if traffic.Columns[cmp.Or(t.sort, "decisions")] == nil {
+	if traffic.Columns[cmp.Or(s.sort, "decisions")] == nil {
 		return misused("top: -sort: expected decisions, refused, blocked, shadow, failed or rule")
 	}
-	if t.once {
-		f, err := t.frame(ctx)
+	if s.once {
+		f, err := readFrame(ctx, s)
 		if err != nil {
 			return err
 		}
-		return t.show(f, true)
+		return s.show(f, true)
 	}
-	ctx, restore := t.untilQ(ctx)
+	ctx, restore := s.untilQ(ctx)
 	defer restore()
 	var last *frame
 	for first := true; ; first = false {
-		f, err := t.frame(ctx)
+		f, err := readFrame(ctx, s)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
-			f = last.staleBy(err, t.fleet.Now())
+			f = last.staleBy(err, s.prefix.Now())
 		} else {
 			last = f
 		}
-		if err := t.show(f, first); err != nil {
+		if err := s.show(f, first); err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(t.every):
+		case <-time.After(s.every):
 		}
 	}
 }
 
-// frame reads a frame.
-func (t *tool) frame(ctx context.Context) (*frame, error) {
-	if err := t.fleet.Follow(ctx); err != nil { // overrides may change windows
+// readFrame reads a frame.
+func readFrame(ctx context.Context, s *session) (*frame, error) {
+	processes, at := s.prefix.Processes(ctx)
+	followed := s.prefix.Follow(ctx) // overrides may change windows
+	sums, summed := s.prefix.Traffic(ctx)
+	if err := at.Worse(followed).Worse(summed).Err; err != nil {
 		return nil, err
 	}
-	rules, err := t.usedRules(ctx)
-	if err != nil {
-		return nil, err
-	}
-	processes, err := t.fleet.Processes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	reports, err := t.fleet.Reports(ctx, processes)
-	if err != nil {
-		return nil, err
-	}
-	return newFrame(frameOf{t.prefix, processes, reports, t.names(rules), t.filter, cmp.Or(t.sort, "decisions"), t.fleet.Now()}), nil
+	return newFrame(frameOf{s.options.prefix, processes, sums, s.filter, cmp.Or(s.sort, "decisions"), s.prefix.Now()}), nil
 }
 
 // show prints one frame.
-func (t *tool) show(f *frame, first bool) error {
-	if t.json {
-		return t.printJSON(f)
+func (s *session) show(f *frame, first bool) error {
+	if s.json {
+		return s.printJSON(f)
 	}
 	var text string
 	switch {
-	case isTerminal(t.stdout):
+	case isTerminal(s.stdout):
 		rows, columns := terminalSize(stty("size"))
 		text = clear + cutRows(f.text(columns), rows)
 	case first:
@@ -95,7 +85,7 @@ func (t *tool) show(f *frame, first bool) error {
 	default:
 		text = "\n" + f.text(0)
 	}
-	_, err := io.WriteString(t.stdout, text)
+	_, err := io.WriteString(s.stdout, text)
 	return err
 }
 
@@ -125,10 +115,10 @@ func stty(args ...string) string {
 }
 
 // untilQ returns a context that ends when q is pressed, and a function that restores the terminal.
-func (t *tool) untilQ(ctx context.Context) (_ context.Context, restore func()) {
+func (s *session) untilQ(ctx context.Context) (_ context.Context, restore func()) {
 	ctx, end := context.WithCancelCause(ctx)
 	restore = func() {}
-	if in, ok := t.stdin.(*os.File); ok && isTerminal(in) {
+	if in, ok := s.stdin.(*os.File); ok && isTerminal(in) {
 		if before := stty("-g"); before != "" {
 			stty("cbreak", "-echo")
 			restore = func() { stty(before) }
@@ -136,7 +126,7 @@ func (t *tool) untilQ(ctx context.Context) (_ context.Context, restore func()) {
 	}
 	go func() {
 		for b := make([]byte, 1); ; {
-			n, err := t.stdin.Read(b)
+			n, err := s.stdin.Read(b)
 			if n == 1 && b[0] == 'q' {
 				end(errors.New("q was pressed"))
 			}
@@ -155,9 +145,4 @@ func isTerminal(stream any) bool {
 	}
 	info, err := file.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// names returns rules as people know them, by their names in keys.
-func (t *tool) names(rules []ratelimit.UsedRule) map[traffic.Named]traffic.Known {
-	return traffic.Names(t.limiter, key.Escape(t.prefix), rules)
 }

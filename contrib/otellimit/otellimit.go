@@ -34,6 +34,7 @@ const scope = "github.com/ratelimit-go/ratelimit/contrib/otellimit"
 
 const (
 	ruleKey    = attribute.Key("ratelimit.rule")
+	byKey      = attribute.Key("ratelimit.by")
 	rulesKey   = attribute.Key("ratelimit.rules")
 	outcomeKey = attribute.Key("ratelimit.outcome")
 	sourceKey  = attribute.Key("ratelimit.source")

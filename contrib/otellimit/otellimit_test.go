@@ -122,13 +122,17 @@ func TestWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := l.Pause(t.Context(), time.Hour, ratelimit.Request{Rule: login, Key: "ann"}); err != nil {
+		t.Fatal(err)
+	}
 	want := func(up, failed int) {
 		t.Helper()
 		want := []string{
 			"ratelimit.decisions outcome=admitted,rule=login,source=store 0", "ratelimit.decisions outcome=refused,rule=login,source=store 0",
 			"ratelimit.decisions outcome=shadow_refused,rule=login,source=store 0", "ratelimit.failures event=abandoned,rule=login 0",
 			fmt.Sprint("ratelimit.failures event=failed,rule=login ", failed), "ratelimit.failures event=refunded,rule=login 0",
-			"ratelimit.failures event=settled,rule=login 0", "ratelimit.limit rule=login 5", "ratelimit.settings  2", "ratelimit.settings.lost  0",
+			"ratelimit.failures event=settled,rule=login 0", "ratelimit.limit rule=login 5",
+			"ratelimit.pauses by=far side,rule=login 0", "ratelimit.pauses by=operator,rule=login 1", "ratelimit.settings  3", "ratelimit.settings.lost  0",
 			"ratelimit.settings.unusable  0", fmt.Sprint("ratelimit.store.errors  ", failed), fmt.Sprint("ratelimit.store.up  ", up),
 		}
 		if got := read(t, reader); !slices.Equal(got, want) {
@@ -234,7 +238,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	metrics := slices.Concat(all.ScopeMetrics[0].Metrics, gauges.ScopeMetrics[0].Metrics)
-	if n := len(metrics); n != 6+5+3 { // a store in process has no beat; three counters begin
+	if n := len(metrics); n != 6+6+3 { // a store in process has no beat; three counters begin
 		t.Errorf("%d metrics", n)
 	}
 	for _, m := range metrics {
@@ -242,7 +246,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("docs/metrics.md has no row %s", row)
 		}
 	}
-	for _, key := range []attribute.Key{ruleKey, rulesKey, outcomeKey, sourceKey, eventKey, retryKey} {
+	for _, key := range []attribute.Key{ruleKey, rulesKey, outcomeKey, sourceKey, eventKey, retryKey, byKey} {
 		if !strings.Contains(string(page), "`"+string(key)+"`") {
 			t.Errorf("docs/metrics.md does not name %s", key)
 		}

@@ -19,8 +19,10 @@ import (
 //	ratelimit.settings.lost       {setting}   overrides, blocks and pauses in force that the store has lost
 //	ratelimit.beat.age            s           how long ago this process last read the overrides, blocks and pauses; not for a store in this process
 //	ratelimit.limit               {permit}    the limit in force for keys without settings of their own, by ratelimit.rule
+//	ratelimit.pauses              {key}       keys that are paused, by ratelimit.rule and ratelimit.by: "far side", for which this process was asked;
+//	                                          "operator", those of all actors and of this process's calls of Limiter.Pause
 func Watch(provider metric.MeterProvider, limiter *ratelimit.Limiter) error {
-	meter, errs := provider.Meter(scope), [7]error{}
+	meter, errs := provider.Meter(scope), [8]error{}
 	counters, err := newInstruments(meter)
 	if err != nil {
 		return err
@@ -35,10 +37,11 @@ func Watch(provider metric.MeterProvider, limiter *ratelimit.Limiter) error {
 	unusable := gauge(2, "ratelimit.settings.unusable", "{setting}", "Overrides, blocks and pauses that cannot be read, or that a rule cannot have.")
 	lost := gauge(3, "ratelimit.settings.lost", "{setting}", "Overrides, blocks and pauses in force that the store has lost.")
 	limits := gauge(4, "ratelimit.limit", "{permit}", "Permits per window that a rule has for keys without settings of their own.")
+	pauses := gauge(6, "ratelimit.pauses", "{key}", "Keys that are paused: by a far side that asked this process for it, or by an operator or this program.")
 	age, err := meter.Float64ObservableGauge("ratelimit.beat.age", metric.WithUnit("s"),
 		metric.WithDescription("How long ago this process last read the overrides, blocks and pauses."))
 	errs[5] = err
-	_, errs[6] = meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+	_, errs[7] = meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		s := limiter.Status()
 		if s.StoreUp {
 			o.ObserveInt64(up, 1)
@@ -54,12 +57,14 @@ func Watch(provider metric.MeterProvider, limiter *ratelimit.Limiter) error {
 		counters.storeErrors.Add(ctx, 0)
 		for _, r := range s.Rules {
 			counters.begin(ctx, r.Name)
+			o.ObserveInt64(pauses, int64(r.FarPaused), metric.WithAttributes(ruleKey.String(r.Name), byKey.String("far side")))
+			o.ObserveInt64(pauses, int64(r.Paused), metric.WithAttributes(ruleKey.String(r.Name), byKey.String("operator")))
 			if !r.Computed {
 				o.ObserveInt64(limits, r.Limit, metric.WithAttributes(ruleKey.String(r.Name)))
 			}
 		}
 		return nil
-	}, up, settings, unusable, lost, limits, age)
+	}, up, settings, unusable, lost, limits, pauses, age)
 	return errors.Join(errs[:]...)
 }
 

@@ -102,6 +102,7 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	for _, g := range gauges {
 		to <- g.desc
 	}
+	to <- pauses
 	to <- limits
 }
 

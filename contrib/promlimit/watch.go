@@ -38,6 +38,8 @@ var (
 			return time.Since(s.Read).Seconds()
 		}),
 	}
+	pauses = prometheus.NewDesc("ratelimit_pauses", "Keys that are paused: by a far side that asked this process for it, or by an operator or this program.",
+		[]string{"rule", "by"}, nil)
 	limits = prometheus.NewDesc("ratelimit_limit", "Permits per window that a rule has for keys without settings of their own.", []string{"rule"}, nil)
 )
 
@@ -50,6 +52,8 @@ var (
 //	ratelimit_settings_lost       overrides, blocks and pauses in force that the store has lost
 //	ratelimit_beat_age_seconds    how long ago this process last read the overrides, blocks and pauses; not for a store in this process
 //	ratelimit_limit{rule}         the limit in force, for keys without settings of their own
+//	ratelimit_pauses{rule,by}     keys that are paused: by "far side", those for which this process was asked; by "operator", those of all
+//	                              actors and of this process's calls of Limiter.Pause
 func (c *Collector) Watch(limiter *ratelimit.Limiter) { c.watched.Store(limiter) }
 
 // collect collects the gauges, and begins the counters of the rules.
@@ -59,8 +63,10 @@ func (c *Collector) collect(s *ratelimit.Status, to chan<- prometheus.Metric) {
 			to <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value)
 		}
 	}
+	paused := map[string][2]int{} // several rules may count as other
 	for _, r := range s.Rules {
 		rule, _ := c.of(r.Name)
+		paused[rule] = [2]int{paused[rule][0] + r.FarPaused, paused[rule][1] + r.Paused}
 		for _, result := range []ratelimit.Result{ratelimit.ResultAdmitted, ratelimit.ResultRefused, ratelimit.ResultShadowRefused} {
 			c.decisions.WithLabelValues(rule, result.String(), ratelimit.SourceStore.String())
 		}
@@ -70,5 +76,9 @@ func (c *Collector) collect(s *ratelimit.Status, to chan<- prometheus.Metric) {
 		if !r.Computed && rule != other {
 			to <- prometheus.MustNewConstMetric(limits, prometheus.GaugeValue, float64(r.Limit), rule)
 		}
+	}
+	for rule, n := range paused {
+		to <- prometheus.MustNewConstMetric(pauses, prometheus.GaugeValue, float64(n[0]), rule, "far side")
+		to <- prometheus.MustNewConstMetric(pauses, prometheus.GaugeValue, float64(n[1]), rule, "operator")
 	}
 }

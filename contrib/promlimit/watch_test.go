@@ -15,7 +15,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// gaugesOf returns the values of a collector's gauges by their names, without ratelimit_, and those of rules by the rule.
+// gaugesOf returns the values of a collector's gauges by their names, without ratelimit_, those of rules by the rule, and the pauses that there are.
 func gaugesOf(t *testing.T, c *Collector) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -29,8 +29,13 @@ func gaugesOf(t *testing.T, c *Collector) map[string]float64 {
 		for _, m := range f.GetMetric() {
 			if m.GetGauge() != nil {
 				name := f.GetName()[len("ratelimit_"):]
-				if len(m.GetLabel()) > 0 {
-					name = m.GetLabel()[0].GetValue()
+				switch labels := m.GetLabel(); {
+				case name == "pauses" && m.GetGauge().GetValue() == 0: // of each rule there are two
+					continue
+				case len(labels) == 2:
+					name = labels[1].GetValue() + " by " + labels[0].GetValue()
+				case len(labels) == 1:
+					name = labels[0].GetValue()
 				}
 				all[name] = m.GetGauge().GetValue()
 			}
@@ -73,6 +78,26 @@ func TestWatch(t *testing.T) {
 	require(map[string]float64{"settings": 3, "settings_unusable": 1, "login": 5})
 	clock.Advance(time.Hour)
 	require(map[string]float64{"settings": 2, "login": 3})
+	far := ratelimit.Rule{Name: "far", Limit: 100, Per: time.Second, Pausable: true}
+	farRules := wrap.NewRules("p.T.F", far)
+	for _, key := range []string{"ann", "bob"} {
+		taken, err := wrap.Begin(ctx, farRules.On(l), farRules, wrap.Charge{Key: key, Cost: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken.Pause(ctx, time.Minute)
+	}
+	if err := l.Pause(ratelimit.WithActor(ctx, "kim", ""), time.Minute, ratelimit.Request{Rule: far, Key: "eve"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Pause(ctx, time.Minute, ratelimit.Request{Rule: far, Key: "zoe"}); err != nil {
+		t.Fatal(err)
+	}
+	require(map[string]float64{"far": 100, "settings": 3, "far by far side": 2, "far by operator": 2})
+	clock.Advance(time.Minute)
+	delete(want, "far by far side")
+	delete(want, "far by operator")
+	require(map[string]float64{"settings": 2})
 	store.Begin(errors.New("away"))
 	_, _ = l.Allow(ctx, ratelimit.Request{Rule: ratelimit.Rule{Name: "plan", Limit: 1, Per: time.Hour}})
 	require(map[string]float64{"store_up": 0, "plan": 1})

@@ -42,10 +42,16 @@ type Store interface {
 	// what is wrong with it. Both are empty if the store can decide the rule.
 	Unsupported(r *engine.Rule, wait int64) (argument, reason string)
 
-	// Charges returns when the newest permits of the count at a key were taken, and for when calls wait, as far as the state says; and the free
-	// places: permits that calls gave up while others waited after them. The count's rule has the given period, and the given burst if that is
-	// not 0. It is for people who look: it asks for one state by one command.
-	Charges(ctx context.Context, key string, period time.Duration, burst int64) (taken, free []Charge, err error)
+	// Look returns what people see of the count of a call's only claim. It charges nothing, and begins no block.
+	Look(ctx context.Context, call *engine.Call) (engine.Looked, error)
+
+	// Blocks returns keys of a prefix that the block= of rules refuses now: at most the given number, in no order. whole reports whether these are
+	// all. The error is a *DeniedError if the user may not search for them.
+	Blocks(ctx context.Context, prefix string, most int) (all []Block, whole bool, err error)
+
+	// Servers calls look for the server of the store, for each master of its cluster, or for each shard of its ring; for several perhaps at the same
+	// time. The name of a single server is "", of others their address. do sends commands to that server. A store in this process has no server.
+	Servers(ctx context.Context, look func(ctx context.Context, name string, do fleet.Do) error) error
 
 	// Ping returns nil if calls under a prefix can be decided. Otherwise the error says in one sentence why not, and what to do. Ping tries
 	// what every rule needs, and what the given rules need.
@@ -68,13 +74,14 @@ type Store interface {
 	Sleep(ctx context.Context, d time.Duration, placed bool)
 }
 
-// Charge is a number of permits that were taken at a time. Calls wait for a time to come.
-type Charge struct {
-	At      time.Time
-	Permits int64
+// Block is a key that the block= of a rule refuses.
+type Block struct {
+	Rule, Tag, Subject string    // as in keys
+	Since              time.Time // zero if an older program began the block
+	Until              time.Time
 }
 
-// Defaults are the methods of a Store, without a Decider and Fleet, for a store that is elsewhere, decides every rule, is always ready, and has no notices.
+// Defaults are the methods of a Store, without a Decider, Fleet and Look, for a store that is elsewhere, decides every rule, is always ready, and has no notices.
 // Its calls wait by the clock of this machine.
 type Defaults struct{}
 
@@ -84,9 +91,12 @@ func (Defaults) Local(bool) Decider { return nil }
 // Unsupported implements Store.
 func (Defaults) Unsupported(*engine.Rule, int64) (argument, reason string) { return "", "" }
 
-// Charges implements Store.
-func (Defaults) Charges(context.Context, string, time.Duration, int64) (taken, free []Charge, err error) {
-	return nil, nil, nil
+// Blocks implements Store, for a store that knows no blocks.
+func (Defaults) Blocks(context.Context, string, int) ([]Block, bool, error) { return nil, true, nil }
+
+// Servers implements Store, for a store in this process.
+func (Defaults) Servers(context.Context, func(context.Context, string, fleet.Do) error) error {
+	return nil
 }
 
 // Ping implements Store.
@@ -133,6 +143,27 @@ func (e *AwayError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
 func (e *AwayError) Unwrap() error { return e.Err }
+
+// DeniedError is the error of a command that the user of the store may not run.
+type DeniedError struct {
+	Command string // such as "SCAN"
+	Err     error  // the server's error
+}
+
+func (e *DeniedError) Error() string {
+	return "the user may not run " + e.Command + ": " + e.Err.Error()
+}
+
+// Unwrap returns the server's error.
+func (e *DeniedError) Unwrap() error { return e.Err }
+
+// FullError is the error of a store whose memory is at its bound. Its text is that of Err.
+type FullError struct{ Err error }
+
+func (e *FullError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *FullError) Unwrap() error { return e.Err }
 
 // ErrClosed is the error of a Store whose client was closed.
 var ErrClosed = errors.New("the store's client is closed")

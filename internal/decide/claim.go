@@ -3,7 +3,6 @@ package decide
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -197,7 +196,7 @@ func (c *Call) addClaim(a *Asked) {
 		}
 	}
 	if a.Rule.Row.Releases {
-		claim.ID = rand.Uint64()
+		claim.ID = c.limiter.fleet.CallID()
 		claim.KeepTexts() // the store renews the permits
 	}
 	c.Report = c.Report || c.UpTo && claim.Mode == engine.Shadow

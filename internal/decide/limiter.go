@@ -96,6 +96,7 @@ func New(store backend.Store, o Options) *Limiter {
 	}
 	l.instance, l.fallback = l.inProcess(false), l.inProcess(true)
 	l.fleet.LogTo(l.logger)
+	fleet.Join(l.fleet, l, l.Fingerprint())
 	l.rules.start()
 	if store.Lately("limiter "+l.prefix) > manyLimiters && !WarnedOfMany.Swap(true) {
 		l.logger.Warn("the program makes limiters again and again, perhaps one for each request; each costs the servers many commands: make one "+

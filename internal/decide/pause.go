@@ -3,6 +3,7 @@ package decide
 import (
 	"context"
 	"time"
+	"weak"
 
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
@@ -16,17 +17,8 @@ const MaxBlock = 30 * 24 * time.Hour
 func (c *Charges) Pause(ctx context.Context, pauses ...time.Duration) {
 	change := c.limiter.Change(engine.Pauses)
 	for i, d := range pauses {
-		at, _ := c.of(i)
-		if at < 0 || d <= 0 || !c.list[at].rule.Numbers.Pausable {
-			continue
-		}
-		ch := &c.list[at]
-		for _, rule := range ch.rule.Counts() {
-			claim := rule.ClaimOn(ch.claim.Subject, rule.Limit)
-			claim.Delta = min(d, MaxBlock).Microseconds()
-			if same := change.Put(rule, claim); same != nil {
-				same.Delta = max(same.Delta, claim.Delta)
-			}
+		if ch := c.pausable(i); ch != nil && d > 0 {
+			change.pause(ch.rule, ch.claim.Subject, min(d, MaxBlock))
 		}
 	}
 	if len(change.Claims) == 0 {
@@ -36,7 +28,48 @@ func (c *Charges) Pause(ctx context.Context, pauses ...time.Duration) {
 	defer cancel()
 	if err := change.Adjust(back); err != nil {
 		c.limiter.logger.WarnContext(ctx, "a pause that a far side asked for could not be stored", "err", printable.Line(err.Error()))
+		return
 	}
+	for i, d := range pauses {
+		if ch := c.pausable(i); ch != nil && d > 0 {
+			c.limiter.NotePause(ch.rule, ch.claim.Subject, min(d, MaxBlock), true)
+		}
+	}
+}
+
+// pausable returns the charge of a rule that a far side may pause, or nil.
+func (c *Charges) pausable(rule int) *charge {
+	if at, _ := c.of(rule); at >= 0 && c.list[at].rule.Numbers.Pausable {
+		return &c.list[at]
+	}
+	return nil
+}
+
+// pause adds the claims that pause a subject of a rule for d.
+func (s *Step) pause(rule *Rule, subject string, d time.Duration) {
+	for _, count := range rule.Counts() {
+		claim := count.ClaimOn(subject, count.Limit)
+		claim.Delta = d.Microseconds()
+		if same := s.Put(count, claim); same != nil {
+			same.Delta = max(same.Delta, claim.Delta)
+		}
+	}
+}
+
+// NotePause notes a pause beside the counts of a subject, which lasts for d from now: see fleet.PauseNote. Nobody else sees the counts of a rule of
+// instance scope.
+func (l *Limiter) NotePause(rule *Rule, subject string, d time.Duration, farSide bool) {
+	if rule.Instance {
+		return
+	}
+	here := weak.Make(l) // the fleet does not keep the limiter alive
+	l.fleet.NotePause(rule.Numbers.Name, subject, d, farSide, func(ctx context.Context, left time.Duration) {
+		if l := here.Value(); l != nil {
+			change := l.Change(engine.Pauses)
+			change.pause(rule, subject, left)
+			_ = l.guard(func() { _ = change.Adjust(ctx) }) // the beat tells of a store that fails
+		}
+	})
 }
 
 // isPaused reports whether a subject of the call is paused by now. Only the store knows the pauses of rules that are Pausable. If it fails to

@@ -42,6 +42,12 @@ func (h *Hasher) Hash(text string) string {
 	return string(out[:])
 }
 
+// Fingerprint identifies the secret by which the limiter hashes subjects: see fleet.Process. It is "" without one.
+func (l *Limiter) Fingerprint() string {
+	hash, _ := l.Shown("fingerprint")
+	return hash[:min(len(hash), 11)] // 8 bytes
+}
+
 // hidden returns the text, or its hash if the limiter hashes the texts of this rule. It never hashes the empty text.
 func (l *Limiter) hidden(plainKeys bool, text string) string {
 	if l.hasher == nil || plainKeys || text == "" {

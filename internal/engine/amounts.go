@@ -51,7 +51,7 @@ func (a *amounts) gone(c *Claim, now int64) (entries int, permits int64) {
 
 func (a *amounts) Room(c *Claim, now int64) int64 {
 	_, permits := a.gone(c, now)
-	return max(0, c.Limit-a.total+permits)
+	return c.Limit - a.total + permits
 }
 
 func (a *amounts) Full(c *Claim, now int64) int64 { return max(now, a.Expiry(c.Rule)) }

@@ -3,7 +3,6 @@ package engine
 import (
 	"math"
 	"math/bits"
-	"sort"
 )
 
 // bucket is the generic cell rate algorithm (ITU-T I.371). Its state is the time at which the bucket is full again, which I.371 calls the
@@ -194,6 +193,7 @@ func (b *bucket) Earliest(c *Claim, n, now, from int64) int64 {
 	return max(from, b.lacks(c, c.needed(n), now))
 }
 
+// Room is at least -MaxBucketLimit, however large the debt is.
 func (b *bucket) Room(c *Claim, now int64) int64 {
 	b = b.at(c, now)
 	if c.Burst == 0 { // the bucket stores no permits: either it admits the next call, or it does not
@@ -202,7 +202,15 @@ func (b *bucket) Room(c *Claim, now int64) int64 {
 		}
 		return 1
 	}
-	return int64(sort.Search(int(c.Burst), func(i int) bool { return b.lacks(c, int64(i)+1-c.Burst, now) > now }))
+	room := c.Burst
+	if b.full >= now {
+		missing, rest := mulDiv(b.full-now, c.Limit, b.parts, c.Rule.Per)
+		room = max(room-missing-min(rest, 1), -MaxBucketLimit)
+	}
+	if b.change().cut > now {
+		room = min(room, 0)
+	}
+	return room
 }
 
 func (b *bucket) Full(c *Claim, now int64) int64 { return b.lacks(c, 0, now) }

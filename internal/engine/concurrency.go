@@ -56,7 +56,7 @@ func (s concurrency) Earliest(c *Claim, n, now, from int64) int64 {
 	return max(from, again)
 }
 
-// Room is below 0 if more permits are taken than the limit: it was lowered, or permits were renewed after the store had lost them.
+// Room may also be below 0 because permits were renewed after the store had lost them.
 func (s concurrency) Room(c *Claim, now int64) int64 { return c.Limit - s.used(now) }
 
 // Full returns now, as nobody knows when the permits come back.

@@ -8,7 +8,7 @@ var Constants = map[string]int64{
 	"MAX_MOVED": maxMoved, "MAX_PASSED": maxPassed, "MAX_SEARCHED": maxSearched, "MAX_TIMES": MaxTimes, // sliding windows
 	"MAX_AMOUNTS": MaxAmounts, "MOST_EXACT": mostExact, "MOST_PLACES": mostPlaces, // of amounts
 	"MAX_AHEAD": maxAhead, "MAX_REMOVED": maxRemoved, "MOST_USED": mostUsed, // other windows
-	"LONGEST": longest, "MAX_DEBT": maxDebt, "MEMORY": memory, // buckets
+	"LONGEST": longest, "MAX_DEBT": maxDebt, "MEMORY": memory, "MAX_BUCKET": MaxBucketLimit, // buckets
 	"ASK_EVERY": askEvery, // running calls
 	"DAY":       day,
 }

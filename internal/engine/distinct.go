@@ -73,7 +73,7 @@ func (d *distinct) leaves(r *Rule, i int, stop int64) int64 {
 
 func (d *distinct) Room(c *Claim, now int64) int64 {
 	since, _ := countsFrom(c.Rule, now)
-	return max(0, c.Limit-int64(len(d.order)-d.search(since)))
+	return c.Limit - int64(len(d.order)-d.search(since))
 }
 
 func (d *distinct) Full(c *Claim, now int64) int64 {

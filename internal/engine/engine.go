@@ -73,7 +73,7 @@ type Ask struct {
 	Wait    int64  // how long this rule may delay the call; 0 for Trigger, 0 or NeverFits for Shadow
 	Mode    Mode
 	Renewed bool   // permits that are released do not end while the process lives: the store renews them until they are given back
-	ID      uint64 // identifies the call to a Concurrency, so that permits are given back even if nobody knows whether the call took them; random
+	ID      uint64 // identifies the call to a Concurrency, so that permits are given back even if nobody knows whether the call took them: see [fleet.Fleet.CallID]
 }
 
 // Answer is what Decide answers. Every store sets all of it: if two stores decide one call at one time, by one state, their answers are equal.
@@ -93,7 +93,7 @@ type Answer struct {
 	// Room and Full are set if the call is a Peek or asks for a report, and if Fired is set. If the rule refuses the claim, they are also set for a
 	// cost above 1, and for a rule that counts calls that run.
 
-	Room int64 // permits that are left after the decision
+	Room int64 // permits that are left after the decision; below 0 if more are used than the limit, as by a settlement
 	Full int64 // when all permits are back; the time of the decision if they are back now
 }
 

@@ -50,7 +50,7 @@ func (s *slidingCounter) Earliest(c *Claim, n, now, from int64) int64 {
 
 func (s *slidingCounter) Room(c *Claim, now int64) int64 {
 	_, used := s.total(c.Rule, now)
-	return max(0, c.Limit-used)
+	return c.Limit - used
 }
 
 func (s *slidingCounter) Full(c *Claim, now int64) int64 { return s.Earliest(c, c.Limit, now, now) }

@@ -34,7 +34,7 @@ func (s *slidingWindow) Earliest(c *Claim, n, _, from int64) int64 {
 }
 
 func (s *slidingWindow) Room(c *Claim, now int64) int64 {
-	return max(0, c.Limit-int64(s.times.len()-s.times.search(now-c.Rule.Per+1)))
+	return c.Limit - int64(s.times.len()-s.times.search(now-c.Rule.Per+1))
 }
 
 func (s *slidingWindow) Full(c *Claim, now int64) int64 { return s.Earliest(c, c.Limit, now, now) }

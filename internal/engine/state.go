@@ -5,7 +5,8 @@ type State interface {
 	// Earliest returns the first time, not before from, at which n permits fit if nothing else is admitted until then.
 	Earliest(c *Claim, n, now, from int64) int64
 
-	// Room returns how many permits fit now.
+	// Room returns how many permits fit now. It is below 0 if more are used than the claim's limit: the limit was lowered, or permits were taken
+	// beyond it.
 	Room(c *Claim, now int64) int64
 
 	// Full returns when all permits are back, or now if they are.

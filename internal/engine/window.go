@@ -139,7 +139,7 @@ func (w *windows) present(r *Rule, now int64) window {
 	return open(r, now)
 }
 
-func (w *windows) Room(c *Claim, now int64) int64 { return max(0, c.Limit-w.present(c.Rule, now).used) }
+func (w *windows) Room(c *Claim, now int64) int64 { return c.Limit - w.present(c.Rule, now).used }
 
 func (w *windows) Full(_ *Claim, now int64) int64 {
 	full := now

@@ -24,7 +24,8 @@ func (f *Fleet) startBeat() {
 		return
 	}
 	f.self.beating = true
-	third := rand.N(beatEvery) // so that processes that start together beat apart
+	time.AfterFunc(beatEvery/2, func() { build() }) // the second beat tells it, and nothing waits for it now
+	third := rand.N(beatEvery)                      // so that processes that start together beat apart
 	beatAfter(weak.Make(f), (*Fleet).beat, firstBeat, beatEvery, third)
 	beatAfter(weak.Make(f), (*Fleet).renewPermits, beatEvery, third)
 }
@@ -64,7 +65,7 @@ func (f *Fleet) exchange(ctx context.Context) error {
 			return f.noteRead(err)
 		}
 	}
-	replies, err := f.do(ctx, Command{"MGET", f.keys.epoch, f.keys.version}, Command{"HMGET", f.keys.processes, s.id},
+	replies, err := f.do(ctx, Command{"MGET", f.keys.epoch, f.keys.version, f.keys.recover}, Command{"HMGET", f.keys.processes, s.id},
 		Command{"HLEN", f.keys.sets}, Command{"HLEN", f.keys.rules})
 	epoch, version, setID := f.changed.epoch, f.changed.version, s.setID
 	if err == nil {
@@ -74,27 +75,41 @@ func (f *Fleet) exchange(ctx context.Context) error {
 	if f.noteRead(err) != nil {
 		return err
 	}
+	if err := f.answer(ctx, append(texts(replies[0]), "", "", "")[2]); err != nil {
+		return err
+	}
 	if s.beats == 1 || f.watches() { // a program that ends soon says nothing
 		return nil
 	}
 	missing := s.said == "" || !slices.Equal(texts(replies[1]), []string{s.said}) // a server that takes over may have an older copy
 	if missing {
 		f.lost.Store(true)
+		if s.said != "" {
+			f.renewPauses()
+		}
 	}
 	sets, _ := replies[2].(int64)
-	texts, _ := replies[3].(int64)
-	fewer := sets < s.sets || texts < s.texts // the store may have lost some
-	s.texts = texts
+	rules, _ := replies[3].(int64)
+	fewer := sets < s.sets || rules < s.texts // the store may have lost some
+	s.texts = rules
 	if err = f.declareNews(ctx, missing || fewer); err == nil && (missing || due || epoch != f.changed.epoch || version != f.changed.version || setID != s.setID) {
 		err = f.say(ctx, missing)
 	}
 	if err == nil {
 		err = f.noteSets(ctx, sets)
 	}
-	if err == nil && due && f.Stats != nil {
-		err = f.publishReport(ctx)
+	if err != nil {
+		return err
 	}
-	return err
+	return f.tellMore(ctx, due)
+}
+
+// tellMore writes what this process knows besides itself and its rules.
+func (f *Fleet) tellMore(ctx context.Context, due bool) error {
+	if err := f.tellPauses(ctx, due); err != nil || !due || f.Stats == nil {
+		return err
+	}
+	return f.publishReport(ctx)
 }
 
 // followLater follows at once, or after a loss at an instant of its own if there is much to read.

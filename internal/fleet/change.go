@@ -31,6 +31,7 @@ type Change struct {
 
 	Permits int64  `json:"permits,omitempty"` // that a give gave to each key, or took if it is negative
 	For     string `json:"for,omitempty"`     // how long a pause beside a count lasts, as in directives
+	FarSide bool   `json:"farSide,omitempty"` // a far side asked for the pause, the longest of which lasts For; By is the process: see Process.String
 }
 
 // Given says what a give gave or took, or how long a pause beside a count lasts. It is "" for other changes.
@@ -135,31 +136,45 @@ func (f *Fleet) noting(c *Change) []Command {
 	}
 }
 
-// Changes returns the newest changes, the last one first.
+// Changes returns the newest changes, the last one first, with those that far sides asked for.
 func (f *Fleet) Changes(ctx context.Context) ([]Change, error) {
-	return alone(ctx, f, func() (all []Change, err error) {
-		if f.server == nil {
-			all = slices.Clone(f.done)
-			slices.Reverse(all)
-			return all, nil
+	return alone(ctx, f, func() ([]Change, error) {
+		all, err := f.ownChanges(ctx)
+		if err != nil {
+			return nil, err
 		}
-		for from := 0; from < MaxChanges; from += perCommand {
-			replies, err := f.do(ctx, Command{"LRANGE", f.keys.changes, from, from + perCommand - 1})
-			if err != nil {
-				return nil, err
-			}
-			found := texts(replies[0])
-			for _, text := range found {
-				if c, err := parseChange(text); err == nil {
-					all = append(all, c)
-				}
-			}
-			if len(found) < perCommand {
-				break
-			}
+		far, err := f.farChanges(ctx)
+		all = append(all, far...)
+		if len(far) > 0 {
+			slices.SortStableFunc(all, func(a, b Change) int { return b.At.Compare(a.At) })
 		}
-		return all, nil
+		return all[:min(len(all), MaxChanges)], err
 	})
+}
+
+// ownChanges returns the changes by actors.
+func (f *Fleet) ownChanges(ctx context.Context) (all []Change, err error) {
+	if f.server == nil {
+		all = slices.Clone(f.done)
+		slices.Reverse(all)
+		return all, nil
+	}
+	for from := 0; from < MaxChanges; from += perCommand {
+		replies, err := f.do(ctx, Command{"LRANGE", f.keys.changes, from, from + perCommand - 1})
+		if err != nil {
+			return nil, err
+		}
+		found := texts(replies[0])
+		for _, text := range found {
+			if c, err := parseChange(text); err == nil {
+				all = append(all, c)
+			}
+		}
+		if len(found) < perCommand {
+			break
+		}
+	}
+	return all, nil
 }
 
 // PauseOf returns the change that made the pause beside a count of a key, which ends at until. It returns nil if none of the changes, the newest

@@ -48,7 +48,7 @@ func TestBeatsMoveFewEntries(t *testing.T) {
 			}
 			rules, listed := server.Do("HLEN p.seen:{p}:rules"), server.Do("HLEN p.seen:{p}:processes")
 			for _, f := range processes {
-				if n := len(f.Known()); n != fleet.MaxSettings || f.Status().Lost > 0 || rules != "1980" || listed != "1502" {
+				if n := len(f.KnownTexts()); n != fleet.MaxSettings || f.Status().Lost > 0 || rules != "1980" || listed != "1502" {
 					t.Fatalf("%d settings are known, %+v, %s rules are declared, %s processes are listed", n, f.Status(), rules, listed)
 				}
 			}

@@ -16,8 +16,8 @@ func (f *Fleet) Clock(ctx context.Context) (time.Time, error) {
 // AddHistory adds a report to the history.
 func (f *Fleet) AddHistory(ctx context.Context, p *Report) error { return f.addHistory(ctx, p) }
 
-// Known returns the texts of all settings that this process knows and that are not cleared, by their names.
-func (f *Fleet) Known() map[string]string {
+// KnownTexts returns the texts of all settings that this process knows and that are not cleared, by their names.
+func (f *Fleet) KnownTexts() map[string]string {
 	f.turn <- struct{}{}
 	defer func() { <-f.turn }()
 	all := map[string]string{}
@@ -32,7 +32,7 @@ func (f *Fleet) Known() map[string]string {
 // KeysOf returns the keys of the fleet of a prefix, some of them with a number or an identity at the end.
 func KeysOf(prefix string) []string {
 	k := keysOf(prefix)
-	return append(k.ofSettings(), k.changes, k.rules, k.sets, k.processes, k.reports+"x", k.history+"1")
+	return append(k.ofSettings(), k.changes, k.rules, k.sets, k.processes, k.reports+"x", k.history+"1", k.full, k.pauses, k.farSide, k.recover, k.known+"x")
 }
 
 // Waiting returns how many edits wait to be written.

@@ -89,6 +89,7 @@ type Fleet struct {
 
 	mu      sync.Mutex
 	self    self
+	pauses  pauses
 	waiting []*pending // edits
 }
 
@@ -97,7 +98,8 @@ func New(server Server, prefix string, counts bool) *Fleet {
 	f := &Fleet{
 		server: server, keys: keysOf(prefix), turn: make(chan struct{}, 1),
 		changed: known{over: map[string]bool{}, malformed: map[string]error{}},
-		self:    self{id: newID(), rules: map[[2]string]Rule{}},
+		pauses:  pauses{known: map[string]*pause{}, gone: map[string]bool{}},
+		self:    self{id: newID(), rules: map[[2]string]Rule{}, limiters: map[string]int{}},
 	}
 	f.status.Store(new(Status))
 	if counts {
@@ -134,14 +136,14 @@ func (f *Fleet) release() {
 }
 
 // keys are the names under which a server has what a fleet knows.
-type keys struct{ settings, versions, version, epoch, changes, rules, sets, processes, reports, history string }
+type keys struct{ settings, versions, version, epoch, changes, rules, sets, processes, reports, history, full, pauses, farSide, recover, known string }
 
 func keysOf(prefix string) keys {
 	slot := SlotOf(prefix)
 	settings, seen := prefix+".fleet"+slot, prefix+".seen"+slot
 	return keys{
 		settings + "settings", settings + "versions", settings + "version", settings + "epoch", settings + "changes",
-		seen + "rules", seen + "sets", seen + "processes", seen + "report:", seen + "history:",
+		seen + "rules", seen + "sets", seen + "processes", seen + "report:", seen + "history:", seen + "full", seen + "pauses", seen + "farside", seen + "recover", seen + "known:",
 	}
 }
 

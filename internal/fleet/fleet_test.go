@@ -174,8 +174,8 @@ func TestManyWriters(t *testing.T) {
 				t.Fatalf("%s: got %d, want %d", key, got, n)
 			}
 		}
-		if len(f.Known()) != len(want) || !reflect.DeepEqual(f.Known(), followers[0].Known()) {
-			t.Fatalf("got %v", f.Known())
+		if len(f.KnownTexts()) != len(want) || !reflect.DeepEqual(f.KnownTexts(), followers[0].KnownTexts()) {
+			t.Fatalf("got %v", f.KnownTexts())
 		}
 	}
 	changes, err := followers[0].Changes(t.Context())
@@ -282,7 +282,7 @@ func TestLoss(t *testing.T) {
 			if !slices.Equal(got, []int64{10, 10, 5, -1}) || process.Status().Lost != 0 {
 				t.Errorf("got %d, %+v", got, process.Status())
 			}
-			if text := process.Known()["override:r:{bob}"]; !strings.Contains(text, `"by":"eve","reason":"abuse"`) {
+			if text := process.KnownTexts()["override:r:{bob}"]; !strings.Contains(text, `"by":"eve","reason":"abuse"`) {
 				t.Errorf("got %s", text)
 			}
 		})
@@ -368,7 +368,7 @@ func (g *group) require(rules map[string]int, limits map[string]int64) {
 	}
 	got := map[string]int{}
 	for _, r := range declared {
-		got[r.Text] = r.Processes
+		got[r.Text] = len(r.Processes)
 	}
 	all, err := g.tool.Processes(g.Context())
 	if !maps.Equal(got, rules) || len(all) != len(g.processes) || err != nil {
@@ -551,7 +551,7 @@ func TestSeenAgain(t *testing.T) {
 		}
 		got := map[string]int{}
 		for _, r := range rules {
-			got[r.Text] = r.Processes
+			got[r.Text] = len(r.Processes)
 			if d := tool.Now().Sub(r.Seen); d < -time.Second || d > time.Minute {
 				t.Errorf("seen %s ago", d)
 			}
@@ -677,7 +677,7 @@ func TestBounds(t *testing.T) {
 	other, counted := client(t, server.Addr, 0)
 	follower := of(other, "p")
 	follower.Beat()
-	if n := len(follower.Known()); n != fleet.MaxSettings || limit(follower, "r", "k8999") != 8999 || limit(follower, "r", "k1") != 5 {
+	if n := len(follower.KnownTexts()); n != fleet.MaxSettings || limit(follower, "r", "k8999") != 8999 || limit(follower, "r", "k1") != 5 {
 		t.Errorf("%d settings", n)
 	}
 	t.Logf("%d commands to write %d settings, %d to read them", e.count.Load(), fleet.MaxSettings, counted.count.Load())
@@ -700,8 +700,8 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d settings are kept", n)
 	}
 	follower.Beat()
-	if !reflect.DeepEqual(follower.Known(), f.Known()) {
-		t.Errorf("%d and %d settings", len(follower.Known()), len(f.Known()))
+	if !reflect.DeepEqual(follower.KnownTexts(), f.KnownTexts()) {
+		t.Errorf("%d and %d settings", len(follower.KnownTexts()), len(f.KnownTexts()))
 	}
 	if n := c.LLen(t.Context(), "p.fleet:{p}:changes").Val(); n > fleet.MaxChanges {
 		t.Errorf("%d changes", n)
@@ -808,8 +808,8 @@ func TestTooManySettings(t *testing.T) {
 		flood(t, c, 10+round*50_000, 50_000)
 		for range 2 {
 			before := counted.count.Load()
-			if err := f.Follow(context.Background()); err != nil || limit(f, "r", "") != 3 || len(f.Known()) > 30_000 {
-				t.Fatalf("got %v, %d, %d", err, limit(f, "r", ""), len(f.Known()))
+			if err := f.Follow(context.Background()); err != nil || limit(f, "r", "") != 3 || len(f.KnownTexts()) > 30_000 {
+				t.Fatalf("got %v, %d, %d", err, limit(f, "r", ""), len(f.KnownTexts()))
 			}
 			if n := counted.count.Load() - before; n > 700 {
 				t.Errorf("following sends %d commands", n)
@@ -831,8 +831,8 @@ func TestTooManySettings(t *testing.T) {
 	if err := of(other, "p").Import(t.Context(), fleet.Actor{By: "kim"}, []*fleet.Setting{right}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Follow(context.Background()); err != nil || limit(f, "r", "") != 4 || len(f.Known()) != 1 || len(f.Status().Malformed) > 0 {
-		t.Errorf("got %d, %d settings, %+v", limit(f, "r", ""), len(f.Known()), f.Status())
+	if err := f.Follow(context.Background()); err != nil || limit(f, "r", "") != 4 || len(f.KnownTexts()) != 1 || len(f.Status().Malformed) > 0 {
+		t.Errorf("got %d, %d settings, %+v", limit(f, "r", ""), len(f.KnownTexts()), f.Status())
 	}
 }
 

@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
@@ -10,8 +12,10 @@ import (
 // Health is how a store is, as this process sees it.
 type Health struct {
 	RoundTrip time.Duration // of one command
-	Memory    int64         // bytes in use; 0 if the server does not say
-	MaxMemory int64         // 0 if there is no bound, or the server does not say
+	Measured  bool          // the server said how much memory it uses; many users may not ask
+	Memory    int64         // bytes in use, if it was measured
+	MaxMemory int64         // in bytes; 0 if it was measured and there is no bound
+	Full      bool          // the server refuses what takes memory; false as well if the user may not try
 	Epoch     string        // of the settings; "" if nothing was ever set, or the store lost all
 	Version   int64         // of the newest setting
 }
@@ -19,7 +23,7 @@ type Health struct {
 // IsLocal reports whether the store is in this process.
 func (f *Fleet) IsLocal() bool { return f.server == nil }
 
-// Health asks the server that has the keys of the fleet. Many users may not ask for the memory.
+// Health asks the server that has the keys of the fleet.
 func (f *Fleet) Health(ctx context.Context) (h Health, err error) {
 	if f.server == nil {
 		return h, f.Status().Err
@@ -35,6 +39,21 @@ func (f *Fleet) Health(ctx context.Context) (h Health, err error) {
 		text, _ := replies[0].(string)
 		info := redisinfo.Fields(text)
 		h.Memory, h.MaxMemory = redisinfo.Number(info, "used_memory"), redisinfo.Number(info, "maxmemory")
+		h.Measured = info["used_memory"] != ""
+	}
+	if !h.Measured || h.MaxMemory > 0 && h.Memory >= h.MaxMemory/10*9 {
+		h.Full = f.isFull(ctx)
 	}
 	return h, nil
+}
+
+// isFull reports whether the server refuses a command that could take memory. The command changes nothing, as its key does not exist.
+func (f *Fleet) isFull(ctx context.Context) bool {
+	_, err := f.server.Do(ctx, Command{"SET", f.keys.full, "", "XX"})
+	for ; err != nil; err = errors.Unwrap(err) {
+		if strings.HasPrefix(err.Error(), "OOM ") {
+			return true
+		}
+	}
+	return false
 }

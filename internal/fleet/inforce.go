@@ -37,6 +37,17 @@ func (in *InForce) Of(rule string) *OfRule {
 // Len returns for how many keys there are settings.
 func (r *OfRule) Len() int { return int(r.keys.total().keys) }
 
+// Settings returns the settings for the rules, in no order.
+func (r *OfRule) Settings() iter.Seq[*Setting] {
+	return func(yield func(*Setting) bool) { r.each(math.MaxInt64, yield) }
+}
+
+// each passes the settings that end by a time, in milliseconds. It reports whether yield never returned false.
+func (r *OfRule) each(at int64, yield func(*Setting) bool) bool {
+	some := func(s *Setting) bool { return s == nil || s.total().first > at || yield(s) }
+	return some(r.All) && r.keys.each(at, func(k OfKey) bool { return some(k.Override) && some(k.Block) && some(k.Pause) })
+}
+
 // OfKey returns the settings for a key.
 func (r *OfRule) OfKey(subject string) OfKey { return r.keys.get(subject) }
 
@@ -65,10 +76,7 @@ func (in *InForce) endingBy(at int64) iter.Seq[*Setting] {
 		if in == nil {
 			return
 		}
-		some := func(s *Setting) bool { return s == nil || s.total().first > at || yield(s) }
-		in.rules.each(at, func(r *OfRule) bool {
-			return some(r.All) && r.keys.each(at, func(k OfKey) bool { return some(k.Override) && some(k.Block) && some(k.Pause) })
-		})
+		in.rules.each(at, func(r *OfRule) bool { return r.each(at, yield) })
 	}
 }
 
@@ -115,6 +123,9 @@ func (r *OfRule) with(s *Setting, holds bool) *OfRule {
 	}
 	return &next
 }
+
+// Of returns the setting of a kind, or nil.
+func (k OfKey) Of(kind Kind) *Setting { return *k.of(kind) }
 
 // of returns where the setting of a kind is.
 func (k *OfKey) of(kind Kind) **Setting {

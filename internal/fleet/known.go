@@ -28,6 +28,7 @@ type Status struct {
 	Err       error   // of the last attempt to read them
 	Malformed []error // settings that cannot be parsed, and those that are too many; earlier ones stay in force
 	Lost      int     // settings in force that the store has lost
+	Version   int64   // of the newest setting that is followed
 }
 
 // importTime returns the time of the import that began an epoch. It is 0 if no import began it. After an import, nothing holds that a
@@ -277,7 +278,7 @@ func (f *Fleet) Status() Status {
 
 // publish makes known what is wrong with the settings. err is that of the last attempt to read them.
 func (f *Fleet) publish(err error) {
-	f.status.Store(&Status{err, slices.Collect(maps.Values(f.changed.malformed)), int(f.InForce().total().lost)})
+	f.status.Store(&Status{err, slices.Collect(maps.Values(f.changed.malformed)), int(f.InForce().total().lost), f.changed.version})
 }
 
 // Drop puts settings out of force that have ended. While settings are being read or written it does nothing, and the next call tries again.

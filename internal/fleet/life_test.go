@@ -199,7 +199,7 @@ func TestClearAfterALoss(t *testing.T) {
 	set(t, of(other, "p"), "kim", clear(override("r", "", 0)), clear(block))
 	f.Beat()
 	if f.Status().Lost != 1 || limit(f, "r", "x") != -1 || limit(f, "r", "ann") != 2 || f.InForce().Of("r").OfKey("eve").Block != nil {
-		t.Errorf("got %+v, %v", f.Status(), f.Known())
+		t.Errorf("got %+v, %v", f.Status(), f.KnownTexts())
 	}
 }
 

@@ -291,8 +291,8 @@ func TestEndedSettingsMakeRoom(t *testing.T) {
 		t.Errorf("%d settings hold", n)
 	}
 	now = now.Add(25 * time.Hour)
-	if err := block(0, 1); err != nil || len(f.Known()) != 1 {
-		t.Errorf("%d settings are known, %v", len(f.Known()), err)
+	if err := block(0, 1); err != nil || len(f.KnownTexts()) != 1 {
+		t.Errorf("%d settings are known, %v", len(f.KnownTexts()), err)
 	}
 }
 
@@ -337,8 +337,8 @@ func TestSettingsBeyondTheBound(t *testing.T) {
 	}
 	c.MSet(t.Context(), "p.fleet:{p}:version", n, "p.fleet:{p}:epoch", "e")
 	f := of(c, "p")
-	if err := f.Follow(t.Context()); err != nil || len(f.Known()) != n {
-		t.Errorf("%d settings are known, %v", len(f.Known()), err)
+	if err := f.Follow(t.Context()); err != nil || len(f.KnownTexts()) != n {
+		t.Errorf("%d settings are known, %v", len(f.KnownTexts()), err)
 	}
 	if _, err := f.Change(t.Context(), fleet.Edit{Actor: fleet.Actor{By: "kim"}, What: "set", Settings: []*fleet.Setting{override("s", "", 1)}}); !isUnfit(err) {
 		t.Errorf("got %v", err)

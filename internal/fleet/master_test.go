@@ -55,7 +55,7 @@ func TestReadsAreCurrent(t *testing.T) {
 				}
 			}
 			rules, err := f.Rules(t.Context())
-			if err != nil || len(rules) != 1 || rules[0].Processes != 1 {
+			if err != nil || len(rules) != 1 || len(rules[0].Processes) != 1 {
 				t.Errorf("got %v, %v", rules, err)
 			}
 			if changes, err := f.Changes(t.Context()); err != nil || len(changes) != 10 {

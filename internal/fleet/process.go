@@ -3,12 +3,16 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/printable"
@@ -20,7 +24,7 @@ type Process struct {
 	Host    string        `json:"host"`
 	PID     int           `json:"pid"`
 	Program string        `json:"program"`           // the path of its main package; of "go run x.go" the name of the executable
-	Build   string        `json:"build,omitempty"`   // the version of its main module, or the revision
+	Build   string        `json:"build,omitempty"`   // the version of its main module, or the revision; else a hash of the executable, as devel-1a2b3c4d
 	Start   time.Time     `json:"start"`             // by the store's clock, like At
 	At      time.Time     `json:"at"`                // when it said this
 	Ahead   time.Duration `json:"ahead,omitzero"`    // how far its clock is ahead of the store's, in nanoseconds
@@ -29,18 +33,29 @@ type Process struct {
 	Epoch   string        `json:"epoch,omitempty"`   // of that version; another one after the store lost its settings
 	Lost    int           `json:"lost,omitempty"`    // settings that it keeps in force and the store has lost
 	Stats   bool          `json:"stats,omitempty"`   // it publishes statistics
-	Store   string        `json:"store,omitempty"`   // when and why a decision last failed, until the store has worked for some seconds
-	Setting string        `json:"setting,omitempty"` // the last error of reading settings
+	Secrets []string      `json:"secrets,omitempty"` // the fingerprints of its limiters' secrets, "" of those without; none if its version does not say
+	// How many limiters of the prefix live in the process. Each client of a program that has several is a process of its own with the same PID.
+	Limiters   int    `json:"limiters,omitempty"`
+	Store      string `json:"store,omitempty"`      // when and why a decision last failed, until the store has worked for some seconds
+	MorePauses int    `json:"morePauses,omitempty"` // that it noted none of, because there were too many
+	Setting    string `json:"setting,omitempty"`    // the last error of reading settings
 }
 
 // processLife is how long after its last word a process counts as gone.
 const processLife = 12 * time.Second
 
-// heardFor is how long Rules goes by the processes that were read last.
+// heardFor is how long lately goes by the processes that were read last.
 const heardFor = 2 * beatEvery
 
-// program describes the program of this process.
-var program = func() (p Process) {
+// String returns such a text as "example.com/shop 4711 on web-1".
+func (p Process) String() string {
+	return printable.Text(fmt.Sprintf("%s %d on %s", p.Program, p.PID, p.Host), maxProcessText)
+}
+
+const maxProcessText = 2*128 + 32
+
+// program describes the program of this process. Its Build is "devel" if it has no version.
+var program = sync.OnceValue(func() (p Process) {
 	p.Host, _ = os.Hostname()
 	p.PID = os.Getpid()
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -55,19 +70,41 @@ var program = func() (p Process) {
 		executable, _ := os.Executable()
 		p.Program = filepath.Base(executable)
 	}
+	p.Build = cmp.Or(p.Build, "devel")
 	for _, text := range []*string{&p.Host, &p.Program, &p.Build} {
 		*text = printable.Text(*text, 128)
 	}
 	return p
-}()
+})
+
+// build returns the build of this process: the version, or "devel-" and a hash of the executable, which takes a tenth of a second.
+var build = sync.OnceValue(func() string {
+	if program().Build != "devel" {
+		return program().Build
+	}
+	path, _ := os.Executable()
+	file, err := os.Open(path)
+	if err != nil {
+		return "devel"
+	}
+	defer file.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return "devel"
+	}
+	return fmt.Sprintf("devel-%x", h.Sum(nil)[:4])
+})
 
 // word returns what this process says of itself now.
 func (f *Fleet) word() string {
-	p, now := program, f.Now()
+	p, now := program(), f.Now()
+	p.Build = build()
 	p.Start, p.At, p.Ahead = now.Add(-time.Since(began)).UTC().Truncate(time.Millisecond), now.UTC().Truncate(time.Millisecond), time.Since(now)
 	p.Version, p.Epoch, p.Lost, p.Stats = f.changed.version, f.changed.epoch, f.Status().Lost, f.Stats != nil
 	f.mu.Lock()
 	setID, failure, at := f.self.setID, f.self.failure, f.self.failedAt
+	p.Secrets, p.Limiters = f.self.secrets()
+	p.MorePauses = f.pauses.more(now)
 	f.mu.Unlock()
 	p.Rules = setID
 	for most := 200; ; most /= 2 { // an error may become longer in JSON
@@ -92,12 +129,20 @@ func (f *Fleet) NoteStore(err error) {
 	f.self.failure, f.self.failedAt = err, now
 }
 
+// StoreFailure returns when and why a decision of this process last failed. The error is nil if none did, or the store has worked for some seconds.
+func (f *Fleet) StoreFailure() (at time.Time, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.self.failedAt, f.self.failure
+}
+
 // Processes returns the processes that have lately said something, sorted by host, program and start.
 func (f *Fleet) Processes(ctx context.Context) ([]Process, error) {
 	return alone(ctx, f, func() (all []Process, err error) {
 		if f.server == nil {
 			var p Process
 			err = json.Unmarshal([]byte(f.word()), &p)
+			p.ID = f.self.id
 			return []Process{p}, err
 		}
 		if all, _, err = f.processes(ctx, perScan); err == nil {
@@ -105,6 +150,15 @@ func (f *Fleet) Processes(ctx context.Context) ([]Process, error) {
 		}
 		return all, err
 	})
+}
+
+// lately returns the processes as they were read last, if that was a moment ago.
+func (f *Fleet) lately(ctx context.Context) ([]Process, error) {
+	if time.Since(f.heardAt) <= heardFor {
+		return f.heard, nil
+	}
+	all, _, err := f.processes(ctx, perScan)
+	return all, err
 }
 
 // processes returns the processes, and the names of those that are gone. count is how many a command reads.

@@ -21,7 +21,7 @@ type Rule struct {
 // Declared is a rule of the fleet.
 type Declared struct {
 	Text      string
-	Processes int       // that declare it now
+	Processes []string  // that declare it now: see Process.String
 	Seen      time.Time // when the last process declared it
 }
 
@@ -37,28 +37,32 @@ const maxSets = perCommand
 
 // self is this process as the others see it.
 type self struct {
-	id       string
-	rules    map[[2]string]Rule
-	news     bool   // some of the rules have not been written
-	setID    string // identifies the set that was written last
-	said     string // the last word of this process
-	failure  error  // the last error of a decision; nil if decisions work
-	failedAt time.Time
-	beating  bool
-	watches  bool      // settings are followed, although no rule may be declared
-	beats    int       // how many beats there were
-	again    time.Time // when new rules can be written next
-	pause    time.Duration
-	sets     int64 // how many sets there were
-	texts    int64 // how many texts of rules there were
-	warned   bool  // that another program has the same rules
+	id                   string
+	rules                map[[2]string]Rule
+	limiters             map[string]int // how many live, by the fingerprints of their secrets
+	news                 bool           // some of the rules have not been written
+	setID                string         // identifies the set that was written last
+	said                 string         // the last word of this process
+	failure              error          // the last error of a decision; nil if decisions work
+	failedAt             time.Time
+	beating              bool
+	hidden               bool      // nothing beats, and this process is not listed
+	watches              bool      // settings are followed, although no rule may be declared
+	beats                int       // how many beats there were
+	again                time.Time // when new rules can be written next
+	pause                time.Duration
+	sets                 int64     // how many sets there were
+	texts                int64     // how many texts of rules there were
+	warned               bool      // that another program has the same rules
+	asked, answered      string    // the last word that a tool asked by, and that this process has answered
+	answerAt, answeredAt time.Time // when to answer asked, and when the last answer was made
 }
 
 // Hide keeps this process from being listed, for a tool. Nothing beats.
 func (f *Fleet) Hide() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.self.beating = true
+	f.self.beating, f.self.hidden = true, true
 }
 
 // Register declares a rule of this process. It starts the beat.
@@ -98,7 +102,7 @@ func hashed(texts ...string) string {
 func (f *Fleet) own() (own ruleSet, id string, texts map[string]string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	own, texts = ruleSet{At: f.Now().UTC().Truncate(time.Second), Program: program.Program}, map[string]string{}
+	own, texts = ruleSet{At: f.Now().UTC().Truncate(time.Second), Program: program().Program}, map[string]string{}
 	for _, r := range f.self.rules {
 		texts[hashed(r.Text)] = r.Text
 		if r.Unnamed {
@@ -228,10 +232,10 @@ func (f *Fleet) warnOf(sets map[string]ruleSet) {
 	defer f.mu.Unlock()
 	for _, r := range f.self.rules {
 		for _, other := range programs[hashed(r.Name, r.Tag)] {
-			if r.Unnamed && other != program.Program && !f.self.warned {
+			if r.Unnamed && other != program().Program && !f.self.warned {
 				f.self.warned = true
 				f.warn("two programs share the counts of a rule without a name; give each program a prefix of its own by ratelimit.WithPrefix",
-					"rule", r.Name, "program", program.Program, "other", other)
+					"rule", r.Name, "program", program().Program, "other", other)
 			}
 		}
 	}
@@ -243,7 +247,7 @@ func (f *Fleet) Rules(ctx context.Context) ([]Declared, error) {
 		if f.server == nil {
 			own, _, texts := f.own()
 			for _, id := range own.Rules {
-				all = append(all, Declared{texts[id], 1, own.At})
+				all = append(all, Declared{texts[id], []string{program().String()}, own.At})
 			}
 			return all, nil
 		}
@@ -251,11 +255,9 @@ func (f *Fleet) Rules(ctx context.Context) ([]Declared, error) {
 		if err != nil {
 			return nil, err
 		}
-		processes := f.heard
-		if time.Since(f.heardAt) > heardFor {
-			if processes, _, err = f.processes(ctx, perScan); err != nil {
-				return nil, err
-			}
+		processes, err := f.lately(ctx)
+		if err != nil {
+			return nil, err
 		}
 		by := declaredBy(sets, processes)
 		err = f.scan(ctx, f.keys.rules, perScan, 4*MaxRules, func(id, text string) {
@@ -271,23 +273,27 @@ func (f *Fleet) Rules(ctx context.Context) ([]Declared, error) {
 
 // declaredBy returns who declares each rule, by the hashes of their texts.
 func declaredBy(sets map[string]ruleSet, processes []Process) map[string]*Declared {
-	by := map[string]*Declared{}
-	see := func(s ruleSet, n int, at time.Time) {
-		for _, id := range s.Rules {
-			if by[id] == nil {
-				by[id] = new(Declared)
-			}
-			by[id].Processes += n
-			if at.After(by[id].Seen) {
-				by[id].Seen = at
-			}
-		}
-	}
-	for _, s := range sets {
-		see(s, 0, s.At)
+	declare, seen := map[string][]string{}, map[string]time.Time{} // by set
+	for id, s := range sets {
+		seen[id] = s.At
 	}
 	for _, p := range processes {
-		see(sets[p.Rules], 1, p.At)
+		if declare[p.Rules] = append(declare[p.Rules], p.String()); p.At.After(seen[p.Rules]) {
+			seen[p.Rules] = p.At
+		}
+	}
+	by := map[string]*Declared{}
+	for id, s := range sets {
+		for _, rule := range s.Rules {
+			d := by[rule]
+			if d == nil {
+				d = new(Declared)
+				by[rule] = d
+			}
+			if d.Processes = append(slices.Clip(d.Processes), declare[id]...); seen[id].After(d.Seen) {
+				d.Seen = seen[id]
+			}
+		}
 	}
 	return by
 }

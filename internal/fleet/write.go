@@ -56,13 +56,18 @@ func (f *Fleet) Change(ctx context.Context, e Edit) (done bool, err error) {
 // Import replaces the settings of all processes by those of the store and the given ones. Of two for the same rule and key, the newer holds. It
 // ends the state in which processes keep settings that the store has lost.
 func (f *Fleet) Import(ctx context.Context, by Actor, settings []*Setting) error {
+	return f.replace(ctx, by, "import", settings)
+}
+
+// replace is Import. People are told that it is what it is called.
+func (f *Fleet) replace(ctx context.Context, by Actor, what string, settings []*Setting) error {
 	newest := map[string]*Setting{}
 	for _, s := range settings {
 		if before := newest[s.Name()]; before == nil || s.At.After(before.At) {
 			newest[s.Name()] = s
 		}
 	}
-	_, err := f.Change(ctx, Edit{Actor: by, What: "import", Settings: slices.SortedFunc(maps.Values(newest), Compare), replaced: true})
+	_, err := f.Change(ctx, Edit{Actor: by, What: what, Settings: slices.SortedFunc(maps.Values(newest), Compare), replaced: true})
 	return err
 }
 

@@ -99,8 +99,8 @@ func TestEditsAreWrittenTogether(t *testing.T) {
 		t.Errorf("%d scripts write 51 edits", n)
 	}
 	changes, err := f.Changes(t.Context())
-	if err != nil || len(changes) != 51 || changes[0].After == nil || len(f.Known()) != 51 {
-		t.Errorf("%d changes, %v, %d settings", len(changes), err, len(f.Known()))
+	if err != nil || len(changes) != 51 || changes[0].After == nil || len(f.KnownTexts()) != 51 {
+		t.Errorf("%d changes, %v, %d settings", len(changes), err, len(f.KnownTexts()))
 	}
 }
 
@@ -273,8 +273,8 @@ func TestEditsOfManySettings(t *testing.T) {
 		t.Errorf("got %+v, %v", changes, err)
 	}
 	process.Beat()
-	if parts != 6 || len(process.Known()) != 251 || limit(process, "r", "k249") != 250 || process.Status().Lost > 0 {
-		t.Errorf("%d parts; %d settings, %+v", parts, len(process.Known()), process.Status())
+	if parts != 6 || len(process.KnownTexts()) != 251 || limit(process, "r", "k249") != 250 || process.Status().Lost > 0 {
+		t.Errorf("%d parts; %d settings, %+v", parts, len(process.KnownTexts()), process.Status())
 	}
 	long := override("r", strings.Repeat("k", 1000), 1)
 	if done, err := f.Change(t.Context(), fleet.Edit{What: "set", Settings: append(overrides("s", 250), long)}); done || !isUnfit(err) || limit(f, "s", "k1") != -1 {

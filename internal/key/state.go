@@ -26,6 +26,11 @@ func PauseOf(state string) string { return strings.Replace(state, end, end+pause
 // BlockOf returns the key of the block of the state with this key.
 func BlockOf(state string) string { return strings.Replace(state, end, end+block, 1) }
 
+// Pattern returns the glob pattern of Redis that matches a text. It matches a space with ?, because a permission cannot contain one.
+func Pattern(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, ` `, `?`).Replace(text)
+}
+
 // Blocks returns a glob pattern that matches the keys of all blocks under a prefix. The prefix must be a glob pattern.
 func Blocks(prefix string) string { return prefix + ":*" + end + block + "*" }
 

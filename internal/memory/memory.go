@@ -13,7 +13,7 @@ import (
 )
 
 // ErrFull is the error of a call that needs memory while the store is full of counts that still matter.
-var ErrFull = errors.New("the store in memory is full: raise WithMaxKeys or WithMaxBytes")
+var ErrFull error = &backend.FullError{Err: errors.New("the store in memory is full: raise WithMaxKeys or WithMaxBytes")}
 
 // Store is an backend.Store in memory. It has no goroutine: calls remove expired entries, a few at a time.
 type Store struct {

@@ -1,4 +1,4 @@
-// Package rulelist defines the output of "ratelimit -list -json", for the program that writes it and those that read it.
+// Package rulelist is how a rule looks as JSON: in the output of "ratelimit -list -json", which other commands read, and of ratelimitctl.
 package rulelist
 
 import (
@@ -18,9 +18,9 @@ import (
 
 // Row is a rule.
 type Row struct {
-	File      string `json:"file"`
-	Line      int    `json:"line"`
-	Method    string `json:"method"`
+	File      string `json:"file,omitempty"` // where it stands in the source, if that is known
+	Line      int    `json:"line,omitempty"`
+	Method    string `json:"method,omitempty"`
 	Rule      string `json:"rule"`
 	Key       string `json:"key"`
 	Limit     *int64 `json:"limit,omitempty"`

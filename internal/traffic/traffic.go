@@ -9,7 +9,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/internal/rulelist"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -19,20 +19,16 @@ type Named struct {
 	Window string `json:"-"`
 }
 
-// Arguments are a rule's window and algorithm, as in directives.
+// Arguments are a rule's window and algorithm, as in the list of rules.
 type Arguments struct {
-	Per       string `json:"per,omitempty"`
-	Cron      string `json:"cron,omitempty"`
-	TZ        string `json:"tz,omitempty"`
+	Length    string `json:"window,omitempty"` // "1h", or a cron expression
 	Algorithm string `json:"algorithm,omitempty"`
 }
 
-// ArgumentsOf returns the arguments of a rule.
-func ArgumentsOf(r ratelimit.Rule) Arguments {
-	if r.Cron != "" {
-		return Arguments{Cron: r.Cron, TZ: r.TZ, Algorithm: ratelimit.Calendar.String()}
-	}
-	return Arguments{Per: period.Format(r.Per), Algorithm: r.Algorithm.String()}
+// argumentsOf returns the arguments of a rule.
+func argumentsOf(r ratelimit.Rule) Arguments {
+	row := rulelist.Of(r)
+	return Arguments{row.Window, row.Algorithm}
 }
 
 // Known is a rule that the store lists.
@@ -102,7 +98,7 @@ func Names(l *ratelimit.Limiter, prefix string, rules []ratelimit.UsedRule) map[
 		}
 		for _, state := range states {
 			parts, _ := key.Split(state)
-			names[Named{strings.TrimPrefix(parts.Owner, prefix+":"), parts.Tag}] = Known{Named{r.Name, inForce.Window()}, ArgumentsOf(inForce)}
+			names[Named{strings.TrimPrefix(parts.Owner, prefix+":"), parts.Tag}] = Known{Named{r.Name, inForce.Window()}, argumentsOf(inForce)}
 		}
 	}
 	return names

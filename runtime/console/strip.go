@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/decide"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -46,27 +46,24 @@ func (c *console) addStrips(ctx context.Context, l *ratelimit.Limiter, uses []us
 	return nil
 }
 
-// chargesOf returns when the permits of a request's counts were taken. Under Prepay and Warmup the state does not say for whom permits are.
-func chargesOf(ctx context.Context, l *ratelimit.Limiter, r ratelimit.Request) ([]backend.Charge, error) {
-	rule, err := l.RuleFor(r)
-	if err != nil || rule.Prepay || rule.Warmup > 0 {
+// chargesOf returns when the permits of a request's counts were taken.
+func chargesOf(ctx context.Context, l *ratelimit.Limiter, r ratelimit.Request) (all []engine.Charge, err error) {
+	rules, err := ratelimit.Prepare("", r.Rule)
+	if err != nil {
 		return nil, err
 	}
-	states, err := l.StateKeys(r)
-	var all []backend.Charge
-	for _, state := range states {
-		taken, _, err := (*decide.Limiter)(l).Store().Charges(ctx, state, rule.Per, rule.Burst)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, taken...)
+	machine, rule := (*decide.Limiter)(l), (*decide.Rules)(rules).All[0]
+	subject := machine.Subject(rule.PlainKeys, r.Key)
+	counts, err := machine.Look(ctx, machine.InForce(rule, subject), subject)
+	for _, count := range counts {
+		all = append(all, count.Taken...)
 	}
-	slices.SortStableFunc(all, func(a, b backend.Charge) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(all, func(a, b engine.Charge) int { return a.At.Compare(b.At) })
 	return all, err
 }
 
 // drawStrip draws the charges of a window, or all of them if its length is 0. It returns nil if there are none.
-func drawStrip(charges []backend.Charge, now time.Time, window time.Duration) *strip {
+func drawStrip(charges []engine.Charge, now time.Time, window time.Duration) *strip {
 	if len(charges) == 0 {
 		return nil
 	}

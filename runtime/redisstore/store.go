@@ -3,7 +3,6 @@
 package redisstore
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,10 +11,8 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
-	"github.com/ratelimit-go/ratelimit/internal/key"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
-	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
 
 // Option changes how a store works.
@@ -84,22 +81,6 @@ func New(client redis.UniversalClient, options ...Option) ratelimit.Store {
 		option(s)
 	}
 	return s
-}
-
-// Charges implements backend.Store. The script answers.
-func (s *store) Charges(ctx context.Context, state string, period time.Duration, burst int64) (taken, free []backend.Charge, err error) {
-	parts, _ := key.Split(state)
-	return lua.Charges(state, period, burst, func(question lua.Run) (any, error) {
-		return servers.Await(ctx, s.servers, func() (any, error) {
-			n, err := s.node(ctx, parts.Subject)
-			if err != nil {
-				return nil, err
-			}
-			r := &run{Run: question}
-			n.sendRuns(ctx, time.Now().Add(s.servers.Timeout), []*run{r})
-			return r.reply, r.err
-		})
-	})
 }
 
 // Fleet implements backend.Store.

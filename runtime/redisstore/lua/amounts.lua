@@ -134,7 +134,7 @@ end
 
 function amounts.room(c, now)
   local _, _, permits = gone(c)
-  return max(0, c.limit - c.total + permits)
+  return c.limit - c.total + permits
 end
 
 function amounts.full(c, now) return max(now, c.newest + c.a) end

@@ -11,7 +11,7 @@ function block.note(c, now)
   local state = call('GET', c.block_key)
   local last = state and states.read_groups(c, state, NAMES, -1, now + HORIZON) or {}
   local stop, length = last[1] and last[1].number or 0, last[2] and last[2].number or 0
-  c.blocked_until, c.next_block = stop > now and stop or nil, c.block
+  c.blocked_until, c.block_length, c.next_block = stop > now and stop or nil, length, c.block
   if c.block_most > 0 and now < stop + DAY then c.next_block = max(c.block, min(2 * length, c.block_most)) end
   if c.blocked_until then c.earliest, c.refused = max(c.earliest, stop), true end
 end

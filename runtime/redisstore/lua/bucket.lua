@@ -101,12 +101,14 @@ local function lacks(c, permits, now, from)
   return max(from, c.cut, up(gain(c, x, y, permits)))
 end
 
+-- Returns at least -MAX_BUCKET, however large the debt is.
 function bucket.room(c, now)
-  local burst = c.burst
-  if burst == 0 or c.cut > now then return lacks(c, 0, now, now) > now and 0 or 1 end
-  local n = min(burst, burst - floor(((c.x - now) * c.limit + c.y) / c.a)) -- may be one too many: the missing permits are rounded down
-  while n > 0 and lacks(c, n - burst, now, now) > now do n = n - 1 end
-  return max(0, n)
+  local burst, x, y = c.burst, c.x, c.y
+  if burst == 0 then return lacks(c, 0, now, now) > now and 0 or 1 end
+  if x < now then x, y = now, 0 end
+  local n = max(-MAX_BUCKET, burst - floor(((x - now) * c.limit + y) / c.a)) -- may be too many: the missing permits are rounded down
+  while n > -MAX_BUCKET and up(gain(c, x, y, n - burst)) > now do n = n - 1 end
+  return c.cut > now and min(n, 0) or n
 end
 
 function bucket.full(c, now) return lacks(c, 0, now, now) end
@@ -186,13 +188,6 @@ end
 
 function bucket.earliest(c, n, now, from) return lacks(c, needed(c, n), now, from) end
 
--- Permits that the bucket lacks beyond its burst are those that calls wait for. A burst of 0 is the limit.
-function bucket.charges(c, now, tell)
-  local each = c.a / c.limit
-  local last = c.x - now + c.y / c.limit - (c.burst > 0 and c.burst or c.limit) * each -- from now
-  for i = min(math.ceil(last / each), c.wait + MOST_TOLD) - 1, c.wait, -1 do tell(now + math.ceil(last - i * each), 1) end
-end
-
 -- A bucket keeps a place only at the time at which the bucket itself would admit the claim. If another rule of the call needs a later
 -- place, the bucket must not keep it: that would delay everybody who shares the bucket.
 function bucket.reserves(c, now, at) return bucket.earliest(c, c.cost, now, now) == at end
@@ -221,6 +216,13 @@ local function steps(c, x, y, at)
     if up(gain(c, x, y, n)) < at then n = n + 1 end
   end
   return n
+end
+
+-- Tells the permits that the bucket lacks beyond its burst: calls wait for them. On a prepaid bucket nobody waits for permits of his own.
+function bucket.charges(c, now, tell)
+  if c.prepaid then return end
+  local x, y = gain(c, c.x, c.y, -c.burst)
+  for n = max(steps(c, x, y, now + 1), 1 - c.wait - MOST_TOLD), -c.wait do tell(up(gain(c, x, y, n)), 1) end
 end
 
 -- Counts back from the time at which the bucket is full to its latest place. After a change of the limit this count may end too early. Then

@@ -11,7 +11,7 @@
 -- In these files a call is the list of its claims, with these properties:
 --
 --   peek, report, up_to, refused, adjusts, rollback, leases, gives
---                what to do: see engine.Call. A call with peek and adjusts asks for the charges of its claim
+--                what to do: see engine.Call. A call with peek and adjusts asks what people see of its claim: see look in decide.lua
 --   pausable     whether any rule has pauses
 --   has_texts    whether the second argument has texts
 --   has_second   whether the call has a second argument

@@ -97,12 +97,19 @@ func (r *Run) AddAdjustment(call *engine.Call, now int64) {
 	})
 }
 
+// addLook adds a question for what people see of the count of a call's claim, of whose newest charges some have been told.
+func (r *Run) addLook(call *engine.Call, now int64, told int) {
+	r.add(call, flagPeek|flagAdjust, func(c *engine.Claim) sent {
+		return sent{Terms: c.Terms(now, now), cost: c.Cost, wait: int64(told), free: true}
+	})
+}
+
 func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent) {
 	claims, texts := append(make([]byte, 0, 1+64*len(call.Claims)), flags), []byte(nil)
 	r.Keys = slices.Grow(r.Keys, len(call.Claims))
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		t, adjusts := terms(c), flags&flagAdjust != 0
+		t, adjusts := terms(c), flags&(flagAdjust|flagPeek) == flagAdjust
 		has := bit(t.free, hasFree) | bit(c.Rule.Block > 0 && !adjusts, hasBlock) |
 			bit(c.Rule.Pausable && (!adjusts || call.Change >= engine.Pauses), hasPause) | bit(c.Rule.Lease > 0 && adjusts, hasLease)
 		state := key.State(call.Prefix, c.Rule.Name, c.Subject, c.Rule.Tag)

@@ -5,7 +5,7 @@
 --   kind, mode        numbers, as in package engine. Kinds have names here, such as TOKEN_BUCKET
 --   limit, cost       permits; in an adjustment, cost is how many to take, or below 0 to give back; see also pause.change
 --   a, b, text        values that the algorithm needs; see its file
---   wait              how long the rule may delay the call; in an adjustment, the time of the charge
+--   wait              how long the rule may delay the call; in an adjustment, the time of the charge; see also look in decide.lua
 --   has               which keys it has besides its state: a sum of FREE, BLOCK and PAUSE; in an adjustment also of LEASE, if the rule has
 --                     a lease
 --   key               the key of the state
@@ -22,10 +22,12 @@
 --                     and is to be written, or OTHER_WINDOW if the caller sent the wrong calendar window, so that it must send the call
 --                     again with the window that holds now
 --   load              loads what only a charge needs
+--   room              returns how many permits are left, below 0 if more are used than the limit
 --   charge            charges permits even beyond the limit. If it is missing, commit does so; rules that count members are never settled
 --   give              gives back permits, the newest ones that are no places. If it is missing, give_back does so
 --   charges           tells when permits were taken, and for when calls wait: it calls tell with a time and a number of permits, in the order
---                     of times. See charges in decide.lua
+--                     of times. See look in decide.lua
+--   calls             returns the state of calls that run
 --   ends              returns the end of the present window, at which a lease ends at the latest. If it is missing, the permits of a lease
 --                     are recorded at the lease's end
 --

@@ -78,11 +78,15 @@ function concurrency.earliest(c, n, now, from)
   return max(from, now + (c.wait > 0 and min(ASK_EVERY, c.wait) or ASK_EVERY))
 end
 
--- The room is below 0 if more permits are taken than the limit: the limit was lowered, or permits were renewed after the store had lost them.
 function concurrency.room(c) return c.limit - c.running.used end
 
 -- Returns now, as nobody knows when the permits come back.
 function concurrency.full(c, now) return now end
+
+-- Returns the state, or '' if it is damaged.
+function concurrency.calls(c)
+  return c.running.size > 1 and (c.running.unsaved or call('GET', c.key)) or ''
+end
 
 -- Writes the state if the key has another one. Reports whether it did, so that the key expires after the last permits.
 local function save(c)

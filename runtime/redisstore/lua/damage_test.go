@@ -167,7 +167,7 @@ func TestDamagedTimesCountAsNone(t *testing.T) {
 		"without an end":   packed(math.Inf(1), 0, 1, 0),
 	} {
 		v.client.ZAdd(t.Context(), "p:r:{s}:free-places:tag", redis.Z{Score: start + second, Member: places})
-		if _, free := v.charges(stateKey, time.Minute); len(free) > 0 {
+		if free := v.look(oneClaim(engine.SlidingWindow).Claims[0]).Free; len(free) > 0 {
 			t.Errorf("free places, %s: %v are told", name, free)
 		}
 		waits := oneClaim(engine.SlidingWindow)

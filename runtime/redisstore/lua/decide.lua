@@ -155,21 +155,28 @@ function decide.any(claims, now, amount)
   return reply_of(claims, now, at, admitted, taken)
 end
 
--- Answers tools: when permits of a count were taken and for when calls wait, and the free places. Both are texts of times and permits in
--- turn. It tells MOST_TOLD charges before the newest ones, which have been told: c.wait says how many these are. It writes nothing.
-local function charges(c, now)
+-- Answers tools: the numbers of engine.Sight; when permits were taken and for when calls wait, and the free places, both as times and permits in
+-- turn; and the state of running calls. It tells MOST_TOLD charges before the newest ones, which have been told: c.wait says how many these
+-- are. It writes nothing.
+local function look(c, now)
   local function text_of(each)
     local list = {}
-    each(c, now, function(at, n) list[#list + 1] = pack('<dd', at, n) end)
+    if each then each(c, now, function(at, n) list[#list + 1] = pack('<dd', at, n) end) end
     return table.concat(list)
   end
-  return { text_of(c.is.charges), c.is.interval and text_of(use('places').each) or '' }
+  local earliest = c.earliest
+  if c.block_key then use('block').note(c, now) end
+  if c.pause_key then use('pause').note(c, now) end
+  return {
+    pack('<ddddddd', now, earliest, c.is.room(c, now), c.is.full(c, now), c.blocked_until or 0, c.block_length or 0, c.paused_until or 0),
+    text_of(c.is.charges), text_of(c.is.interval and not c.prepaid and use('places').each), c.is.calls and c.is.calls(c) or '',
+  }
 end
 
 -- Changes what an admitted call was charged. A positive cost of a claim is taken, even beyond the limit. A negative cost is given back.
 function decide.adjust(claims, now)
   complete_all(claims)
-  if claims.peek then return charges(claims[1], now) end
+  if claims.peek then return look(claims[1], now) end
   load(claims, now)
   for _, c in ipairs(claims) do
     if c.pause_key then

@@ -116,6 +116,8 @@ func (p *pair) step() {
 		p.adjust()
 	case n == 2:
 		p.changeOther()
+	case n == 3:
+		p.look()
 	case n == 9 && rapid.IntRange(0, 3).Draw(p.t, "a crowd") == 0:
 		p.crowd()
 	case n == 9:
@@ -423,6 +425,21 @@ func (p *pair) change(some engine.Call) {
 		if got := some.Claims[i].Delta; got != c.Delta {
 			p.t.Fatalf("the script has no room for %d permits, the engine for %d, in %+v %+v", got, c.Delta, *c.Rule, c)
 		}
+	}
+}
+
+// look compares what people see of a count.
+func (p *pair) look() {
+	t, r := p.t, rapid.SampledFrom(p.rules).Draw(p.t, "rule")
+	limit := rapid.SampledFrom([]int64{3, 5, 10, 1}).Draw(t, "limit")
+	c := engine.Claim{Ask: engine.Ask{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject"), Cost: 1, Limit: limit, Burst: limit}}
+	if r.Kind == engine.Warmup {
+		c.Burst = 0
+	}
+	call := engine.Call{Prefix: "p", Claims: []engine.Claim{c}}
+	got, err := Look(&call, p.now, func(r Run) (any, error) { return p.run(&r, true), nil })
+	if want := c.Look(p.cellsOf(&call)[0], p.now); err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("the script says %+v, %v, the engine %+v, of %+v %+v", got, err, want, *r, c)
 	}
 }
 

@@ -38,7 +38,7 @@ end
 
 function distinct.room(c, now)
   if c.damaged then return c.limit end
-  return max(0, c.limit - call('ZCOUNT', c.key, '(' .. states.integer(c.since), '+inf'))
+  return c.limit - call('ZCOUNT', c.key, '(' .. states.integer(c.since), '+inf')
 end
 
 function distinct.full(c, now)
@@ -74,7 +74,7 @@ end
 
 function distinct.charges(c, _, tell)
   local list = c.damaged and {} or call('ZRANGE', c.key, -MOST_TOLD - c.wait, -1 - c.wait, 'WITHSCORES')
-  for i = 2, #list, 2 do tell(list[i], 1) end
+  for i = 2, #list, 2 do tell(tonumber(list[i]), 1) end
 end
 
 function distinct.give_back(c, n, now, at)

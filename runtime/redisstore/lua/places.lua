@@ -55,8 +55,7 @@ function places.each(c, now, tell)
     if not list[k] then return end
   end
   for _, i in ipairs(list) do
-    local burst = c.burst and (c.burst > 0 and c.burst or i.limit)
-    local at = burst and i.at - use('bucket').mul_div(burst, c.a, i.limit) or i.at
+    local at = c.burst and i.at - use('bucket').mul_div(c.burst, c.a, i.limit) or i.at
     if at > now then tell(at, i.permits) end
   end
 end

@@ -100,7 +100,7 @@ end
 
 function sliding_counter.full(c, now) return sliding_counter.earliest(c, c.limit, now, now) end
 
-function sliding_counter.room(c, now) return max(0, c.limit - c.total) end
+function sliding_counter.room(c, now) return c.limit - c.total end
 
 -- What follows is made when a call first uses it.
 

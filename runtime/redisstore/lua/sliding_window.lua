@@ -95,7 +95,7 @@ sliding_window.search = search
 
 function sliding_window.room(c, now)
   local length = call('LLEN', c.key)
-  return max(0, c.limit - length + search(c, now - c.a + 1, now, length))
+  return c.limit - length + search(c, now - c.a + 1, now, length)
 end
 
 function sliding_window.full(c, now) return max(now, (c.newest or time_at(c, -1, now)) + c.a) end

@@ -4,62 +4,77 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 )
 
-const (
-	mostTold = 500 // charges that one run of the script tells, in less than a millisecond
-	maxRuns  = 20  // that ask for the charges of a count
-)
+const mostTold = 500 // charges that one run of the script tells, in less than a millisecond
 
-// Charges returns when the newest permits of the count at a key were taken, and for when calls wait; and the free places. It returns nothing if the
-// states of the count's algorithm do not have these times. The rest is as for the method of backend.Store. ask runs the script.
-func Charges(state string, period time.Duration, burst int64, ask func(Run) (reply any, err error)) (taken, free []backend.Charge, err error) {
-	kind := kindOf(state)
-	switch {
-	case kind != engine.Distinct && !kind.Accepts("wait") || kind.Row().Releases:
-		return nil, nil, nil
-	case kind == engine.LeakyBucket:
-		burst = 1
-	}
-	for told := range maxRuns {
-		claim := append([]byte{flagPeek | flagAdjust}, byte(kind), byte(engine.Enforce), hasFree)
-		claim = appendNumbers(claim, kind.Row().MaxLimit, -1, period.Microseconds(), burst, int64(told*mostTold))
-		claim = append(claim, "-1\x00"...) // the newest permit of a list
-		reply, err := ask(Run{Keys: []any{state, key.FreeOf(state)}, Args: []any{claim, "\x00"}})
+// Look returns what people see of the count of a call's claim. It changes nothing. ask runs the script, which is sent the calendar window that
+// holds at a time, and is asked again if that is not the server's.
+func Look(call *engine.Call, now int64, ask func(Run) (reply any, err error)) (l engine.Looked, err error) {
+	var before []engine.Charge
+	for runs := 0; runs == 0 || len(before) == mostTold && runs*mostTold < engine.MostTold; runs++ {
+		var run Run
+		run.addLook(call, now, runs*mostTold)
+		reply, err := ask(run)
 		if err != nil {
-			return nil, nil, err
+			return l, err
+		}
+		if at, other := reply.(int64); other && runs == 0 && -at != now {
+			return Look(call, -at, ask)
 		}
 		texts, ok := reply.([]any)
-		if !ok || len(texts) != 2 {
-			return nil, nil, ErrReply
+		if !ok || len(texts) != 4 {
+			return l, ErrReply
 		}
-		before := charges(texts[0])
-		more := len(before) == mostTold
-		taken = append(slices.DeleteFunc(before, func(c backend.Charge) bool {
-			return c.Permits == 0 || taken != nil && c.At.After(taken[0].At) // it was told: later charges have moved it to this run
-		}), taken...)
-		if told == 0 {
-			free = charges(texts[1])
+		if runs == 0 {
+			l = call.Claims[0].See(sight(texts[0]))
+			l.Free = charges(texts[2])
+			addRunning(&l, texts[3])
 		}
-		if !more {
-			break
+		before = charges(texts[1])
+		l.Taken = append(slices.DeleteFunc(slices.Clone(before), func(c engine.Charge) bool {
+			return len(l.Taken) > 0 && c.At.After(l.Taken[0].At) // it was told: later charges have moved it to this run
+		}), l.Taken...)
+	}
+	l.Taken = call.Claims[0].Counting(l.Taken, l.Now.UnixMicro())
+	return l, nil
+}
+
+// sight reads the numbers of a Looked.
+func sight(text any) (s engine.Sight) {
+	numbers, _ := text.(string)
+	for _, n := range []*int64{&s.Now, &s.Earliest, &s.Room, &s.Full, &s.BlockEnd, &s.BlockLength, &s.Paused} {
+		if len(numbers) >= 8 {
+			*n, numbers = number(numbers), numbers[8:]
 		}
 	}
-	return taken, free, nil
+	return s
 }
 
 // charges reads times and permits, which follow each other.
-func charges(text any) (list []backend.Charge) {
+func charges(text any) (list []engine.Charge) {
 	for text, _ := text.(string); len(text) >= 16; text = text[16:] {
-		list = append(list, backend.Charge{At: time.UnixMicro(number(text)), Permits: number(text[8:])})
+		list = append(list, engine.Charge{At: time.UnixMicro(number(text)), Permits: number(text[8:])})
 	}
 	return list
+}
+
+// addRunning reads the state of running calls: after its first byte, when the permits of each end, how many they are, and the call's number.
+func addRunning(l *engine.Looked, state any) {
+	const entry, digits = 32, 16
+	text, _ := state.(string)
+	for text = text[min(1, len(text)):]; len(text) >= entry; text = text[entry:] {
+		id, err := strconv.ParseUint(text[entry-digits:entry], 16, 64)
+		if err == nil {
+			l.AddRunning(id, number(text[8:]), number(text))
+		}
+	}
 }
 
 // kindOf returns how the count at a key counts, or no kind if the key is not that of a count.
@@ -88,13 +103,28 @@ func AlgorithmOf(state string) string {
 
 // BlockedUntil returns the time at which a block or a pause ends, in microseconds, or 0 for a state that no script writes.
 func BlockedUntil(state string) int64 {
+	end, _ := ReadBlock(state)
+	return end
+}
+
+// ReadBlock returns when a block or a pause ends, in microseconds, or 0 for a state that no script writes; and how long a block is, or 0 if the
+// state does not say so.
+func ReadBlock(state string) (end, length int64) {
 	if len(state)%8 == 1 && state[0] == layout {
 		state = state[1:]
 	}
 	if len(state) == 0 || len(state)%8 > 0 {
-		return 0
+		return 0, 0
 	}
-	f := math.Float64frombits(binary.LittleEndian.Uint64([]byte(state[:8])))
+	if end = valid(state); end > 0 && len(state) == 16 {
+		length = min(end, valid(state[8:]))
+	}
+	return end, length
+}
+
+// valid returns the number at the beginning of s, or 0 if no program writes it.
+func valid(s string) int64 {
+	f := math.Float64frombits(binary.LittleEndian.Uint64([]byte(s[:8])))
 	if !(f >= 0 && f < 1<<53 && f == math.Trunc(f)) {
 		return 0
 	}

@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 )
 
@@ -51,8 +49,9 @@ func TestChargesOfSeveralRuns(t *testing.T) {
 				t.Fatal(w, err)
 			}
 		}
-		taken, _ := v.charges("p:r:{s}:"+tag, time.Minute)
-		ascend := slices.IsSortedFunc(taken, func(a, b backend.Charge) int { return a.At.Compare(b.At) })
+		claim.Wait = 0
+		taken := v.look(claim).Taken
+		ascend := slices.IsSortedFunc(taken, func(a, b engine.Charge) int { return a.At.Compare(b.At) })
 		permits := int64(0)
 		for _, c := range taken {
 			permits += c.Permits
@@ -92,12 +91,12 @@ func TestCharges(t *testing.T) {
 			}
 		}
 		before := v.dump()
-		taken, free := v.charges("p:"+claim.Rule.Name+":{s}:"+claim.Rule.Tag, time.Minute)
-		for _, c := range taken {
+		seen := v.look(claim)
+		for _, c := range seen.Taken {
 			got = append(got, slices.Repeat([]int64{c.At.UnixMicro()}, int(c.Permits))...)
 		}
-		if len(want) == 0 || !slices.Equal(got, want) || len(free) > 0 || !maps.Equal(v.dump(), before) {
-			t.Errorf("%s: got %v and %v free, want %v", kind, got, free, want)
+		if len(want) == 0 || !slices.Equal(got, want) || len(seen.Free) > 0 || !maps.Equal(v.dump(), before) {
+			t.Errorf("%s: got %v and %v free, want %v", kind, got, seen.Free, want)
 		}
 	}
 }

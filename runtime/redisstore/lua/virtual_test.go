@@ -7,7 +7,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 )
@@ -72,14 +71,16 @@ func (v *virtual) adjust(call *engine.Call) {
 	}
 }
 
-// charges returns the charges and the free places of a count.
-func (v *virtual) charges(state string, period time.Duration) (taken, free []backend.Charge) {
+// look looks at the count of a claim, by a script that may not write.
+func (v *virtual) look(claim engine.Claim) engine.Looked {
 	v.t.Helper()
-	taken, free, err := Charges(state, period, 0, func(r Run) (any, error) { return v.run(&r) })
+	l, err := Look(&engine.Call{Prefix: "p", Claims: []engine.Claim{claim}}, v.now, func(r Run) (any, error) {
+		return v.client.Do(v.t.Context(), append(append([]any{"evalsha_ro", v.sha, len(r.Keys)}, r.Keys...), r.Args...)...).Result()
+	})
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	return taken, free
+	return l
 }
 
 // dump returns all keys except the clock, with their states.

@@ -64,9 +64,7 @@ end
 
 -- What follows is made when a call first uses it.
 
-local max = math.max
-
-function window.room(c) return max(0, c.limit - c.windows[1].used) end
+function window.room(c) return c.limit - c.windows[1].used end
 
 function window.full(c, now)
   local full = now
@@ -79,7 +77,7 @@ end
 -- What follows is made when a call first uses it.
 
 local states = use('states')
-local min = math.min
+local max, min = math.max, math.min
 local NAMES = { 'start', 'stop', 'used', time = 'stop' }
 
 -- Shares a list of several windows. A list of one is not shared: its window may be a claim, or be charged as one.
@@ -117,9 +115,9 @@ function window.earliest(c, n, now, from)
   return from
 end
 
--- Of a window only the permits that calls wait for have a time.
+-- Tells the windows after the present one, in which calls wait. When permits of the present one were taken is unknown.
 function window.charges(c, now, tell)
-  for _, w in ipairs(c.open and c.windows or {}) do tell(w.start, w.start > now and w.used or 0) end
+  for i = 2, #c.windows do tell(c.windows[i].start, c.windows[i].used) end
 end
 
 -- Returns the end of the present window.

@@ -175,12 +175,15 @@ var reasons = []struct{ prefix, advice string }{
 	{"READONLY ", "the server is a read-only replica: connect to its master"},
 	{"LOADING ", "the server is still loading its data: wait until it has finished"},
 	{"MASTERDOWN ", "the server is a replica that has lost its master: connect to the master"},
-	{"OOM ", "the server's memory is full: raise its maxmemory"},
+	{full, "the server's memory is full: raise its maxmemory"},
 	{"MISCONF ", "the server cannot save its data and refuses writes: make room on its disk"},
 	{"NOREPLICAS ", "the server has too few replicas and refuses writes: see its min-replicas-to-write"},
 	{"EXECABORT ", "the server refused a write: ask \"ratelimitctl doctor\" why"},
 	{"CLUSTERDOWN ", "the cluster does not serve all its slots: ask \"ratelimitctl doctor\" which servers fail"},
 }
+
+// full begins the error of a server whose memory is at its bound.
+const full = "OOM "
 
 // Reason returns an error that says in a sentence why a server did not run a command, and what to do. It takes the user's name from the client.
 func Reason(client any, err error) error {
@@ -204,7 +207,11 @@ func Reason(client any, err error) error {
 	}
 	for _, r := range reasons {
 		if strings.HasPrefix(err.Error(), r.prefix) {
-			return fmt.Errorf("%s: %w", r.advice, err)
+			advised := fmt.Errorf("%s: %w", r.advice, err)
+			if r.prefix == full {
+				return &backend.FullError{Err: advised}
+			}
+			return advised
 		}
 	}
 	switch _, away := errors.AsType[*backend.AwayError](err); {

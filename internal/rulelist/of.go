@@ -1,4 +1,4 @@
-package generator
+package rulelist
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/internal/fields"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -15,33 +14,30 @@ import (
 // columns are the arguments that have fields of their own in a row, and message, which is not listed.
 var columns = []string{"name", "key", "limit", "per", "cron", "algorithm", "message"}
 
-// settings returns the other arguments that differ from their defaults. A value is an int64, true for a flag, or a string: a
-// word, a duration, a template or an expression.
-func settings(r *model.Rule) map[string]any {
-	values := map[string]any{}
-	for arg, value := range fields.Given(r.Declared) {
+// Of returns the row of a rule, without where it stands. A limit that calls bring has the expression "computed".
+func Of(r ratelimit.Rule) Row {
+	row := Row{Rule: r.Name, Key: r.Key, Limit: &r.Limit, Window: window(r), Algorithm: r.Algorithm.String(), Settings: map[string]any{}}
+	if r.Computed {
+		row.Limit, row.LimitExpr = nil, "computed"
+	}
+	if r.Cron != "" {
+		row.Algorithm = ratelimit.Calendar.String()
+	}
+	for arg, value := range fields.Given(r) {
 		if !slices.Contains(columns, arg.Name) {
-			values[arg.Name] = shown(value.Interface())
+			row.Settings[arg.Name] = shown(value.Interface())
 		}
 	}
-	if most := r.Declared.BlockMax; most > 0 {
-		values["block"] = period.Format(r.Declared.Block) + ".." + period.Format(most)
+	if r.BlockMax > 0 {
+		row.Settings["block"] = period.Format(r.Block) + ".." + period.Format(r.BlockMax)
 	}
-	if r.Declared.TZ == "UTC" {
-		delete(values, "tz")
+	if r.TZ == "UTC" {
+		delete(row.Settings, "tz")
 	}
-	if n := r.Rule.Cost.Int; n > 1 {
-		values["cost"] = n
-	}
-	for _, name := range []string{"cost", "when", "settle", "pause", "hold"} {
-		if text := r.Rule.Text(name); text != "" && (name != "cost" || !r.Rule.Cost.Expr.IsZero()) {
-			values[name] = text
-		}
-	}
-	return values
+	return row
 }
 
-// shown returns the value of a field as a list shows it.
+// shown returns the value of a field as a list shows it: an int64, true for a flag, or a string.
 func shown(value any) any {
 	switch value := value.(type) {
 	case time.Duration:

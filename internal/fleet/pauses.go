@@ -1,0 +1,366 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
+)
+
+// A pause beside a count is a marker in the store, which nobody finds who does not know the key. So the process that made it notes it, for people and for
+// the case that the store loses the marker. Of a key the note that is in the store counts. A process forgets its own when it finds another one there, or
+// none, because the pause was ended; and it removes its own when the pause is over. Notes are written by beats, many in one command.
+
+// PauseNote is a pause beside a count. It is no setting: a far side asked for it, or a program made it without an actor.
+type PauseNote struct {
+	Rule    string    `json:"-"` // the name in keys
+	Subject string    `json:"-"` // in the form of keys
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until"` // by the store's clock
+	By      string    `json:"by"`    // the process that noted it last: see Process.String
+	FarSide bool      `json:"farSide,omitempty"`
+}
+
+// MaxPauses is how many pauses the store has notes of. Those that end last stay.
+const MaxPauses = 1000
+
+const (
+	pausesLife = longestPause + 24*time.Hour // of the notes
+	// longestPause is that of package decide.
+	longestPause = 30 * 24 * time.Hour
+)
+
+// pauses are the notes of this process.
+type pauses struct {
+	known   map[string]*pause // by name; at most 2*MaxPauses
+	gone    map[string]bool   // names to remove from the store
+	dropped int               // how many notes the process left out or removed, because there were too many
+	until   time.Time         // when the last of these pauses ends
+	far     []*farPauses      // what is told of far sides, the newest last
+}
+
+// pause is a pause that this process noted.
+type pause struct {
+	PauseNote
+	again func(ctx context.Context, left time.Duration) // pauses again, after the store has lost the marker
+	text  string                                        // the note as it was written; "" before
+}
+
+// pauseName returns the name of the note of a pause.
+func pauseName(rule, subject string) string { return rule + ":{" + subject + "}" }
+
+// parsePause parses a note of the store.
+func parsePause(name, text string) (n PauseNote, err error) {
+	err = decode(text, &n, false)
+	rule, subject, _ := strings.Cut(name, ":{")
+	subject, ok := strings.CutSuffix(subject, "}")
+	if err == nil && (!ok || !key.IsEscaped(subject) || rule == "" || rule != printable.Text(rule, MaxText)) {
+		err = errors.New("expected a rule and a key")
+	}
+	n.Rule, n.Subject, n.By = rule, subject, printable.Text(n.By, maxProcessText)
+	return n, err
+}
+
+// NotePause notes that this process has paused a subject for d. again pauses it once more. It costs no command: a beat writes the note.
+func (f *Fleet) NotePause(rule, subject string, d time.Duration, farSide bool, again func(ctx context.Context, left time.Duration)) {
+	now := f.Now().UTC().Truncate(time.Millisecond)
+	p := &pause{PauseNote: PauseNote{rule, subject, now, now.Add(d), program().String(), farSide}, again: again}
+	name := pauseName(rule, subject)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := &f.pauses
+	before := s.known[name]
+	if before != nil && before.Until.After(now) {
+		if moved := p.Until.Sub(before.Until); moved < time.Second && (farSide || moved > -time.Second) {
+			return
+		}
+		p.Since = before.Since
+	}
+	if farSide && d >= farFrom {
+		f.noteFar(p, d, before == nil || !before.Until.After(now))
+	}
+	s.known[name] = p
+	delete(s.gone, name)
+	if len(s.known) > 2*MaxPauses {
+		s.cut(now)
+	}
+}
+
+// cut forgets the pauses that end first.
+func (s *pauses) cut(now time.Time) {
+	for i, name := range endingLast(s.known, func(p *pause) time.Time { return p.Until }) {
+		if p := s.known[name]; i >= MaxPauses {
+			delete(s.known, name)
+			if p.text == "" {
+				s.drop(p.Until, now)
+			}
+		}
+	}
+}
+
+// endingLast returns the keys of a map, in the order of the ends of their values. The last end comes first.
+func endingLast[V any](all map[string]V, end func(V) time.Time) []string {
+	return slices.SortedFunc(maps.Keys(all), func(a, b string) int { return end(all[b]).Compare(end(all[a])) })
+}
+
+// drop counts a pause that is not noted.
+func (s *pauses) drop(until, now time.Time) {
+	s.dropped = s.more(now)
+	if until.After(now) {
+		s.dropped++
+		if until.After(s.until) {
+			s.until = until
+		}
+	}
+}
+
+// more returns how many pauses are not noted, some of which have not ended.
+func (s *pauses) more(now time.Time) int {
+	if !now.Before(s.until) {
+		return 0
+	}
+	return s.dropped
+}
+
+// ForgetPause notes that somebody ended the pause of a subject. A beat removes the note, or TellPauses.
+func (f *Fleet) ForgetPause(rule, subject string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	name := pauseName(rule, subject)
+	if delete(f.pauses.known, name); f.server != nil && len(f.pauses.gone) < MaxPauses {
+		f.pauses.gone[name] = true
+	}
+}
+
+// Beats reports whether a beat tells what this process has to say.
+func (f *Fleet) Beats() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.self.beating && !f.self.hidden && len(f.self.rules) > 0
+}
+
+// TellPauses writes at once what a beat would write of pauses.
+func (f *Fleet) TellPauses(ctx context.Context) error {
+	if f.server == nil {
+		return nil
+	}
+	_, err := alone(ctx, f, func() (struct{}, error) { return struct{}{}, f.tellPauses(ctx, false) })
+	return err
+}
+
+// PausesHere returns how many subjects of each rule this process has paused beside their counts: those that a far side asked for, or the others.
+func (f *Fleet) PausesHere(farSide bool) map[string]int {
+	now, by := f.Now(), map[string]int{}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.pauses.known {
+		if p.FarSide == farSide && p.Until.After(now) {
+			by[p.Rule]++
+		}
+	}
+	return by
+}
+
+// Pauses returns the pauses beside counts that processes of the prefix have noted and that have not ended, sorted by rule and subject. more is about how
+// many there are besides.
+func (f *Fleet) Pauses(ctx context.Context) (all []PauseNote, more int, err error) {
+	type answer struct {
+		all  []PauseNote
+		more int
+	}
+	a, err := alone(ctx, f, func() (a answer, err error) {
+		a.all, a.more, err = f.notedPauses(ctx)
+		return a, err
+	})
+	slices.SortFunc(a.all, func(a, b PauseNote) int {
+		return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Subject, b.Subject))
+	})
+	return a.all, a.more, err
+}
+
+func (f *Fleet) notedPauses(ctx context.Context) (all []PauseNote, more int, err error) {
+	if f.server == nil {
+		now := f.Now()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for _, p := range f.pauses.known {
+			if p.Until.After(now) {
+				all = append(all, p.PauseNote)
+			}
+		}
+		more = f.pauses.more(now)
+	} else {
+		live, _, err := f.scanPauses(ctx, perScan)
+		if err != nil {
+			return nil, 0, err
+		}
+		processes, err := f.lately(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, p := range processes {
+			more += min(max(0, p.MorePauses), 1_000_000)
+		}
+		all = slices.Collect(maps.Values(live))
+	}
+	slices.SortFunc(all, func(a, b PauseNote) int { return b.Until.Compare(a.Until) })
+	kept := min(len(all), MaxPauses)
+	return all[:kept], more + len(all) - kept, nil
+}
+
+// scanPauses returns the notes of the store of pauses that have not ended, and the names of the others.
+func (f *Fleet) scanPauses(ctx context.Context, count int) (live map[string]PauseNote, over []string, err error) {
+	now, err := f.clock(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	live = map[string]PauseNote{}
+	err = f.scan(ctx, f.keys.pauses, count, 4*MaxPauses, func(name, text string) {
+		n, err := parsePause(name, text)
+		if left := n.Until.Sub(now); err != nil || left <= 0 || left > pausesLife {
+			over = append(over, name)
+			return
+		}
+		live[name] = n
+	})
+	return live, over, err
+}
+
+// renewPauses makes the next beat write all notes again, and pauses again what the server may have lost.
+func (f *Fleet) renewPauses() {
+	now := f.Now()
+	f.mu.Lock()
+	all := slices.Collect(maps.Values(f.pauses.known))
+	for _, p := range all {
+		p.text = ""
+	}
+	f.mu.Unlock()
+	if len(all) == 0 {
+		return
+	}
+	go func() { // which takes a command for each
+		for _, p := range all {
+			if left := p.Until.Sub(now); left > 0 {
+				p.again(context.Background(), left)
+			}
+		}
+	}()
+}
+
+// tellPauses writes notes that are new, at most perCommand of them, and removes those of pauses that were ended. If all is true, it looks at the notes
+// that it wrote before, too.
+func (f *Fleet) tellPauses(ctx context.Context, all bool) error {
+	f.mu.Lock()
+	var fresh, written []string
+	for name, p := range f.pauses.known {
+		switch {
+		case p.text != "":
+			written = append(written, name)
+		case len(fresh) < perCommand:
+			fresh = append(fresh, name)
+		}
+	}
+	gone := slices.Collect(maps.Keys(f.pauses.gone))
+	f.mu.Unlock()
+	if all {
+		fresh = append(fresh, written...)
+	}
+	if err := f.remove(ctx, f.keys.pauses, gone); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	for _, name := range gone {
+		delete(f.pauses.gone, name)
+	}
+	f.mu.Unlock()
+	for some := range slices.Chunk(fresh, perCommand) {
+		if err := f.writePauses(ctx, some); err != nil {
+			return err
+		}
+	}
+	return f.tellFar(ctx)
+}
+
+// writePauses brings some notes of this process and those of the store together.
+func (f *Fleet) writePauses(ctx context.Context, names []string) error {
+	replies, err := f.do(ctx, command("HMGET", f.keys.pauses, names...), Command{"HEXISTS", f.keys.processes, f.self.id})
+	if err != nil {
+		return err
+	}
+	write, over := f.comparePauses(names, texts(replies[0]), replies[1] == int64(1))
+	if err := f.remove(ctx, f.keys.pauses, over); err != nil || len(write) == 0 {
+		return err
+	}
+	set := Command{"HSET", f.keys.pauses}
+	for p, text := range write {
+		set = append(set, pauseName(p.Rule, p.Subject), text)
+	}
+	replies, err = f.do(ctx, set, Command{"PEXPIRE", f.keys.pauses, pausesLife.Milliseconds()}, Command{"HLEN", f.keys.pauses})
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	for p, text := range write {
+		p.text = text
+	}
+	f.mu.Unlock()
+	if n, _ := replies[2].(int64); n > MaxPauses+perCommand {
+		return f.prunePauses(ctx)
+	}
+	return nil
+}
+
+// comparePauses returns the notes to write, and the names of those to remove. there says that the server has lost nothing before it read the texts.
+func (f *Fleet) comparePauses(names, stored []string, there bool) (write map[*pause]string, over []string) {
+	now := f.Now()
+	write = map[*pause]string{}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := f.pauses.known
+	for i, name := range names {
+		p := known[name]
+		if p == nil {
+			continue
+		}
+		ended := !p.Until.After(now)
+		other, err := parsePause(name, stored[i])
+		switch {
+		case p.text == "" && (ended || p.FarSide && err == nil && other.Until.After(p.Until)): // the pause of another process stays
+			delete(known, name)
+		case p.text == "":
+			text, _ := json.Marshal(p.PauseNote) // texts and times: it never fails
+			write[p] = string(text)
+		case p.text != stored[i] && there: // it was ended, or another process noted another one
+			delete(known, name)
+		case ended:
+			delete(known, name)
+			over = append(over, name)
+		}
+	}
+	return write, over
+}
+
+// prunePauses removes the notes of pauses that are over, and those that end first of too many.
+func (f *Fleet) prunePauses(ctx context.Context) error {
+	live, over, err := f.scanPauses(ctx, perBeat)
+	if err != nil {
+		return err
+	}
+	if len(live) > MaxPauses {
+		now := f.Now()
+		f.mu.Lock()
+		for _, name := range endingLast(live, func(n PauseNote) time.Time { return n.Until })[MaxPauses:] {
+			over = append(over, name)
+			f.pauses.drop(live[name].Until, now)
+		}
+		f.mu.Unlock()
+	}
+	return f.remove(ctx, f.keys.pauses, over)
+}

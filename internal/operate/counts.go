@@ -1,0 +1,183 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/period"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Given is what a key has left before and after permits were given to it. If its limit comes with each call, Computed is true, and both are minus what
+// is used.
+type Given struct {
+	Rule     string `json:"rule"`
+	Key      string `json:"key,omitempty"` // as errors show it
+	Before   int64  `json:"before"`
+	After    int64  `json:"after"`
+	Computed bool   `json:"computed,omitempty"`
+}
+
+// InWords says what was given: "3 → 10 permits left".
+func (g Given) InWords() string {
+	before, after, what := g.Before, g.After, "left"
+	if g.Computed {
+		before, after, what = -before, -after, "used"
+	}
+	return fmt.Sprintf("%s → %s %s", Number(before), Count(after, "permit"), what)
+}
+
+// Give returns permits to keys, or takes some if n is below 0. It goes on after a key that fails, and returns what it gave together with the errors.
+func (p *Prefix) Give(ctx context.Context, by fleet.Actor, t Target, n int64) (all []Given, err error) {
+	change := fleet.Change{What: "give", Permits: n}
+	err = p.changeCounts(ctx, by, t, change, func(ctx context.Context, l *ratelimit.Limiter, q ratelimit.Request, k Key) error {
+		before, err := p.left(ctx, q, k)
+		if err == nil {
+			err = l.Give(ctx, n, q)
+		}
+		if err != nil {
+			return err
+		}
+		after, err := p.left(ctx, q, k)
+		all = append(all, Given{q.Rule.Name, before.Key, before.left(), after.left(), before.Limit < 0})
+		return err
+	})
+	return all, err
+}
+
+// left returns what the key of a request has left under one rule.
+func (p *Prefix) left(ctx context.Context, q ratelimit.Request, k Key) (Use, error) {
+	uses, err := p.Inspect(ctx, k, ratelimit.UsedRule{Rule: q.Rule})
+	if err != nil {
+		return Use{}, err
+	}
+	return uses[0], uses[0].Err
+}
+
+// left is how many permits are left, or minus what is used.
+func (u *Use) left() int64 { return max(0, u.Limit) - u.Used }
+
+// Reset forgets what keys have used, and returns how many counts there were. It goes on after a key that fails.
+func (p *Prefix) Reset(ctx context.Context, by fleet.Actor, t Target) (forgotten int, err error) {
+	err = p.changeCounts(ctx, by, t, fleet.Change{What: "reset"}, func(ctx context.Context, l *ratelimit.Limiter, q ratelimit.Request, _ Key) error {
+		n, err := l.Reset(ctx, q)
+		forgotten += n
+		return err
+	})
+	return forgotten, err
+}
+
+// changeCounts changes the counts of a target by do, and notes one change for all that do changed.
+func (p *Prefix) changeCounts(ctx context.Context, by fleet.Actor, t Target, change fleet.Change,
+	do func(context.Context, *ratelimit.Limiter, ratelimit.Request, Key) error) error {
+	if wrong := by.Check(); wrong != "" {
+		return errors.New(wrong)
+	}
+	rules, err := p.Named(ctx, t.Rule)
+	if err != nil {
+		return err
+	}
+	all, err := requestsOf(&t, rules)
+	if err != nil {
+		return err
+	}
+	if at := p.Follow(ctx); at.Err != nil { // an override may change the window
+		return at.Err
+	}
+	var failed []error
+	changed, subject := 0, ""
+	for _, of := range all {
+		for _, q := range of.requests {
+			shown := p.subjectOf(q.Rule, of.key)
+			if err := do(ctx, p.limiterFor(of.key), q, of.key); err != nil {
+				failed = append(failed, fmt.Errorf("%s %s: %w", q.Rule.Name, keyInWords(shown), err))
+				continue
+			}
+			changed, subject = changed+1, shown
+		}
+	}
+	if changed > 0 {
+		change.By, change.Reason, change.Rule = by.By, by.Reason, t.Rule
+		if change.Key = subject; changed > 1 {
+			change.Key, change.Keys = "", changed
+		}
+		if err := p.fleet.Note(ctx, change); err != nil {
+			failed = append(failed, fmt.Errorf("it is done, but not noted in changes: %w", err))
+		}
+	}
+	p.forget()
+	return joined(failed, changed)
+}
+
+// joined returns errors as one that says how many changes were made besides.
+func joined(failed []error, done int) error {
+	const most = 3
+	if len(failed) == 0 {
+		return nil
+	}
+	err := errors.Join(failed[:min(len(failed), most)]...)
+	if more := len(failed) - most; more > 0 {
+		err = fmt.Errorf("%w\nand %d more", err, more)
+	}
+	if done > 0 || len(failed) > 1 {
+		err = fmt.Errorf("%s of %s failed, and the others are done: %w", period.Count(int64(len(failed)), "count"), Number(int64(len(failed)+done)), err)
+	}
+	return err
+}
+
+// Changes returns the newest changes under a rule, or of all rules for "", the last one first. Their keys are as errors show them.
+func (p *Prefix) Changes(ctx context.Context, rule string) (all []fleet.Change, at Seen) {
+	found, at := p.changes.Get(ctx)
+	for _, c := range found {
+		if rule == "" || fleet.SettingName(c.Rule) == fleet.SettingName(rule) {
+			c.Key = key.Shown(c.Key)
+			all = append(all, c)
+		}
+	}
+	return all, at
+}
+
+// ChangeInWords says what was set before and after a change of one setting, or what a change of counts did: "not blocked → blocked".
+func ChangeInWords(c *fleet.Change, until func(*fleet.Values) string) string {
+	if c.Before == nil && c.After == nil {
+		return c.Given()
+	}
+	side := func(s *fleet.Setting) string { return Values(c.Kind, valuesOf(s)) + until(valuesOf(s)) }
+	return side(c.Before) + " → " + side(c.After)
+}
+
+// Undoable identifies the newest of all changes, if Undo can undo it. It is "" if what held before is unknown.
+func Undoable(all []fleet.Change) string {
+	if len(all) == 0 {
+		return ""
+	}
+	c := &all[0]
+	if c.Kind == "" || c.Before == nil && c.After == nil || slices.Contains([]string{"undo", "import", "recover"}, c.What) {
+		return ""
+	}
+	return c.At.Format("20060102150405.000") + " " + c.What + " " + c.By
+}
+
+// Undo brings back what was in force before the newest change, which id identifies.
+func (p *Prefix) Undo(ctx context.Context, by fleet.Actor, id string) (Changed, error) {
+	p.changes.forget()
+	all, at := p.changes.Get(ctx)
+	if at.Err != nil {
+		return Changed{}, at.Err
+	}
+	if id == "" || Undoable(all) != id {
+		return Changed{}, errors.New("there was another change since; look at the list again")
+	}
+	last := &all[0]
+	s := &fleet.Setting{Cleared: true}
+	if last.Before != nil {
+		s = last.Before
+	}
+	s.Kind, s.Rule, s.Key, s.AllKeys = last.Kind, last.Rule, last.Key, last.Kind == fleet.Override && last.Key == ""
+	err := p.change(ctx, fleet.Edit{Actor: by, What: "undo", Settings: []*fleet.Setting{s}})
+	return Changed{s.Kind, s.Rule, key.Shown(s.Key), valuesOf(last.After), valuesOf(s)}, err
+}

@@ -1,0 +1,354 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/traffic"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Judgement is what is wrong with a prefix, and what else is worth knowing of its servers.
+type Judgement struct {
+	Problems []Problem // the worst first; all is well if there is none
+	Facts    []Fact
+	At       Seen // of what was read longest ago
+}
+
+// Judge says what is wrong. Everybody who looks at a prefix goes by it.
+func (p *Prefix) Judge(ctx context.Context) Judgement {
+	f := new(findings)
+	servers, at := p.servers.Get(ctx)
+	if at.Err == nil {
+		for i := range servers {
+			servers[i].judge(f)
+		}
+	}
+	health, read := p.health.Get(ctx)
+	at = at.Worse(read)
+	p.judgeStore(f, health, read)
+	p.trips.judge(f)
+	followed := p.Follow(ctx)
+	processes, read := p.processes.Get(ctx)
+	at = at.Worse(read).Worse(followed)
+	p.judgeProcesses(f, processes, read)
+	rules, read := p.rules.Get(ctx)
+	at = at.Worse(read)
+	if !read.Never() {
+		p.judgeSettings(f, rules, followed)
+		judgeLimits(f, rules)
+	}
+	if shared, read := p.shared.Get(ctx); read.Err == nil && len(shared) > 0 {
+		f.add(ProgramShared, Warning, strings.Join(shared, " and "), "these programs have a rule without a name that is called the same, so they share its counts",
+			"give each program a prefix of its own by ratelimit.WithPrefix")
+	}
+	p.judgeTraffic(ctx, f)
+	p.judgePauses(ctx, f)
+	f.blameDenials(processes, rules, at.Err == nil)
+	return Judgement{f.sorted(), f.facts, at}
+}
+
+// judgeStore judges whether the store answers, and what the limiter of this process has found.
+func (p *Prefix) judgeStore(f *findings, health fleet.Health, read Seen) {
+	const advice = "check whether the server runs, and its address and password; failure policies decide meanwhile"
+	switch at, err := p.fleet.StoreFailure(); {
+	case read.Err != nil:
+		f.storeError("", fmt.Sprintf("the store does not answer: %v", read.Err), advice, read.Err.Error())
+	case err != nil:
+		f.storeError("", fmt.Sprintf("a decision of this process failed at %s: %v", LocalTime(at), err), advice, err.Error())
+	case health.Full:
+		f.add(MemoryFull, Bad, "", "the server's memory is full: calls fail", "raise maxmemory, or find out by ratelimitctl top who makes the keys")
+	}
+}
+
+// storeError adds an error of a store. That of a full memory says so.
+func (f *findings) storeError(subject, text, advice, cause string) {
+	if strings.Contains(cause, "OOM ") || strings.Contains(cause, "memory is full") {
+		f.add(MemoryFull, Bad, subject, text, "raise maxmemory, or find out by ratelimitctl top who makes the keys")
+		return
+	}
+	f.add(StoreDown, Bad, subject, text, advice)
+}
+
+// maxSkew is how far apart two clocks may be.
+const maxSkew = 500 * time.Millisecond
+
+// manyLimiters is how many limiters of a prefix a process should not have.
+const manyLimiters = 100
+
+func (p *Prefix) judgeProcesses(f *findings, processes []fleet.Process, read Seen) {
+	builds, secrets := map[string]map[string]int{}, map[string]int{}
+	for i := range processes {
+		one := &processes[i]
+		name := one.String()
+		if one.Store != "" {
+			f.storeError(name, one.Store, "see its log; if its client is for one server of a cluster, make it with redis.NewClusterClient", one.Store)
+		}
+		switch {
+		case one.Setting != "":
+			f.add(SettingsStale, Warning, name, one.Setting+": it goes on with the settings that it read before", "permit what ratelimitctl acl prints")
+		case p.newest.isOld(one, p.Now()):
+			f.add(SettingsStale, Warning, name, "it does not follow the newest overrides, blocks and pauses", "see its log, and whether its machine is overloaded")
+		}
+		if one.Ahead.Abs() > maxSkew {
+			f.add(ClockOff, Warning, name, fmt.Sprintf("its clock is %s the store's: limits and settings go by the store's clock, but its log has other times", Ahead(one.Ahead)),
+				"synchronize it by NTP")
+		}
+		if one.Limiters > manyLimiters {
+			f.add(LimitersMany, Warning, name, fmt.Sprintf("it has %s limiters of this prefix: each costs the servers many commands", Number(int64(one.Limiters))),
+				"make one store and one limiter when the program starts, and keep them")
+		}
+		if builds[one.Program] == nil {
+			builds[one.Program] = map[string]int{}
+		}
+		builds[one.Program][one.Build]++
+		for _, secret := range one.Secrets {
+			secrets[secret]++
+		}
+	}
+	judgeBuilds(f, builds)
+	p.judgeSecrets(f, secrets)
+	if lost := f.lost(processes, p.fleet.Status().Lost); lost != "" {
+		f.add(SettingsLost, Warning, "", lost+"; processes that start do not know them", "run ratelimitctl settings recover")
+	}
+}
+
+// lost says who keeps settings that the store has lost, or returns "".
+func (f *findings) lost(processes []fleet.Process, own int) string {
+	n, most := 0, own
+	for _, one := range processes {
+		if one.Lost > 0 {
+			n, most = n+1, max(most, one.Lost)
+		}
+	}
+	if most == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the store lost its settings, up to %s; %s still in force what they know", Number(int64(most)), keep(n))
+}
+
+func keep(n int) string {
+	if n == 1 {
+		return "1 process keeps"
+	}
+	return Count(n, "process") + " keep"
+}
+
+func judgeBuilds(f *findings, builds map[string]map[string]int) {
+	for _, program := range slices.Sorted(maps.Keys(builds)) {
+		by := builds[program]
+		if len(by) < 2 {
+			continue
+		}
+		var texts []string
+		for _, build := range slices.Sorted(maps.Keys(by)) {
+			texts = append(texts, fmt.Sprintf("%s (%s)", build, Count(by[build], "process")))
+		}
+		f.add(BuildsDiffer, Note, program, "several builds run: "+strings.Join(texts, ", "), "finish the deployment")
+	}
+}
+
+func (p *Prefix) judgeSecrets(f *findings, by map[string]int) {
+	own := p.machine().Fingerprint()
+	switch {
+	case len(by) > 1:
+		f.add(SecretDiffers, Warning, "", "processes hash keys with different secrets, or some do not hash: one caller has several counts", "give all programs of the prefix one secret by ratelimit.WithSubjectHash")
+	case len(by) == 1 && by[own] == 0:
+		f.add(SecretDiffers, Warning, "", "the programs hash keys with another secret than this tool, or only one of the two hashes: a key that is given as text finds nothing",
+			"set RATELIMIT_SECRET to the programs' secret, or give keys as errors show them")
+	}
+}
+
+// judgeSettings judges the settings in force.
+func (p *Prefix) judgeSettings(f *findings, rules []ratelimit.UsedRule, followed Seen) {
+	status := p.fleet.Status()
+	if followed.Err != nil && !p.IsLocal() && f.problems == nil {
+		f.add(SettingsStale, Warning, "", fmt.Sprintf("overrides, blocks and pauses cannot be read: %v", followed.Err), "permit what ratelimitctl acl prints")
+	}
+	for _, err := range status.Malformed {
+		f.add(SettingUnusable, Warning, "", err.Error()+"; an earlier one stays in force", "set it again, or clear it")
+	}
+	modes, byName := p.harmless(rules), map[string][]ratelimit.UsedRule{}
+	for _, r := range rules {
+		name := fleet.SettingName(r.Name)
+		byName[name] = append(byName[name], r)
+	}
+	for s := range p.fleet.InForce().All() {
+		subject := strings.TrimSpace(s.Rule + " " + key.Shown(s.Key))
+		set := fmt.Sprintf("%s, set by %s at %s", Values(s.Kind, &s.Values), whoSet(s), LocalTime(s.At))
+		switch why := p.useless(s, byName[s.Rule], modes); {
+		case why != "":
+			f.add(SettingUnusable, Warning, subject, set+", has no effect: "+why, "clear it by "+undoing(s))
+		case s.Kind == fleet.Override && s.Until.IsZero():
+			f.add(SettingEndless, Note, subject, set+Because(s.Reason)+", has no end", "write the value into the program, and clear it by "+undoing(s))
+		}
+	}
+}
+
+func whoSet(s *fleet.Setting) string {
+	if s.By == "" {
+		return "a program"
+	}
+	return s.By
+}
+
+// undoing is the command that ends a setting.
+func undoing(s *fleet.Setting) string {
+	arguments := s.Rule
+	if !s.AllKeys {
+		arguments += " " + key.Shown(s.Key) + " -shown"
+	}
+	switch s.Kind {
+	case fleet.Block:
+		return "ratelimitctl unblock " + arguments
+	case fleet.Pause:
+		return "ratelimitctl resume " + arguments
+	}
+	if !s.AllKeys {
+		return "ratelimitctl override clear " + s.Rule + " -shown -key " + key.Shown(s.Key)
+	}
+	return "ratelimitctl override clear " + s.Rule
+}
+
+// useless says why a setting has no effect on the rules of its name, or returns "".
+func (p *Prefix) useless(s *fleet.Setting, rules []ratelimit.UsedRule, modes map[string]string) string {
+	switch {
+	case len(rules) == 0:
+		return "no program has used a rule of this name within a day"
+	case s.Kind != fleet.Override && modes[s.Rule] != "":
+		return "the rule is in mode " + modes[s.Rule]
+	case s.Kind != fleet.Override:
+		return ""
+	}
+	v, err := overrideOf(s)
+	for _, r := range rules {
+		if err == nil {
+			err = p.tryRule(r.Rule, s, v)
+		}
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// judgeLimits finds rules that processes declare differently.
+func judgeLimits(f *findings, rules []ratelimit.UsedRule) {
+	declared := map[string]map[string][]string{} // the limits of a rule, by process
+	for _, r := range rules {
+		if declared[r.Name] == nil {
+			declared[r.Name] = map[string][]string{}
+		}
+		for limit, processes := range r.DeclaredBy {
+			rule := r.Rule
+			rule.Limit = limit
+			for _, process := range processes {
+				declared[r.Name][process] = append(declared[r.Name][process], Limit(rule))
+			}
+		}
+	}
+	for _, rule := range slices.Sorted(maps.Keys(declared)) {
+		first := map[string]string{} // the first process that declares some limits, by these limits
+		for _, process := range slices.Sorted(maps.Keys(declared[rule])) {
+			limits := declared[rule][process]
+			slices.Sort(limits)
+			text := strings.Join(slices.Compact(limits), " and ")
+			first[text] = cmp.Or(first[text], process)
+		}
+		if len(first) < 2 {
+			continue
+		}
+		var texts []string
+		for _, limits := range slices.Sorted(maps.Keys(first)) {
+			texts = append(texts, first[limits]+" has "+limits)
+		}
+		f.add(LimitsDiffer, Warning, rule, strings.Join(texts, "; "), "finish the deployment, or give the programs one limit")
+	}
+}
+
+const (
+	mostRefused   = 0.9
+	leastCalls    = 100
+	judgedTraffic = time.Minute
+)
+
+// judgeTraffic finds rules that refuse nearly all of their calls.
+func (p *Prefix) judgeTraffic(ctx context.Context, f *findings) {
+	slots, _ := p.history.Get(ctx)
+	calls, refused := map[string]int64{}, map[string]int64{}
+	for _, slot := range slots[max(0, len(slots)-int(judgedTraffic/fleet.SlotLength)-1):] {
+		for _, r := range slot.Rules {
+			rule := p.RuleOf(ctx, traffic.Named{Rule: r.Name, Window: r.Tag})
+			calls[rule], refused[rule] = calls[rule]+r.Calls, refused[rule]+r.Refused
+		}
+	}
+	for rule, n := range calls {
+		if share := float64(refused[rule]) / float64(n); n >= leastCalls && share > mostRefused {
+			f.add(RefusesMost, Warning, rule, fmt.Sprintf("%.0f %% of %s calls were refused within a minute", 100*share, Number(n)),
+				"see by ratelimitctl top who calls, and by ratelimitctl rules which limit is in force")
+		}
+	}
+}
+
+// judgePauses finds pauses that far sides asked for.
+func (p *Prefix) judgePauses(ctx context.Context, f *findings) {
+	noted, _ := p.pauses.Get(ctx)
+	type paused struct {
+		keys   int
+		since  time.Time
+		latest Refusal
+	}
+	by := map[string]paused{}
+	for _, one := range noted.all {
+		if !one.FarSide {
+			continue
+		}
+		of := by[one.Rule]
+		of.keys++
+		if of.since.IsZero() || one.Since.Before(of.since) {
+			of.since = one.Since
+		}
+		if one.Until.After(of.latest.Until) {
+			of.latest = one
+		}
+		by[one.Rule] = of
+	}
+	for rule, of := range by {
+		f.add(PausedByFarSide, Warning, rule, fmt.Sprintf("the far side has paused %s, the last until %s", Count(of.keys, "key"), LocalTime(of.latest.Until)),
+			"see ratelimitctl paused "+rule+", and ask the far side; ratelimitctl resume ends a pause")
+		f.problems[len(f.problems)-1].Since = of.since
+	}
+}
+
+// newest is when this process first knew of the newest setting.
+type newest struct {
+	mu      sync.Mutex
+	version int64
+	at      time.Time // by the store's clock
+}
+
+func (n *newest) note(f *fleet.Fleet) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if version := f.Status().Version; version != n.version {
+		n.version, n.at = version, f.Now()
+	}
+}
+
+// staleAfter is how long after a setting a process may still say that it follows older ones.
+const staleAfter = 2 * Within
+
+// isOld reports whether a process does not follow a setting of some time ago.
+func (n *newest) isOld(p *fleet.Process, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return p.Version < n.version && now.Sub(n.at) > staleAfter
+}

@@ -1,0 +1,204 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/decide"
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/period"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+)
+
+// Wish is what an override should change. A field that is nil or zero leaves what an earlier override of the same rule and key says.
+type Wish struct {
+	Limit   *int64
+	Factor  float64
+	Per     time.Duration
+	Burst   int64
+	Mode    *ratelimit.Mode
+	For     time.Duration // how long; 0 leaves the end
+	Forever bool          // no end
+	Replace bool          // forget what an earlier override says
+}
+
+// ErrEnd is the error of an override that has no end yet, and gets none.
+var ErrEnd = errors.New("the end is missing")
+
+// Override changes a rule, or some keys of it.
+func (p *Prefix) Override(ctx context.Context, by fleet.Actor, t Target, w Wish) (Done, error) {
+	rules, settings, err := p.overridden(ctx, &t)
+	if err != nil {
+		return Done{}, err
+	}
+	tried := map[string]error{}
+	return p.changeOverrides(ctx, by, "set", settings, func(before, s *fleet.Setting) error {
+		s.Values = fleet.Values{} // it may be called again
+		if before != nil && !w.Replace {
+			s.Values = before.Values
+		}
+		if err := p.merge(&s.Values, w); err != nil {
+			return err
+		}
+		text, _ := json.Marshal(s.Values) // numbers, texts and a time: it never fails
+		err, known := tried[string(text)]
+		if !known {
+			err = p.try(rules, s, t.Force)
+			tried[string(text)] = err
+		}
+		return err
+	})
+}
+
+// ClearOverride ends the override of a rule, or of some keys of it.
+func (p *Prefix) ClearOverride(ctx context.Context, by fleet.Actor, t Target) (Done, error) {
+	_, settings, err := p.overridden(ctx, &t)
+	if err != nil {
+		return Done{}, err
+	}
+	return p.changeOverrides(ctx, by, "clear", settings, func(_, s *fleet.Setting) error {
+		s.Cleared = true
+		return nil
+	})
+}
+
+// overridden returns the rules of a target, and an override of each of its keys, or one of all keys.
+func (p *Prefix) overridden(ctx context.Context, t *Target) (rules []ratelimit.UsedRule, all []*fleet.Setting, err error) {
+	if name := fleet.SettingName(t.Rule); name != t.Rule {
+		return nil, nil, fmt.Errorf("an override is for all unnamed rules of a method: write %s", name)
+	}
+	if rules, err = p.ofSettings(ctx, t.Rule, t.Force); err != nil {
+		return nil, nil, err
+	}
+	for _, k := range t.keys() {
+		s := &fleet.Setting{Kind: fleet.Override, Rule: t.Rule, AllKeys: k.Text == ""}
+		if !s.AllKeys {
+			s.Key = p.subjectOf(rules[0].Rule, k)
+		}
+		all = append(all, s)
+	}
+	return rules, all, nil
+}
+
+// changeOverrides changes overrides, each of which fill fills. Before is what an override replaces, or nil.
+func (p *Prefix) changeOverrides(ctx context.Context, by fleet.Actor, what string, all []*fleet.Setting, fill func(before, s *fleet.Setting) error) (done Done, err error) {
+	before := map[string]*fleet.Setting{}
+	var wrong error
+	err = p.change(ctx, fleet.Edit{Actor: by, What: what, Settings: all, Each: func(old, s *fleet.Setting) bool {
+		before[s.Name()] = old
+		wrong = fill(old, s)
+		return wrong == nil
+	}})
+	if err := cmp.Or(wrong, err); err != nil {
+		return done, err
+	}
+	for _, s := range all { // as they were written
+		done.Changed = append(done.Changed, Changed{s.Kind, s.Rule, key.Shown(s.Key), valuesOf(before[s.Name()]), valuesOf(s)})
+	}
+	return done, nil
+}
+
+// change makes an edit, and tells the program's observers.
+func (p *Prefix) change(ctx context.Context, e fleet.Edit) error {
+	if wrong := e.Actor.Check(); wrong != "" {
+		return errors.New(wrong)
+	}
+	done, err := p.fleet.Change(ctx, e)
+	if err == nil && !done {
+		err = errors.New("nothing was changed")
+	}
+	if err == nil {
+		(*decide.Limiter)(p.written).TellChange(ratelimit.WithActor(ctx, e.Actor.By, e.Actor.Reason), e.What, e.Settings)
+	}
+	p.forget()
+	return err
+}
+
+// valuesOf returns what a setting sets, or nil if nothing is set.
+func valuesOf(s *fleet.Setting) *fleet.Values {
+	if s == nil || s.Cleared {
+		return nil
+	}
+	return &s.Values
+}
+
+// merge changes an override as a wish says.
+func (p *Prefix) merge(v *fleet.Values, w Wish) error {
+	switch {
+	case w.Limit == nil && w.Factor == 0 && w.Per == 0 && w.Burst == 0 && w.Mode == nil:
+		return errors.New("the change is missing: expected limit, factor, per, burst or mode")
+	case w.Limit != nil && w.Factor != 0:
+		return errors.New("found limit and factor; expected one of the two")
+	case w.For > 0 && w.Forever:
+		return errors.New("found an end and forever; expected one of the two")
+	case w.Limit != nil:
+		v.Limit, v.Factor = w.Limit, 0
+	case w.Factor != 0:
+		v.Limit, v.Factor = nil, w.Factor
+	}
+	if w.Per != 0 {
+		v.Per = period.Format(w.Per)
+	}
+	if w.Burst != 0 {
+		v.Burst = w.Burst
+	}
+	if w.Mode != nil {
+		v.Mode = w.Mode.String()
+	}
+	switch {
+	case w.For > 0:
+		v.Until = p.Now().Add(w.For).UTC().Truncate(time.Second)
+	case w.Forever:
+		v.Until = time.Time{}
+	case v.Until.IsZero():
+		return ErrEnd
+	}
+	return nil
+}
+
+// try returns an error if no rule can have an override, or, without force, if one of the given rules cannot.
+func (p *Prefix) try(rules []ratelimit.UsedRule, s *fleet.Setting, force bool) error {
+	v, err := overrideOf(s)
+	if err != nil {
+		return err
+	}
+	if err := ratelimit.New(memstore.New()).Overrides().SetLocal(s.Rule, v); err != nil || force {
+		return err
+	}
+	for _, r := range rules {
+		if err := p.tryRule(r.Rule, s, v); err != nil {
+			return fmt.Errorf("%w; set it anyway with -force", err)
+		}
+	}
+	return nil
+}
+
+// tryRule returns an error if a rule cannot have an override, together with that for all keys. It asks a limiter of its own.
+func (p *Prefix) tryRule(r ratelimit.Rule, s *fleet.Setting, v ratelimit.Override) error {
+	l := ratelimit.New(memstore.New())
+	if !s.AllKeys {
+		if set := p.inForce(s.Rule).All; set != nil {
+			all, err := overrideOf(set)
+			if err == nil {
+				err = l.Overrides().SetLocal(s.Rule, all)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		v.Key = "key"
+	}
+	if err := l.Overrides().SetLocal(s.Rule, v); err != nil {
+		return err
+	}
+	if _, err := l.RuleFor(ratelimit.Request{Rule: r, Key: v.Key}); err != nil {
+		return err
+	}
+	return l.Overrides().Err()
+}

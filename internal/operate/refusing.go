@@ -1,0 +1,220 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/backend"
+	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/traffic"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// Refusal is what refuses the calls of a key, or of all keys, besides a count. For example, kim blocked eve under "login" for an hour: Kind is
+// fleet.Block, By "kim", and Until an hour after Since.
+type Refusal struct {
+	Kind    fleet.Kind `json:"kind"` // an override that refuses has the limit 0
+	Rule    string     `json:"rule"`
+	Key     string     `json:"key,omitempty"` // as errors show it; "" means all keys
+	Since   time.Time  `json:"since,omitzero"`
+	Until   time.Time  `json:"until,omitzero"` // by the store's clock, like Since; zero means for ever
+	By      string     `json:"by,omitempty"`
+	Reason  string     `json:"reason,omitempty"`
+	ByRule  bool       `json:"byRule,omitempty"`  // a refusal by the rule began the block, since the rule has block=
+	Nth     int        `json:"nth,omitempty"`     // which block of the rule within a day that is, if that is known
+	FarSide bool       `json:"farSide,omitempty"` // an answer of the far side began the pause, since the rule has pause=
+	Mode    string     `json:"mode,omitempty"`    // of the rule, if it refuses nobody: "shadow"
+}
+
+// Who says who refuses: "kim", "the rule's block=", "the far side, told to shop 4711 on web-1".
+func (r *Refusal) Who() string {
+	switch {
+	case r.ByRule:
+		return "the rule's block="
+	case r.FarSide && r.By != "":
+		return "the far side, told to " + r.By
+	case r.FarSide:
+		return "the far side"
+	}
+	return cmp.Or(r.By, "a program")
+}
+
+// Refusing is all that refuses, besides counts.
+type Refusing struct {
+	All  []Refusal `json:"refusals"`
+	More string    `json:"more,omitempty"` // why there may be more
+	At   Seen      `json:"-"`
+}
+
+// Refusing returns what refuses under the rules of a name, or under all for "": overrides of limit 0, blocks and pauses, by whom, why, and until
+// when. Kinds says which of these; without any it is all. They are sorted by rule and key.
+func (p *Prefix) Refusing(ctx context.Context, rule string, kinds ...fleet.Kind) (r Refusing) {
+	wants := func(kind fleet.Kind) bool { return len(kinds) == 0 || slices.Contains(kinds, kind) }
+	r.At = p.Follow(ctx)
+	rules, at := p.rules.Get(ctx)
+	r.At = r.At.Worse(at)
+	for s := range p.fleet.InForce().All() {
+		if wants(s.Kind) && (s.Kind != fleet.Override || s.Limit != nil && *s.Limit == 0) {
+			r.add(refusalOf(s))
+		}
+	}
+	if wants(fleet.Pause) {
+		noted, at := p.pauses.Get(ctx)
+		r.All, r.At = append(r.All, noted.all...), r.At.Worse(at)
+		if noted.more > 0 {
+			r.More = fmt.Sprintf("and %s more, which end sooner", Count(noted.more, "pause"))
+		}
+	}
+	if wants(fleet.Block) {
+		begun, at := p.blocks.Get(ctx)
+		r.All, r.At, r.More = append(r.All, begun.all...), r.At.Worse(at), cmp.Or(r.More, begun.more)
+	}
+	modes := p.harmless(rules)
+	r.All = slices.DeleteFunc(r.All, func(one Refusal) bool {
+		return rule != "" && !isNamed(one.Rule, fleet.SettingName(rule)) && one.Rule != rule
+	})
+	for i := range r.All {
+		if r.All[i].Kind != fleet.Override {
+			r.All[i].Mode = modes[fleet.SettingName(r.All[i].Rule)]
+		}
+	}
+	slices.SortStableFunc(r.All, func(a, b Refusal) int {
+		return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))
+	})
+	return r
+}
+
+func (r *Refusing) add(one Refusal) { r.All = append(r.All, one) }
+
+// refusalOf returns a setting that refuses.
+func refusalOf(s *fleet.Setting) Refusal {
+	return Refusal{Kind: s.Kind, Rule: s.Rule, Key: key.Shown(s.Key), Since: s.At, Until: s.Until, By: s.By, Reason: s.Reason}
+}
+
+// harmless returns the modes of those rules that refuse nobody, by the names that settings use. All rules of a name must be so.
+func (p *Prefix) harmless(rules []ratelimit.UsedRule) map[string]string {
+	modes, refuse := map[string]string{}, map[string]bool{}
+	for _, r := range rules {
+		name := fleet.SettingName(r.Name)
+		now, err := p.shown.RuleFor(ratelimit.Request{Rule: r.Rule})
+		if err != nil || now.Mode == ratelimit.ModeEnforce {
+			refuse[name] = true
+		}
+		modes[name] = now.Mode.String()
+	}
+	for name := range refuse {
+		delete(modes, name)
+	}
+	return modes
+}
+
+// Harmless says that what refuses under a rule has no effect.
+func (r *Refusal) Harmless() string {
+	if r.Mode == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s is in mode %s: its calls would be refused, and pass", r.Rule, r.Mode)
+}
+
+// pauses are those that the fleet knows of rules with pause=.
+type pauses struct {
+	all  []Refusal
+	more int
+}
+
+// count returns how many keys are paused under a rule.
+func (p pauses) count(rule string) (n int) {
+	for _, one := range p.all {
+		if one.Rule == rule {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *Prefix) readPauses(ctx context.Context, _ pauses) (found pauses, err error) {
+	noted, more, err := p.fleet.Pauses(ctx)
+	for _, n := range noted {
+		found.all = append(found.all, Refusal{
+			Kind: fleet.Pause, Rule: n.Rule, Key: key.Shown(n.Subject),
+			Since: n.Since, Until: n.Until, By: n.By, FarSide: n.FarSide,
+		})
+	}
+	found.more = more
+	return found, err
+}
+
+// blocks are those that rules with block= began.
+type blocks struct {
+	all  []Refusal
+	more string
+}
+
+// maxBlocks bounds how many keys of one store are listed that rules with block= refuse.
+const maxBlocks = 1000
+
+func (p *Prefix) readBlocks(ctx context.Context, _ blocks) (found blocks, err error) {
+	rules, _ := p.rules.Get(ctx)
+	names := p.namesOf(rules)
+	begun, whole, err := p.store().Blocks(ctx, p.name, maxBlocks)
+	switch _, denied := errors.AsType[*backend.DeniedError](err); {
+	case denied:
+		return blocks{more: "keys that the block= of a rule refuses are not listed: this user may not run SCAN"}, nil
+	case err != nil:
+		return found, err
+	case !whole:
+		found.more = fmt.Sprintf("there may be more keys that the block= of a rule refuses: at most %s are listed, and a part of a large server is searched", Number(maxBlocks))
+	}
+	for _, b := range begun {
+		name := b.Rule
+		name = cmp.Or(traffic.RuleOf(traffic.Named{Rule: name, Window: b.Tag}, names), name)
+		found.all = append(found.all, Refusal{Kind: fleet.Block, Rule: name, Key: key.Shown(b.Subject), Since: b.Since, Until: b.Until, ByRule: true})
+	}
+	return found, nil
+}
+
+// refusalsOf returns what refuses a subject under a rule, besides its count.
+func (p *Prefix) refusalsOf(ctx context.Context, rule ratelimit.Rule, subject string, looked []engine.Looked) (all []Refusal) {
+	own := p.inForce(rule.Name).OfKey(subject)
+	for _, s := range []*fleet.Setting{own.Block, own.Pause} {
+		if s != nil {
+			all = append(all, refusalOf(s))
+		}
+	}
+	var block, pause engine.Looked // those that end last: a rule may have two counts
+	for _, l := range looked {
+		if l.BlockedUntil.After(block.BlockedUntil) {
+			block = l
+		}
+		if l.PausedUntil.After(pause.PausedUntil) {
+			pause = l
+		}
+	}
+	shown := key.Shown(subject)
+	if !block.BlockedUntil.IsZero() {
+		all = append(all, Refusal{Kind: fleet.Block, Rule: rule.Name, Key: shown, Since: block.BlockedSince, Until: block.BlockedUntil, ByRule: true, Nth: block.Blocks})
+	}
+	if set := own.Pause; !pause.PausedUntil.IsZero() && (set == nil || pause.PausedUntil.Sub(set.Until) > time.Second) {
+		all = append(all, p.pauseOf(ctx, rule.Name, shown, pause.PausedUntil))
+	}
+	return all
+}
+
+// pauseOf returns the pause of a rule with pause=. The fleet may know who began it.
+func (p *Prefix) pauseOf(ctx context.Context, rule, shown string, until time.Time) Refusal {
+	noted, _ := p.pauses.Get(ctx)
+	for _, one := range noted.all {
+		if one.Rule == rule && one.Key == shown && one.Until.Sub(until).Abs() <= time.Second {
+			one.Until = until
+			return one
+		}
+	}
+	return Refusal{Kind: fleet.Pause, Rule: rule, Key: shown, Until: until, By: "somebody"}
+}
