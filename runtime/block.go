@@ -12,8 +12,8 @@ import (
 
 // Block refuses the keys of the requests under their rules for d, up to 30 days, for all limiters of this prefix on the store. This limiter
 // follows at once, the others within about two seconds. RetryAfter of a refusal is the rest of the block, by the store's clock. No call waits
-// until the block ends. A call that already waits keeps its place: [Limiter.Pause] stops those, too. Only the Name, Key and
-// Hash of a rule matter. A rule in shadow or trigger mode still refuses nothing. The store also records the actor of [WithActor], or the user of
+// until the block ends. A call that already waits keeps its place: [Limiter.Pause] stops those, too. A request may have a Match in place of a
+// Key, and a glob as the Name of its rule. Of several blocks of a key the last end counts. Only the Name, Key and Hash of a rule matter. A rule in shadow or trigger mode still refuses nothing. The store also records the actor of [WithActor], or the user of
 // [WithUserID], who set the block. More than 100 keys are set one part after the other. For example, if the store fails while 1,000 keys are
 // blocked, the first 300 of them may be blocked, and Block returns an error: call it again.
 //
@@ -23,14 +23,15 @@ func (l *Limiter) Block(ctx context.Context, d time.Duration, requests ...Reques
 	return l.changeBlocks(ctx, requests, fleet.Edit{What: "block", For: d})
 }
 
-// Blocked is a key that [Limiter.Block] refuses. For example, kim blocked 203.0.113.7 at 17:00 for an hour: Rule is "login", Key
+// Blocked is a key that [Limiter.Block] refuses, or all keys that a Match names. For example, kim blocked 203.0.113.7 at 17:00 for an hour: Rule is "login", Key
 // "203.0.113.7", Until 18:00, By "kim", and Reason what kim said.
 type Blocked struct {
-	Rule   string    // the rule's name; for unnamed rules that of their method
+	Rule   string    // the rule's name; for unnamed rules that of their method; or a glob such as shop.*
 	Key    string    // as in Violation
 	Until  time.Time // by the store's clock
 	By     string    // who set the block, as [WithActor] or [WithUserID] said
 	Reason string    // why
+	Match  string    // in place of Key, as in [Request]
 }
 
 // Blocked returns the keys that [Limiter.Block] refuses now, whichever process blocked them. They are sorted by rule and key. Blocked leaves
@@ -44,7 +45,11 @@ func (l *Limiter) Blocked(ctx context.Context) ([]Blocked, error) {
 	all := []Blocked{}
 	for _, s := range settings {
 		if s.Kind == fleet.Block && !s.EndedAt(l.machine().Fleet().Now()) {
-			all = append(all, Blocked{s.Rule, key.Shown(s.Key), s.Until, s.By, s.Reason})
+			b := Blocked{Rule: s.Rule, Key: key.Shown(s.Key), Until: s.Until, By: s.By, Reason: s.Reason}
+			if s.Match {
+				b.Key, b.Match = "", s.Key
+			}
+			all = append(all, b)
 		}
 	}
 	return all, nil
@@ -75,19 +80,41 @@ func (l *Limiter) keySettings(ctx context.Context, kind fleet.Kind, requests []R
 	by, _ := ctx.Value(decide.UserID).(string)
 	settings := make([]*fleet.Setting, len(requests))
 	for i := range requests {
-		r := &requests[i]
-		switch err := r.Rule.checkName(); {
-		case err != nil:
+		s, err := l.keySetting(kind, &requests[i])
+		if err != nil {
 			return nil, err
-		case r.Rule.Name == "":
-			return nil, r.Rule.wrong("name", "found none; expected the name of the rule to %s", kind)
-		case r.Key == "" && r.Rule.Key != "":
-			return nil, &KeyError{Rule: r.Rule.Name, Expr: r.Rule.Key, Reason: "the key is empty"}
 		}
-		settings[i] = &fleet.Setting{Kind: kind, Rule: fleet.SettingName(r.Rule.Name), Key: l.subject(&r.Rule, r.Key), Cleared: cleared}
-		settings[i].By = printable.Text(by, fleet.MaxSaid)
+		s.Cleared, s.By = cleared, printable.Text(by, fleet.MaxSaid)
+		settings[i] = s
 	}
 	return settings, nil
+}
+
+// keySetting returns a setting of a kind for the key, or the Match, of a request.
+func (l *Limiter) keySetting(kind fleet.Kind, r *Request) (*fleet.Setting, error) {
+	isGlob := fleet.IsGlob(r.Rule.Name)
+	err := r.Rule.checkName()
+	if isGlob {
+		err = checkNameOrGlob(r.Rule.Name)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Rule.Name == "":
+		return nil, r.Rule.wrong("name", "found none; expected the name of the rule to %s", kind)
+	case r.Key != "" && r.Match != "":
+		return nil, r.Rule.wrong("match", "found a key as well; expected one of the two")
+	case r.Key == "" && r.Match == "" && isGlob:
+		return nil, r.Rule.wrong("name", "found a glob without a key; expected a key or a match, or the name of a rule")
+	case r.Key == "" && r.Match == "" && r.Rule.Key != "":
+		return nil, &KeyError{Rule: r.Rule.Name, Expr: r.Rule.Key, Reason: "the key is empty"}
+	}
+	s := &fleet.Setting{Kind: kind, Rule: fleet.SettingName(r.Rule.Name)}
+	if r.Match != "" {
+		return s, l.match(s, r.Match, r.Rule.Hash == HashSubject && !isGlob)
+	}
+	s.Key = l.subject(&r.Rule, r.Key)
+	return s, nil
 }
 
 func noRequests() error {

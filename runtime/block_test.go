@@ -140,7 +140,7 @@ func TestBlocked(t *testing.T) {
 		}
 		until := time.Now().Add(time.Hour).UTC()
 		time.Sleep(time.Minute)
-		want := []Blocked{{"login", "", until, "eve", ""}, {"login", "ann", until, "eve", ""}, {"mail", "a%0A%7Bb", until, "eve", ""}}
+		want := []Blocked{{"login", "", until, "eve", "", ""}, {"login", "ann", until, "eve", "", ""}, {"mail", "a%0A%7Bb", until, "eve", "", ""}}
 		if got, err := l.Blocked(ctx); err != nil || !slices.Equal(got, want) {
 			t.Errorf("got %+v, error %v; want %+v", got, err, want)
 		}

@@ -37,8 +37,11 @@ var checks = []func(Rule) error{
 }
 
 // check returns the first error of the rule. It does not parse the cron expression.
-func (r Rule) check() error {
-	for _, check := range checks {
+func (r Rule) check() error { return cmp.Or(r.checkName(), r.checkValues()) }
+
+// checkValues is check for a rule whose name does not matter.
+func (r Rule) checkValues() error {
+	for _, check := range checks[1:] {
 		if err := check(r); err != nil {
 			return err
 		}
@@ -95,7 +98,8 @@ func (r *Rule) checkSpan(argument string, d, most time.Duration) error {
 	return r.wrongIf(d < 0 || d > most || d%time.Microsecond != 0, argument, "found %s; expected whole microseconds, up to %s", d, most)
 }
 
-// checkName protects the keys. A brace in a name would move the hash tag, and a colon could make a name look like a prefix and a name.
+// checkName protects the keys. A brace in a name would move the hash tag, and a colon could make a name look like a prefix and a name. With a * it
+// would look like a glob.
 func (r Rule) checkName() error {
 	if len(r.Name) > maxName {
 		return r.wrong("name", "found %d bytes; expected at most %d", len(r.Name), maxName)
@@ -104,8 +108,8 @@ func (r Rule) checkName() error {
 		return r.wrong("name", "found %q, which is no UTF-8", r.Name)
 	}
 	for _, c := range r.Name {
-		if strings.ContainsRune("{}%:\"'`", c) || unicode.IsSpace(c) || !unicode.IsPrint(c) {
-			return r.wrong("name", "found %q; expected no spaces, no control characters, and none of {}%%:\"'`", c)
+		if strings.ContainsRune("{}%:*\"'`", c) || unicode.IsSpace(c) || !unicode.IsPrint(c) {
+			return r.wrong("name", "found %q; expected no spaces, no control characters, and none of {}%%:*\"'`", c)
 		}
 	}
 	if method := fleet.SettingName(r.Name); method != r.Name && !r.unnamed {

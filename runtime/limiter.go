@@ -153,7 +153,7 @@ func (l *Limiter) ruleStatus() []RuleStatus {
 	}
 	var all []RuleStatus
 	for _, rule := range m.Used() {
-		now, name := m.InForce(rule, ""), rule.Numbers.Name // "" is no subject
+		now, name := m.InForce(rule, "", ""), rule.Numbers.Name // "" is no key
 		all = append(all, RuleStatus{rule.Label, now.Limit, now.Computed, paused[fleet.SettingName(name)], far[name]})
 	}
 	slices.SortFunc(all, func(a, b RuleStatus) int {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/decide"
@@ -15,14 +16,16 @@ import (
 )
 
 // Override holds new values for the rules of one name: see [Overrides]. A field that is nil or zero leaves what is in force without it: an
-// override of one key leaves what the override of all keys says, and that leaves what the rule declares. An override to shadow or trigger
-// mode also removes the rule's Wait, Queue, Block, Pausable and Lease.
+// override of one key leaves what less exact ones say, and these leave what the rule declares: see [Overrides.Set]. An override to shadow or
+// trigger mode also removes the rule's Wait, Queue, Block, Pausable and Lease.
 //
 // For example, a rule declares 100 permits a minute. With a Factor of 2 it has 200. With a Key "ann" and a Limit of 500, ann has 500 a
-// minute, and everybody else has what they had. With a Per of an hour it has 100 an hour. With ModeShadow the 101st call of a minute
-// passes, and observers see a refusal. With an Until of 18:00 all of that ends at 18:00.
+// minute, and everybody else has what they had. With a Match 203.0.113.0/24 and a Limit of 10, each address of this network has 10 a minute.
+// With a Per of an hour it has 100 an hour. With ModeShadow the 101st call of a minute passes, and observers see a refusal. With an Until
+// of 18:00 all of that ends at 18:00.
 type Override struct {
 	Key    string        // only for this key; "" means all keys of the rule
+	Match  string        // only for keys in a network, such as 203.0.113.0/24, or that begin with a text, such as ann*. Not with Key
 	Limit  *int64        // permits per window; 0 refuses everything. It also replaces a limit that depends on the call
 	Factor float64       // multiplies the limit and the burst, rounded up; 0.001 to 1,000. Not with Limit. A key's Limit ends the factor of all keys
 	Per    time.Duration // the window, for a rule with Per
@@ -39,7 +42,7 @@ type Override struct {
 
 // Setting is an override in the store. For example, the Rule is "search", the Key "ann", and the Limit 500.
 type Setting struct {
-	Rule string // the rule's name
+	Rule string // the rule's name, or a glob of names such as shop.*
 	Override
 }
 
@@ -50,6 +53,9 @@ const (
 
 // check returns an error if no rule can have the values of v. It applies v to a rule of a kind that accepts all its fields.
 func (v Override) check(name string) error {
+	if err := checkNameOrGlob(name); err != nil {
+		return err
+	}
 	rule := Rule{Name: name, Algorithm: FixedWindow, Limit: maxBucketLimit / maxFactor, Per: time.Minute}
 	if v.Burst != 0 {
 		rule.Algorithm = TokenBucket
@@ -67,8 +73,17 @@ func (v Override) check(name string) error {
 		rule.wrongIf(limit < 0 || limit > maxLimit, "limit", "found %d; expected 0 to %d", limit, int64(maxLimit)),
 		rule.wrongIf(v.Factor != 0 && v.Limit != nil, "factor", "found limit as well; expected one of the two"),
 		rule.wrongIf(len(v.Key) > decide.MaxText, "key", "found %d bytes; expected at most %d", len(v.Key), decide.MaxText),
-		v.apply(rule).check(),
+		rule.wrongIf(v.Key != "" && v.Match != "", "match", "found key as well; expected one of the two"),
+		v.apply(rule).checkValues(),
 	)
+}
+
+// checkNameOrGlob returns an error if settings cannot name a rule so.
+func checkNameOrGlob(name string) error {
+	if err := fleet.CheckGlob(name); err != nil {
+		return &RuleError{Rule: name, Argument: "name", Reason: err.Error()}
+	}
+	return Rule{Name: strings.TrimSuffix(name, "*")}.checkName()
 }
 
 // or returns v with the values of all where v has none.
@@ -105,7 +120,9 @@ func overrideOf(s *fleet.Setting) (v Override, err error) {
 		return v, nil
 	}
 	if err = v.read(s.Values); err == nil {
-		v.Key = key.Shown(s.Key)
+		if v.Key = key.Shown(s.Key); s.Match {
+			v.Key, v.Match = "", s.Key
+		}
 		err = v.check(s.Rule)
 	}
 	return v, err
@@ -113,8 +130,9 @@ func overrideOf(s *fleet.Setting) (v Override, err error) {
 
 // overrideText is an Override as JSON.
 type overrideText struct {
-	Rule string `json:"rule,omitempty"`
-	Key  string `json:"key,omitempty"`
+	Rule  string `json:"rule,omitempty"`
+	Key   string `json:"key,omitempty"`
+	Match string `json:"match,omitempty"`
 	fleet.Values
 }
 
@@ -130,7 +148,7 @@ func (v Override) values() fleet.Values {
 	return text
 }
 
-// read sets all but Key.
+// read sets all but Key and Match.
 func (v *Override) read(text fleet.Values) (err error) {
 	*v = Override{
 		Limit: text.Limit, Factor: text.Factor, Burst: text.Burst, Until: text.Until, By: text.By, Reason: text.Reason, At: text.At,
@@ -154,7 +172,7 @@ func (v *Override) read(text fleet.Values) (err error) {
 
 // MarshalJSON returns a text such as {"key":"ann","limit":5,"per":"1m","mode":"shadow"}.
 func (v Override) MarshalJSON() ([]byte, error) {
-	return json.Marshal(overrideText{Key: v.Key, Values: v.values()})
+	return json.Marshal(overrideText{Key: v.Key, Match: v.Match, Values: v.values()})
 }
 
 // UnmarshalJSON reads the JSON of MarshalJSON. Per may be any duration of the directives, such as 1d. An unknown field is an error.
@@ -172,7 +190,7 @@ func (v *Override) UnmarshalJSON(b []byte) error {
 
 // MarshalJSON returns a text such as {"rule":"sms","key":"ann","limit":5}.
 func (s Setting) MarshalJSON() ([]byte, error) {
-	return json.Marshal(overrideText{s.Rule, s.Key, s.values()})
+	return json.Marshal(overrideText{s.Rule, s.Key, s.Match, s.values()})
 }
 
 // UnmarshalJSON reads the JSON of MarshalJSON, as that of Override does.
@@ -184,6 +202,6 @@ func (s *Setting) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	err := s.read(text.Values)
-	s.Rule, s.Key = text.Rule, text.Key
+	s.Rule, s.Key, s.Match = text.Rule, text.Key, text.Match
 	return err
 }

@@ -28,10 +28,16 @@ type Overrides struct{ limiter *Limiter }
 func (l *Limiter) Overrides() *Overrides { return &Overrides{l} }
 
 // Set overrides the rules of a name, or one key of them, for all limiters of this prefix on the store. It replaces any earlier override of the
-// same rule and key there. This limiter follows at once, the others within about two seconds. Under [WithSubjectHash] the key is hashed, unless a
-// program has said that the rule has HashNever. The name is the directive's name=. An unnamed rule
-// has the name pkg.Type.Method, or pkg.Type if it is on a type. If the type has a prefix=, the name begins with it. It is no error if no rule has
-// that name. Set ignores By, Reason and At: see [WithActor].
+// same rule and key, or Match, there. This limiter follows at once, the others within about two seconds. Under [WithSubjectHash] the key is hashed,
+// unless a program has said that the rule has HashNever. The name is the directive's name=. An unnamed rule has the name pkg.Type.Method, or
+// pkg.Type if it is on a type. If the type has a prefix=, the name begins with it. It is no error if no rule has that name. Set ignores By, Reason
+// and At: see [WithActor].
+//
+// The name may be a glob: shop.* is all rules whose names begin with shop. and a dot, and * is all rules. If several overrides are for a key, the
+// most exact one that says something of a field wins: that of the key, then that of the longest network, of the longest text, and of all keys; of each,
+// that of the rule by its name, and then that of the longest glob. At most 1,000 overrides, blocks and pauses can have a Match or a glob. A key is in a
+// network if it is an address, or a network in it such as 2001:db8::/64; a key of several parts is in none. Networks match keys also if these are
+// hashed, and are themselves kept as text. A text matches no hashed key. Under a glob, a Key is hashed if the limiter hashes.
 //
 // The error is a *RuleError if no rule can have these values or there is no room for more, a *StoreError, or wraps the context's. A rule that
 // cannot have the values stays as it is: see [Overrides.Err].
@@ -50,42 +56,81 @@ func (o *Overrides) set(ctx context.Context, rule string, v Override, each func(
 	if err := v.check(rule); err != nil {
 		return false, err
 	}
-	subject, err := o.limiter.subjectOf(ctx, rule, v.Key)
+	s, err := o.limiter.overrideFor(ctx, rule, v.Key, v.Match)
 	if err != nil {
 		return false, err
 	}
 	v.By, v.Reason = "", ""
-	s := &fleet.Setting{Kind: fleet.Override, Rule: rule, Key: subject, AllKeys: v.Key == "", Values: v.values()}
+	s.Values = v.values()
 	return o.limiter.changeSettings(ctx, fleet.Edit{What: "set", Settings: []*fleet.Setting{s}, Each: each})
 }
 
-// subjectOf returns the subject for a key under the rules of a name. If the limiter hashes subjects, the rule says whether it does so here. A rule
-// that no program has used hashes.
-func (l *Limiter) subjectOf(ctx context.Context, name, text string) (string, error) {
-	plain := l.machine().UsesPlainKeys(name)
-	if l.machine().Hashes() && text != "" && !plain {
-		rules, err := l.Rules(ctx)
-		if err != nil {
-			return "", err
-		}
-		if i := slices.IndexFunc(rules, func(r UsedRule) bool { return fleet.SettingName(r.Name) == name }); i >= 0 {
-			plain = rules[i].Hash == HashNever
+// overrideFor returns an override without values, for a key, for the keys that a pattern matches if match is not "", or for all keys if both are "". If
+// the limiter hashes subjects, the rule says whether it does so here. A rule that no program has used hashes.
+func (l *Limiter) overrideFor(ctx context.Context, name, text, match string) (*fleet.Setting, error) {
+	s := &fleet.Setting{Kind: fleet.Override, Rule: name, AllKeys: text == "" && match == ""}
+	hash, known := HashSubject, false
+	if l.machine().Hashes() && !s.AllKeys {
+		var err error
+		if hash, known, err = l.hashOf(ctx, name); err != nil {
+			return nil, err
 		}
 	}
-	return l.machine().Subject(plain, text), nil
+	if match == "" {
+		s.Key = l.machine().Subject(hash == HashNever, text)
+		return s, nil
+	}
+	return s, l.match(s, match, known && hash == HashSubject)
+}
+
+// match makes a setting one for the keys that a pattern matches. isHashed says that the keys of its rule are hashed if the limiter hashes.
+func (l *Limiter) match(s *fleet.Setting, pattern string, isHashed bool) (err error) {
+	s.Match = true
+	if s.Key, err = l.machine().ParseMatch(pattern); err != nil {
+		return &RuleError{Rule: s.Rule, Argument: "match", Reason: err.Error()}
+	}
+	if isHashed && l.machine().Hashes() && strings.HasSuffix(s.Key, "*") {
+		const reason = "found the text %s; expected a network such as 203.0.113.0/24: the keys of this rule are hashed, so no text matches them"
+		return (&Rule{Name: s.Rule}).wrong("match", reason, s.Key)
+	}
+	return nil
+}
+
+// hashOf returns whether the keys of the rules of a name are hashed, as programs have said. It reports false if none has.
+func (l *Limiter) hashOf(ctx context.Context, name string) (hash Hash, known bool, err error) {
+	if l.machine().UsesPlainKeys(name) {
+		return HashNever, true, nil
+	}
+	rules, err := l.Rules(ctx)
+	if i := slices.IndexFunc(rules, func(r UsedRule) bool { return fleet.SettingName(r.Name) == name }); i >= 0 {
+		return rules[i].Hash, true, nil
+	}
+	return HashSubject, false, err
 }
 
 // Clear removes the override of a rule and key from the store. With the key "" it removes the override for all keys, and not those for single
 // keys. It is no error if there is none. The error is a *RuleError if no rule can have the name, a *StoreError, or wraps the context's.
 func (o *Overrides) Clear(ctx context.Context, rule, key string) error {
-	if err := (Rule{Name: rule}).checkName(); err != nil {
+	return o.clear(ctx, rule, key, "")
+}
+
+// ClearMatch removes the override of a rule with a Match, as Clear does with one of a key. It removes no override of a network or a text within match.
+func (o *Overrides) ClearMatch(ctx context.Context, rule, match string) error {
+	if match == "" {
+		match = "*" // which ParseMatch refuses
+	}
+	return o.clear(ctx, rule, "", match)
+}
+
+func (o *Overrides) clear(ctx context.Context, rule, key, match string) error {
+	if err := checkNameOrGlob(rule); err != nil {
 		return err
 	}
-	subject, err := o.limiter.subjectOf(ctx, rule, key)
+	s, err := o.limiter.overrideFor(ctx, rule, key, match)
 	if err != nil {
 		return err
 	}
-	s := &fleet.Setting{Kind: fleet.Override, Rule: rule, Key: subject, AllKeys: key == "", Cleared: true}
+	s.Cleared = true
 	_, err = o.limiter.changeSettings(ctx, fleet.Edit{What: "clear", Settings: []*fleet.Setting{s}})
 	return err
 }
@@ -146,14 +191,25 @@ func (o *Overrides) SetLocal(rule string, v Override) error {
 	if err := v.check(rule); err != nil {
 		return err
 	}
-	rule, v.Key = strings.Clone(rule), strings.Clone(v.Key)
-	o.limiter.machine().SetLocal(&fleet.Setting{Kind: fleet.Override, Rule: rule, Key: v.Key, AllKeys: v.Key == "", Values: v.values()})
+	s := &fleet.Setting{Kind: fleet.Override, Rule: strings.Clone(rule), Key: strings.Clone(v.Key), AllKeys: v.Key == "" && v.Match == "", Values: v.values()}
+	if v.Match != "" {
+		if err := o.limiter.match(s, v.Match, o.limiter.machine().UsesHashedKeys(rule)); err != nil {
+			return err
+		}
+		s.Key = strings.Clone(s.Key)
+	}
+	o.limiter.machine().SetLocal(s)
 	return nil
 }
 
 // ClearLocal removes the override that SetLocal set. If the store has one, it applies again.
-func (o *Overrides) ClearLocal(rule, key string) {
-	o.limiter.machine().ClearLocal(rule, key)
+func (o *Overrides) ClearLocal(rule, key string) { o.limiter.machine().ClearLocal(rule, key, false) }
+
+// ClearLocalMatch removes the override with a Match that SetLocal set.
+func (o *Overrides) ClearLocalMatch(rule, match string) {
+	if pattern, err := o.limiter.machine().ParseMatch(match); err == nil {
+		o.limiter.machine().ClearLocal(rule, pattern, true)
+	}
 }
 
 // Err returns nil, or what is wrong with the overrides, blocks and pauses:

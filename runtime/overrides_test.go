@@ -150,7 +150,7 @@ func TestOverrideKeepsTheIdentity(t *testing.T) {
 		if err := l.Overrides().SetLocal("p.T.M", o); err != nil {
 			t.Fatal(err)
 		}
-		changed := l.machine().InForce(rule, "k")
+		changed := l.machine().InForce(rule, "k", "k")
 		if changed == rule || changed.Numbers.Tag != rule.Numbers.Tag {
 			t.Errorf("%+v: %+v has the tag %v, want %v", o, *ruleOf(changed), changed.Numbers.Tag, rule.Numbers.Tag)
 		}
@@ -158,7 +158,7 @@ func TestOverrideKeepsTheIdentity(t *testing.T) {
 	if err := l.Overrides().SetLocal("p.T.M", Override{Per: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	if changed := l.machine().InForce(rule, "k"); changed.Numbers.Tag != "bucket:1h:{phone}" {
+	if changed := l.machine().InForce(rule, "k", "k"); changed.Numbers.Tag != "bucket:1h:{phone}" {
 		t.Errorf("tag %v", changed.Numbers.Tag)
 	}
 }
@@ -222,7 +222,7 @@ func TestPrecedence(t *testing.T) {
 			}
 		}
 		want.Limit, want.Burst = exactly(want.Limit, factor), exactly(want.Burst, factor)
-		got := l.machine().InForce(rule, "ann")
+		got := l.machine().InForce(rule, "ann", "ann")
 		if *ruleOf(got) != want {
 			t.Fatalf("all %+v, own %+v:\n got %+v\nwant %+v", all, own, *ruleOf(got), want)
 		}
@@ -230,7 +230,7 @@ func TestPrecedence(t *testing.T) {
 		if n := got.LimitFor(given); !want.Computed && n != want.Limit || want.Computed && n != exactly(given, factor) {
 			t.Fatalf("all %+v, own %+v: the limit of a call, %d, becomes %d", all, own, given, n)
 		}
-		if other := l.machine().InForce(rule, "bob"); all.check("r") != nil && other != rule {
+		if other := l.machine().InForce(rule, "bob", "bob"); all.check("r") != nil && other != rule {
 			t.Fatalf("another key has %+v", *ruleOf(other))
 		}
 	})
@@ -369,7 +369,7 @@ func TestErrOfAnOverrideThatHasEnded(t *testing.T) {
 			if err := set(Override{Per: time.Minute, Until: time.Now().Add(time.Minute)}); err != nil {
 				t.Fatal(err)
 			}
-			if got := l.machine().InForce(rule, ""); got != rule {
+			if got := l.machine().InForce(rule, "", ""); got != rule {
 				t.Errorf("got %+v", got)
 			}
 			if err := l.Overrides().Err(); err == nil || !strings.Contains(err.Error(), "cron") {

@@ -18,8 +18,8 @@ import (
 // Under a rule that is Pausable no call is admitted once Pause has returned. A call that waits for its place gives the place back. Without an actor
 // (see [WithActor]) such a pause belongs to the count: an override of Per, which makes the rule count from zero, and [Limiter.Reset] end it. The pause
 // of an actor is kept like that of another rule, too, so that it outlives a loss of the store's data. Under other rules this limiter
-// follows at once, the others within about two seconds, and only the Name, Key and Hash of the rule matter. A rule in shadow or trigger mode
-// pauses nothing. The errors are those of [Limiter.Block].
+// follows at once, the others within about two seconds, and only the Name, Key and Hash of the rule matter. So it is for a request with a Match or a
+// glob. A rule in shadow or trigger mode pauses nothing. The errors are those of [Limiter.Block].
 func (l *Limiter) Pause(ctx context.Context, d time.Duration, requests ...Request) error {
 	return l.changePauses(ctx, requests, fleet.Edit{What: "pause", For: d})
 }
@@ -45,12 +45,13 @@ func (l *Limiter) changePauses(ctx context.Context, requests []Request, e fleet.
 	set := all[0].Cleared || by.By != ""
 	marks := l.machine().Change(engine.Repauses)
 	for i := range requests {
-		if requests[i].Rule.Pausable {
+		isMarked := requests[i].Rule.Pausable && requests[i].Match == "" && !fleet.IsGlob(requests[i].Rule.Name)
+		if isMarked {
 			if err := l.mark(marks, &requests[i], e.For, all[i].Cleared); err != nil {
 				return err
 			}
 		}
-		if set || !requests[i].Rule.Pausable {
+		if set || !isMarked {
 			e.Settings = append(e.Settings, all[i])
 		}
 	}

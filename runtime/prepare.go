@@ -13,7 +13,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
 // Prepared are the rules of one method, ready for every limiter. Generated code has them: see package wrap. A program that calls a limiter itself
@@ -124,13 +123,15 @@ func (r Rule) prepareAs(label, window, tag string) (*decide.Rule, error) {
 }
 
 // Override implements decide.Declared.
-func (d *declared) Override(rule *decide.Rule, own, all *fleet.Setting) (*decide.Rule, error) {
-	v, wrong := overrideOf(own)
-	under, alsoWrong := overrideOf(all)
-	if err := printable.Join(wrong, alsoWrong); err != nil {
-		return nil, err
+func (d *declared) Override(rule *decide.Rule, overrides []*fleet.Setting) (*decide.Rule, error) {
+	var v Override
+	for _, s := range overrides {
+		under, err := overrideOf(s)
+		if err != nil {
+			return nil, err
+		}
+		v = v.or(under)
 	}
-	v = v.or(under)
 	changed := v.apply(Rule(*d))
 	p, err := changed.prepareAs(rule.Label, changed.Window(), tagOf(rule, &changed))
 	if err != nil {

@@ -18,6 +18,10 @@ type Request struct {
 	Cost   int64  // permits; 0 means 1. A cost below 0 is a *KeyError, and so is one above 1 if the rule has Distinct
 	Member string // the member to count, such as "bob", if the rule has Distinct; at most 64 KiB
 
+	// Match is in place of Key: all keys in a network, such as 203.0.113.0/24, or that begin with a text, such as ann*. It is only for
+	// [Limiter.Block], Unblock, Pause and Resume: see [Overrides.Set]. Their Rule may have a glob such as shop.* as its Name.
+	Match string
+
 	// UpTo takes as many permits as every rule admits now, at least 1 and at most Cost; Decision.Taken says how many. Set it on all
 	// requests of a call, with equal Costs, and ask each rule for a key once. It works in Allow and Peek, but not with Distinct, Prepay,
 	// Warmup or Concurrency. With a Cost of 10, and 4 permits left, it takes 4.
@@ -82,6 +86,9 @@ func (l *Limiter) addAll(c *decide.Call, requests []Request, waits bool) error {
 	for i := range requests {
 		r := &requests[i]
 		m, err := l.prepare(&r.Rule)
+		if err == nil && r.Match != "" {
+			err = r.wrongMatch()
+		}
 		if err != nil {
 			return err
 		}
@@ -105,6 +112,11 @@ func (l *Limiter) addAll(c *decide.Call, requests []Request, waits bool) error {
 		return &RuleError{Argument: "requests", Reason: fmt.Sprintf("found %d counts; expected at most %d; with Computed a request may have two", n, maxRules)}
 	}
 	return nil
+}
+
+// wrongMatch is the error of a request that is for a key.
+func (r *Request) wrongMatch() error {
+	return r.Rule.wrong("match", "found one; expected a key: only Block, Unblock, Pause and Resume take a match")
 }
 
 // checkUpTo returns an error if UpTo does not go with the rule of r, or if UpTo or its Cost differs from the first request of the call.
@@ -237,11 +249,14 @@ func (l *Limiter) RuleFor(r Request) (Rule, error) {
 // ruleFor returns the rule and the subject of a request, with the settings in force applied.
 func (l *Limiter) ruleFor(r *Request) (*decide.Rule, string, error) {
 	m, err := l.prepare(&r.Rule)
+	if err == nil && r.Match != "" {
+		err = r.wrongMatch()
+	}
 	if err != nil {
 		return nil, "", err
 	}
 	subject := l.subject(&r.Rule, r.Key)
-	return l.machine().InForce(m.Rule(), subject), subject, nil
+	return l.machine().InForce(m.Rule(), r.Key, subject), subject, nil
 }
 
 // countsOf returns the rules that count the calls of a request, as they are in force, and its subject. See [decide.Rule.Counts].

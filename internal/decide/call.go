@@ -30,6 +30,7 @@ type Asked struct {
 	Cost      int64         // what the call costs. The claim may ask for less: see setAsk, checkCosts and divide
 	own       int64         // what the rule itself costs, without those that have joined its count
 	Limit     int64         // of the call. A failure policy may divide that of the claim
+	text      string        // the key as the caller writes it
 	given     int64         // the limit that the call brings, for a rule with Computed
 	BlockLeft time.Duration // how long a setting still blocks the subject
 	pauseLeft time.Duration // how long a setting still pauses the subject

@@ -34,6 +34,7 @@ type charge struct {
 	own   int64 // the cost of the rule itself, without those that have joined its count
 	by    holder
 	claim engine.Claim
+	text  string        // the key of the claim, from which one can say in which network it is
 	added *engine.Claim // what a settlement took beside claim; nil if it took nothing
 	stage stage
 
@@ -81,11 +82,20 @@ func (c *Call) Charges() *Charges {
 		} else {
 			claim.KeepTexts()
 		}
+		ch.text = c.limiter.textOf(a, claim.Subject)
 	}
 	for _, ch := range c.noCost {
 		all.add(ch)
 	}
 	return all
+}
+
+// textOf returns the key of a charge. A subject that is no hash is like its key, but it is kept as long as the charge.
+func (l *Limiter) textOf(a *Asked, subject string) string {
+	if l.hashes(a.Rule) {
+		return strings.Clone(a.text)
+	}
+	return subject
 }
 
 // add adds a charge that began at a cost of 0. It joins an earlier charge on the same count.
@@ -284,7 +294,7 @@ func (c *Charges) apply(ctx context.Context, parts []part) error {
 func (c *Charges) addition(ch *charge, n int64) *engine.Claim {
 	claim := ch.claim
 	claim.Charged, claim.Delta = ch.cost()-ch.claim.Charged, n // an earlier attempt may have taken some
-	rule := c.limiter.InForce(cmp.Or(ch.rule.Base, ch.rule), claim.Subject)
+	rule := c.limiter.InForce(cmp.Or(ch.rule.Base, ch.rule), ch.text, claim.Subject)
 	if rule.Numbers.Tag == ch.rule.Numbers.Tag && rule.Limit > 0 && (ch.rule.Computed || claim.Limit == ch.rule.Limit) {
 		claim.Limit, claim.Burst = rule.Limit, rule.Ask.Burst
 	}

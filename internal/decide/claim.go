@@ -59,14 +59,14 @@ func (c *Call) claim(a *Asked, p *planned, use *Use) error {
 	}
 	a.BlockLeft, a.pauseLeft, a.wait = 0, 0, 0
 	if p.stations&ofKey != 0 {
-		p, a.BlockLeft, a.pauseLeft = p.forKey(l, subject)
+		p, a.BlockLeft, a.pauseLeft = p.forKey(l, use.Key, subject)
 	}
 	rule, claim := p.rule.at(use.Limit), a.Claim
 	a.Rule, a.Index, a.Limit, a.given = rule, c.next, rule.LimitFor(use.Limit), use.Limit
 	if c.LacksLimit(a) {
 		a.Limit = rule.MostLimit
 	}
-	a.Cost, a.own = use.Cost, use.Cost
+	a.Cost, a.own, a.text = use.Cost, use.Cost, use.Key
 	claim.Ask, claim.Delta = rule.Ask, 0
 	claim.Clear()
 	claim.Subject, claim.Renewed = subject, c.givesBack
@@ -128,7 +128,7 @@ func (c *Call) addAtNoCost(a *Asked, err error) {
 	claim := a.Rule.ClaimOn(a.Claim.Subject, a.Limit)
 	claim.Burst = a.Rule.Capacity(claim.Limit)
 	claim.KeepTexts()
-	c.noCost = append(c.noCost, charge{rule: a.Rule, index: a.Index, claim: claim, noCost: true})
+	c.noCost = append(c.noCost, charge{rule: a.Rule, index: a.Index, claim: claim, text: c.limiter.textOf(a, claim.Subject), noCost: true})
 }
 
 // setAsk sets what the claim asks when the call has waited for that time. A trigger counts beyond its limit, up to a cost that always reaches it. In shadow

@@ -82,7 +82,7 @@ func (c *Call) isPaused(ctx context.Context) (bool, error) {
 			if !a.Rule.enforces() {
 				continue
 			}
-			if c.limiter.pauseLeft(a.Rule, a.Claim.Subject) > 0 {
+			if c.limiter.pauseLeft(a) > 0 {
 				return true, nil
 			}
 			if a.Rule.Numbers.Pausable {

@@ -1,7 +1,7 @@
 package decide
 
 import (
-	"cmp"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,9 +31,9 @@ func (m *Method) name() string {
 // plan is what a Method asks as long as nothing changes. It never changes itself: when other settings are in force, or one of them has ended,
 // the next call makes a new plan.
 type plan struct {
-	stored, local *fleet.InForce // the settings when it was made: of the store, and of the limiter alone
-	until         time.Time      // when the first of its settings for all keys ends; zero means never
-	rules         []planned
+	inForce *fleet.InForce // the settings when it was made
+	until   time.Time      // when the first of its settings for all keys ends; zero means never
+	rules   []planned
 }
 
 // planned is a rule of a plan.
@@ -44,9 +44,10 @@ type planned struct {
 	stations station
 	mayShare bool // an earlier rule of the method may have the same count
 
-	stored, local *fleet.OfRule  // the settings of keys, if there are any
-	byKey         sync.Map       // of *planned, by subject: the rule for keys with an override of their own
-	own           *fleet.Setting // the override that made this rule; only of those in byKey
+	settings  *fleet.OfRule
+	byPattern *fleet.ByPattern // nil if there are none
+	overrides []*fleet.Setting // those that made this rule, the most exact one first
+	under     sync.Map         // of *planned, by what overrides this rule for some keys: the *fleet.Setting of a key, or the *fleet.Matched of a pattern
 }
 
 // station is a set of stations that calls of a rule visit on their way to a decision. Most calls visit none. A station is a condition in the way of
@@ -54,7 +55,7 @@ type planned struct {
 type station uint8
 
 const (
-	ofKey      station = 1 << iota // there are settings for keys
+	ofKey      station = 1 << iota // there are settings for keys, or for patterns of them
 	hashed                         // subjects are not the escaped keys of callers
 	members                        // calls bring members
 	releases                       // calls give their permits back when they end
@@ -66,7 +67,7 @@ const (
 // current returns the plan for a call.
 func (m *Method) current() *plan {
 	p, l := m.plan.Load(), m.limiter
-	if p == nil || p.stored != l.fleet.InForce() || p.local != l.own.inForce.Load() || !p.until.IsZero() && !l.fleet.Now().Before(p.until) {
+	if p == nil || p.inForce != l.inForce() || !p.until.IsZero() && !l.fleet.Now().Before(p.until) {
 		p = m.replan()
 	}
 	return p
@@ -76,17 +77,20 @@ func (m *Method) current() *plan {
 func (m *Method) replan() *plan {
 	l := m.limiter
 	l.Notify()
-	p := &plan{stored: l.fleet.InForce(), local: l.own.inForce.Load(), rules: make([]planned, len(m.rules.All))}
+	p := &plan{inForce: l.inForce(), rules: make([]planned, len(m.rules.All))}
 	for i, rule := range m.rules.All {
 		r := &p.rules[i]
 		r.declared, r.err = rule, l.Supports(rule, 0)
-		r.stored, r.local = p.stored.Of(rule.Numbers.Name), p.local.Of(rule.Numbers.Name)
-		all := l.ofAllKeys(r)
-		if all != nil && !all.Until.IsZero() && (p.until.IsZero() || all.Until.Before(p.until)) {
-			p.until = all.Until
+		r.settings, r.byPattern = p.inForce.Of(rule.Numbers.Name), p.inForce.ByPattern(rule.Numbers.Name)
+		r.overrides = l.ofAllKeys(r.settings, r.byPattern)
+		for _, s := range r.overrides {
+			if !s.Until.IsZero() && (p.until.IsZero() || s.Until.Before(p.until)) {
+				p.until = s.Until
+			}
 		}
-		r.rule = l.overridden(rule, nil, all)
+		r.rule = l.overridden(rule, r.overrides)
 		r.stations = l.stationsOf(r)
+		l.noteTexts(r)
 		for j := range i {
 			r.mayShare = r.mayShare || p.rules[j].rule.mayCountWith(r.rule)
 		}
@@ -102,8 +106,8 @@ func (l *Limiter) stationsOf(p *planned) (s station) {
 		is bool
 		at station
 	}{
-		{p.stored.Len() > 0 || p.local.Len() > 0, ofKey},
-		{l.hasher != nil && !r.PlainKeys || l.shownKeys, hashed},
+		{p.settings.Len() > 0 || p.byPattern.Len() > 0, ofKey},
+		{l.hashes(r) || l.shownKeys, hashed},
 		{r.Distinct != "", members},
 		{r.Row.Releases, releases},
 		{r.Ask.Mode != engine.Enforce, unenforced},
@@ -116,12 +120,24 @@ func (l *Limiter) stationsOf(p *planned) (s station) {
 	return s
 }
 
-// forKey returns what the rule is for a subject, as the settings of its key make it, and how long the subject is still blocked and paused.
-func (p *planned) forKey(l *Limiter, subject string) (of *planned, blockLeft, pauseLeft time.Duration) {
-	k := p.stored.OfKey(subject)
+// forKey returns what the rule is for a key, as the settings of the key and of its patterns make it, and how long the key is still blocked and paused.
+// text is the key as the caller writes it.
+func (p *planned) forKey(l *Limiter, text, subject string) (of *planned, blockLeft, pauseLeft time.Duration) {
 	of = p
-	if own := l.inPlaceOf(p.local.OfKey(subject).Override, k.Override); own != nil {
-		of = p.overriddenBy(l, own)
+	k := p.settings.OfKey(subject)
+	if p.byPattern != nil {
+		for _, m := range p.byPattern.Match(text, subject, l.hashes(p.declared)) {
+			if m == nil {
+				continue
+			}
+			if len(m.Overrides) > 0 {
+				of = of.overriddenBy(l, m, m.Until, m.Overrides...)
+			}
+			k.Block, k.Pause = fleet.Later(k.Block, m.Block), fleet.Later(k.Pause, m.Pause)
+		}
+	}
+	if k.Override != nil {
+		of = of.overriddenBy(l, k.Override, k.Override.Until, k.Override)
 	}
 	if of.rule.enforces() {
 		blockLeft, pauseLeft = l.timeLeft(k.Block), l.timeLeft(k.Pause)
@@ -129,32 +145,78 @@ func (p *planned) forKey(l *Limiter, subject string) (of *planned, blockLeft, pa
 	return of, blockLeft, pauseLeft
 }
 
-// overriddenBy returns the rule as the override of a key makes it. The plan keeps that for later calls.
-func (p *planned) overriddenBy(l *Limiter, own *fleet.Setting) *planned {
-	if known, ok := p.byKey.Load(own.Key); ok && known.(*planned).own == own {
+// overriddenBy returns the rule as more exact overrides make it. The plan keeps that, by what they are known by, until the first of them ends: at
+// until, or never if that is zero.
+func (p *planned) overriddenBy(l *Limiter, by any, until time.Time, more ...*fleet.Setting) *planned {
+	if !until.IsZero() && !l.fleet.Now().Before(until) {
+		l.fleet.Drop()
+		return p.with(l, l.unexpired(more...))
+	}
+	if known, ok := p.under.Load(by); ok {
 		return known.(*planned)
 	}
-	of := &planned{declared: p.declared, err: p.err, mayShare: true, stored: p.stored, local: p.local, own: own}
-	of.rule = l.overridden(p.declared, own, l.ofAllKeys(p))
-	of.stations = l.stationsOf(of)
-	p.byKey.Store(own.Key, of)
+	of := p.with(l, more)
+	p.under.Store(by, of)
 	return of
 }
 
-// inPlaceOf returns the limiter's own override, or that of the store if the limiter has none that holds. It returns nil if neither holds.
-func (l *Limiter) inPlaceOf(local, stored *fleet.Setting) *fleet.Setting {
-	return cmp.Or(l.unexpired(local), l.unexpired(stored))
+// with returns the rule as more exact overrides make it.
+func (p *planned) with(l *Limiter, more []*fleet.Setting) *planned {
+	if len(more) == 0 {
+		return p
+	}
+	of := &planned{declared: p.declared, err: p.err, mayShare: true, settings: p.settings, byPattern: p.byPattern, overrides: slices.Concat(more, p.overrides)}
+	of.rule = l.overridden(p.declared, of.overrides)
+	of.stations = l.stationsOf(of)
+	return of
 }
 
-// ofAllKeys returns the override of a rule for all keys, or nil.
-func (l *Limiter) ofAllKeys(p *planned) *fleet.Setting { return l.inPlaceOf(p.local.All, p.stored.All) }
+// ofAllKeys returns the overrides for all keys of a rule that have not ended, the most exact one first.
+func (l *Limiter) ofAllKeys(settings *fleet.OfRule, byPattern *fleet.ByPattern) []*fleet.Setting {
+	var all []*fleet.Setting
+	if settings.All != nil {
+		all = append(all, settings.All)
+	}
+	if byPattern != nil {
+		all = append(all, byPattern.All...)
+	}
+	return l.unexpired(all...)
+}
 
-// InForce returns what a rule is for a subject, as the overrides in force make it. It is for what happens seldom: calls have plans.
-func (l *Limiter) InForce(rule *Rule, subject string) *Rule {
-	name := rule.Numbers.Name
-	p := &planned{declared: rule, stored: l.fleet.InForce().Of(name), local: l.own.inForce.Load().Of(name)}
-	own := l.inPlaceOf(p.local.OfKey(subject).Override, p.stored.OfKey(subject).Override)
-	return l.overridden(rule, own, l.ofAllKeys(p))
+// ForKey are the settings that hold for a key of a rule.
+type ForKey struct {
+	Overrides    []*fleet.Setting // the most exact one first
+	Block, Pause *fleet.Setting   // of several, the one that ends last; or nil
+}
+
+// ForKey returns the settings that hold for a key of a rule. text is the key as callers write it. It is for what happens seldom: calls have plans.
+func (l *Limiter) ForKey(rule *Rule, text, subject string) (all ForKey) {
+	in, name := l.inForce(), rule.Numbers.Name
+	settings, byPattern := in.Of(name), in.ByPattern(name)
+	k := settings.OfKey(subject)
+	if k.Override != nil {
+		all.Overrides = append(all.Overrides, k.Override)
+	}
+	found := byPattern.Match(text, subject, l.hashes(rule))
+	for _, m := range slices.Backward(found[:]) {
+		if m != nil {
+			all.Overrides = append(all.Overrides, m.Overrides...)
+			k.Block, k.Pause = fleet.Later(k.Block, m.Block), fleet.Later(k.Pause, m.Pause)
+		}
+	}
+	all.Overrides = append(l.unexpired(all.Overrides...), l.ofAllKeys(settings, byPattern)...)
+	if l.timeLeft(k.Block) > 0 {
+		all.Block = k.Block
+	}
+	if l.timeLeft(k.Pause) > 0 {
+		all.Pause = k.Pause
+	}
+	return all
+}
+
+// InForce returns what a rule is for a key, as the overrides in force make it. It is for what happens seldom: calls have plans.
+func (l *Limiter) InForce(rule *Rule, text, subject string) *Rule {
+	return l.overridden(rule, l.ForKey(rule, text, subject).Overrides)
 }
 
 // methods are the rules of requests: a bounded number of them. When there are too many, a new one replaces an arbitrary one. So if a program uses a

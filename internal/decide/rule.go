@@ -47,8 +47,8 @@ type Rule struct {
 
 // Declared is a rule as programs write it. Package ratelimit has the type.
 type Declared interface {
-	// Override returns the rule as an override for one key and the one for all keys make it. One of them may be nil.
-	Override(rule *Rule, own, all *fleet.Setting) (*Rule, error)
+	// Override returns the rule as overrides make it, of which the most exact one comes first.
+	Override(rule *Rule, overrides []*fleet.Setting) (*Rule, error)
 	// WrongLimit says why a call cannot bring a limit, or returns "".
 	WrongLimit(limit int64) string
 	// CannotWait returns a *ratelimit.RuleError if no call can wait for the rule.

@@ -1,9 +1,9 @@
 package decide
 
 import (
-	"cmp"
 	"iter"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,12 +11,19 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 )
 
-// pauseLeft returns how long a setting still pauses a subject of a rule.
-func (l *Limiter) pauseLeft(rule *Rule, subject string) time.Duration {
-	if !rule.enforces() {
+// pauseLeft returns how long a setting still pauses the key of a claim.
+func (l *Limiter) pauseLeft(a *Asked) time.Duration {
+	in, rule := l.fleet.InForce(), a.Rule
+	if in == nil || !rule.enforces() {
 		return 0
 	}
-	return l.timeLeft(l.fleet.InForce().Of(rule.Numbers.Name).OfKey(subject).Pause)
+	pause := in.Of(rule.Numbers.Name).OfKey(a.Claim.Subject).Pause
+	for _, m := range in.ByPattern(rule.Numbers.Name).Match(a.text, a.Claim.Subject, l.hashes(rule)) {
+		if m != nil {
+			pause = fleet.Later(pause, m.Pause)
+		}
+	}
+	return l.timeLeft(pause)
 }
 
 // timeLeft returns how long a setting with an end still holds, or 0 for nil. It reads the clock once.
@@ -31,37 +38,61 @@ func (l *Limiter) timeLeft(s *fleet.Setting) time.Duration {
 	return max(0, left)
 }
 
-// unexpired returns a setting, or nil if it has ended.
-func (l *Limiter) unexpired(s *fleet.Setting) *fleet.Setting {
-	if s == nil || s.Until.IsZero() || !s.EndedAt(l.fleet.Now()) {
-		return s
+// unexpired returns the settings that have not ended.
+func (l *Limiter) unexpired(all ...*fleet.Setting) []*fleet.Setting {
+	hasEnded := func(s *fleet.Setting) bool { return !s.Until.IsZero() && s.EndedAt(l.fleet.Now()) }
+	if !slices.ContainsFunc(all, hasEnded) {
+		return all
 	}
 	l.fleet.Drop()
-	return nil
+	return slices.DeleteFunc(slices.Clone(all), hasEnded)
 }
 
 // ownSettings are the overrides of one limiter. They take the place of those in the store.
 type ownSettings struct {
 	mu       sync.Mutex
 	settings map[ownKey]*fleet.Setting
-	inForce  atomic.Pointer[fleet.InForce] // what holds of them; nil if none does
+	merged   atomic.Pointer[merged] // nil if there are none
 }
 
-// ownKey identifies an override by the name of its rule, and the key as the program writes it.
-type ownKey struct{ rule, text string }
+// ownKey identifies an override by the name of its rule, and the key or the pattern of keys as the program writes it.
+type ownKey struct {
+	rule, text string
+	match      bool
+}
+
+// merged are the settings of the store in which those of one limiter have taken the place of others.
+type merged struct {
+	stored, all *fleet.InForce
+	until       time.Time // when the first one of the limiter ends; zero means never
+}
+
+// inForce returns the settings in force for the limiter.
+func (l *Limiter) inForce() *fleet.InForce {
+	stored, m := l.fleet.InForce(), l.own.merged.Load()
+	switch {
+	case m == nil:
+		return stored
+	case m.stored != stored || !m.until.IsZero() && !l.fleet.Now().Before(m.until):
+		l.own.mu.Lock()
+		defer l.own.mu.Unlock()
+		return l.own.merge(l)
+	}
+	return m.all
+}
 
 // SetLocal sets an override of this limiter alone. Its Key is as the program writes it.
 func (l *Limiter) SetLocal(s *fleet.Setting) {
-	l.own.edit(l, func(settings map[ownKey]*fleet.Setting) { settings[ownKey{s.Rule, s.Key}] = s })
+	l.own.edit(l, func(settings map[ownKey]*fleet.Setting) { settings[ownKey{s.Rule, s.Key, s.Match}] = s })
 }
 
-// ClearLocal removes an override of this limiter.
-func (l *Limiter) ClearLocal(rule, key string) {
-	l.own.edit(l, func(settings map[ownKey]*fleet.Setting) { delete(settings, ownKey{rule, key}) })
+// ClearLocal removes an override of this limiter, for a key or for a pattern of keys.
+func (l *Limiter) ClearLocal(rule, text string, match bool) {
+	l.own.edit(l, func(settings map[ownKey]*fleet.Setting) { delete(settings, ownKey{rule, text, match}) })
 }
 
-// edit changes the limiter's own settings. A setting that was made before its rule was known may get another key, because only the rule says
-// whether keys are hashed.
+// edit changes the limiter's own settings. A setting that was made before its rule was known may get another key, because only the rule says whether
+// keys are hashed.
 func (o *ownSettings) edit(l *Limiter, do func(settings map[ownKey]*fleet.Setting)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,69 +100,101 @@ func (o *ownSettings) edit(l *Limiter, do func(settings map[ownKey]*fleet.Settin
 		o.settings = map[ownKey]*fleet.Setting{}
 	}
 	do(o.settings)
-	now := l.fleet.Now()
 	for k, s := range o.settings {
-		if s.EndedAt(now) {
-			delete(o.settings, k)
-		} else if key := l.Subject(l.UsesPlainKeys(k.rule), k.text); key != s.Key {
+		if key := l.Subject(l.UsesPlainKeys(k.rule), k.text); key != s.Key && !s.Match {
 			o.settings[k] = &fleet.Setting{Kind: s.Kind, Rule: s.Rule, Key: key, AllKeys: s.AllKeys, Values: s.Values}
 		}
 	}
-	var none *fleet.InForce
-	o.inForce.Store(none.With(maps.Values(o.settings), now))
+	o.merge(l)
+}
+
+// merge returns what is in force for the limiter, and keeps it until that changes. The settings must be locked.
+func (o *ownSettings) merge(l *Limiter) *fleet.InForce {
+	now, m := l.fleet.Now(), &merged{stored: l.fleet.InForce()}
+	for k, s := range o.settings {
+		if s.EndedAt(now) {
+			delete(o.settings, k)
+		} else if !s.Until.IsZero() && (m.until.IsZero() || s.Until.Before(m.until)) {
+			m.until = s.Until
+		}
+	}
+	if len(o.settings) == 0 {
+		o.merged.Store(nil)
+		return m.stored
+	}
+	m.all = m.stored.With(maps.Values(o.settings), now)
+	o.merged.Store(m)
+	return m.all
 }
 
 // Settings returns the settings that are in force for the limiter.
 func (l *Limiter) Settings() iter.Seq[*fleet.Setting] {
 	return func(yield func(*fleet.Setting) bool) {
-		local := l.own.inForce.Load()
-		for _, in := range []*fleet.InForce{local, l.fleet.InForce()} {
-			for s := range in.All() {
-				replaced := in != local && sameIn(local, s) != nil
-				if !replaced && l.unexpired(s) != nil && !yield(s) {
-					return
-				}
+		now := l.fleet.Now()
+		for s := range l.inForce().All() {
+			if !s.EndedAt(now) && !yield(s) {
+				return
 			}
 		}
 	}
 }
 
-// sameIn returns the override among the settings for the rule and key of another one, or nil.
-func sameIn(in *fleet.InForce, s *fleet.Setting) *fleet.Setting {
-	of := in.Of(s.Rule)
-	switch {
-	case s.Kind != fleet.Override:
-		return nil
-	case s.AllKeys:
-		return of.All
-	default:
-		return of.OfKey(s.Key).Override
-	}
-}
-
-// overridden returns the rule as an override for one key and the one for all keys make it. Either may be nil. If the rule cannot have the values,
-// it stays as it is, and Unusable returns why.
-func (l *Limiter) overridden(rule *Rule, own, all *fleet.Setting) *Rule {
-	if own == nil && all == nil {
-		return rule
-	}
-	changed, err := rule.Declared.Override(rule, own, all)
-	if err == nil {
-		err = l.Supports(changed, changed.Wait.Microseconds())
-	}
+// overridden returns the rule as overrides make it, of which the most exact one comes first. If the rule cannot have their values, those stay out that
+// it cannot have beside more exact ones, and Unusable returns why.
+func (l *Limiter) overridden(rule *Rule, overrides []*fleet.Setting) *Rule {
+	changed, err := l.override(rule, overrides)
 	if err == nil {
 		return changed
 	}
-	l.Unusable() // forgets those that are not in force any more
-	l.unusable.LoadOrStore(cmp.Or(own, all), err)
-	return rule
+	changed = rule
+	var usable []*fleet.Setting
+	for _, s := range overrides {
+		more := append(slices.Clone(usable), s)
+		if with, err := l.override(rule, more); err != nil {
+			l.noteUnusable(s, err)
+		} else {
+			changed, usable = with, more
+		}
+	}
+	return changed
 }
 
-// Unusable returns an error for each override in force that a rule which was called cannot have.
+// override is overridden for overrides whose values the rule can have.
+func (l *Limiter) override(rule *Rule, overrides []*fleet.Setting) (*Rule, error) {
+	if len(overrides) == 0 {
+		return rule, nil
+	}
+	changed, err := rule.Declared.Override(rule, overrides)
+	if err == nil {
+		err = l.Supports(changed, changed.Wait.Microseconds())
+	}
+	return changed, err
+}
+
+// noteUnusable notes why a rule cannot have a setting.
+func (l *Limiter) noteUnusable(s *fleet.Setting, err error) {
+	if _, noted := l.unusable.Load(s); !noted {
+		l.Unusable() // forgets those that are not in force any more
+		l.unusable.Store(s, err)
+	}
+}
+
+// noteTexts notes the settings by text that match no key of a rule, because its keys are hashed.
+func (l *Limiter) noteTexts(p *planned) {
+	if !l.hashes(p.declared) {
+		return
+	}
+	for _, s := range p.byPattern.Texts() {
+		l.noteUnusable(s, p.declared.Declared.Wrong("match", "found "+s.Key+"; expected a network: the keys of this rule are hashed, so no text matches them"))
+	}
+}
+
+// Unusable returns an error for each setting in force that a rule which was called cannot have.
 func (l *Limiter) Unusable() (errs []error) {
+	in := l.inForce()
 	l.unusable.Range(func(setting, err any) bool {
 		s := setting.(*fleet.Setting)
-		if l.unexpired(s) != nil && (sameIn(l.own.inForce.Load(), s) == s || sameIn(l.fleet.InForce(), s) == s) {
+		if in.Has(s) && len(l.unexpired(s)) > 0 {
 			errs = append(errs, err.(error))
 		} else {
 			l.unusable.Delete(setting)

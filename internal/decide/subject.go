@@ -8,6 +8,7 @@ import (
 	"hash"
 	"sync"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 )
 
@@ -56,12 +57,23 @@ func (l *Limiter) hidden(plainKeys bool, text string) string {
 	return l.hasher.Hash(text)
 }
 
+// hashes reports whether the keys of a rule are hashed.
+func (l *Limiter) hashes(rule *Rule) bool { return l.hasher != nil && !rule.PlainKeys }
+
 // Subject returns the subject for the key of a call, under a rule that hashes subjects or not.
 func (l *Limiter) Subject(plainKeys bool, text string) string {
 	if l.shownKeys && text != "" && key.IsEscaped(text) {
 		return text
 	}
 	return key.Subject(l.hidden(plainKeys, text))
+}
+
+// ParseMatch returns a pattern of keys as settings have it: see fleet.ParseMatch.
+func (l *Limiter) ParseMatch(pattern string) (string, error) {
+	if l.shownKeys && fleet.IsMatch(pattern) {
+		return pattern, nil
+	}
+	return fleet.ParseMatch(pattern)
 }
 
 // Shown returns the form in which a message shows a text that is part of a key: its hash if the limiter hashes subjects. Otherwise it reports

@@ -65,7 +65,7 @@ func (c *Call) readMarkers(ctx context.Context) error {
 	for i := range c.unlimited {
 		a := &c.unlimited[i]
 		if !c.waitsSince.IsZero() {
-			a.BlockLeft, a.pauseLeft = 0, c.limiter.pauseLeft(a.Rule, a.Claim.Subject)
+			a.BlockLeft, a.pauseLeft = 0, c.limiter.pauseLeft(a)
 		}
 		for _, count := range a.Rule.Counts() {
 			claim := *a.Claim

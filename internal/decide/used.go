@@ -46,7 +46,7 @@ func (m *Method) note() {
 // Note notes that a rule is used, or will be.
 func (l *Limiter) Note(rule *Rule) {
 	l.register(rule)
-	if rule.PlainKeys && l.hasher != nil && l.own.inForce.Load() != nil {
+	if rule.PlainKeys && l.hasher != nil && l.own.merged.Load() != nil {
 		l.own.edit(l, func(map[ownKey]*fleet.Setting) {})
 	}
 }
@@ -154,6 +154,11 @@ func (l *Limiter) UsesPlainKeys(name string) bool {
 		}
 	}
 	return false
+}
+
+// UsesHashedKeys reports whether the limiter uses a rule of a name, and not one whose subjects are not hashed.
+func (l *Limiter) UsesHashedKeys(name string) bool {
+	return slices.ContainsFunc(l.rules.all(), func(rule *Rule) bool { return rule.Numbers.Name == name }) && !l.UsesPlainKeys(name)
 }
 
 // Used returns the rules that the limiter uses.

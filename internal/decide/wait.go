@@ -82,7 +82,7 @@ func (c *Call) renew(ctx context.Context) error {
 		r := &c.Asked[i]
 		r.setAsk(c.waited)
 		if r.Rule.enforces() {
-			r.pauseLeft = c.limiter.pauseLeft(r.Rule, r.Claim.Subject)
+			r.pauseLeft = c.limiter.pauseLeft(r)
 			c.paused = c.paused || r.pauseLeft > 0
 		}
 	}

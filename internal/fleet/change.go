@@ -23,6 +23,7 @@ type Change struct {
 	What   string    `json:"what"` // such as set, clear, block
 	Rule   string    `json:"rule,omitempty"`
 	Key    string    `json:"key,omitempty"`
+	Match  bool      `json:"match,omitempty"` // Key is a pattern of keys
 	Keys   int       `json:"keys,omitempty"`  // how many settings changed, if that is more than one
 	Rules  int       `json:"rules,omitempty"` // of how many rules, if that is more than one; Rule is the first
 	Kind   Kind      `json:"kind,omitempty"`  // of the setting, if one changed
@@ -72,7 +73,7 @@ func (e *Edit) note(before *Setting, after []*Setting, now time.Time) *Change {
 	}
 	c := &Change{At: now, By: e.Actor.By, Reason: e.Actor.Reason, What: e.What}
 	if len(after) > 0 {
-		c.Rule, c.Key = after[0].Rule, after[0].Key
+		c.Rule, c.Key, c.Match = after[0].Rule, after[0].Key, after[0].Match
 	}
 	switch {
 	case len(after) > 1:

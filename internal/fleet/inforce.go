@@ -7,7 +7,11 @@ import (
 )
 
 // InForce are the settings that hold. It never changes: a new one replaces it, and shares with it what is equal.
-type InForce struct{ rules *tree[*OfRule] }
+type InForce struct {
+	rules    *tree[*OfRule]
+	patterns *patterns // nil if there are none
+	beyond   bool      // settings by pattern were left out, because there are too many
+}
 
 // OfRule are the settings that hold for the rules of one name.
 type OfRule struct {
@@ -56,7 +60,39 @@ func (in *InForce) total() sum {
 	if in == nil {
 		return nothing
 	}
-	return in.rules.total()
+	return in.rules.total().and(in.patterns.all().total())
+}
+
+// isBeyond reports whether settings by pattern were left out.
+func (in *InForce) isBeyond() bool { return in != nil && in.beyond }
+
+// patternCount returns how many settings by pattern there are.
+func (in *InForce) patternCount() int {
+	if in == nil {
+		return 0
+	}
+	return int(in.patterns.all().total().settings)
+}
+
+// lostByPattern returns how many settings by pattern the store has lost.
+func (in *InForce) lostByPattern() int {
+	if in == nil {
+		return 0
+	}
+	return int(in.patterns.all().total().lost)
+}
+
+// Has reports whether a setting holds.
+func (in *InForce) Has(s *Setting) bool {
+	of := in.Of(s.Rule)
+	switch {
+	case s.byPattern():
+		return in != nil && in.patterns.all().get(s.Name()) == s
+	case s.AllKeys:
+		return of.All == s
+	}
+	k := of.OfKey(s.Key)
+	return *k.of(s.Kind) == s
 }
 
 func (r *OfRule) total() sum { return r.All.total().and(r.keys.total()) }
@@ -76,27 +112,41 @@ func (in *InForce) endingBy(at int64) iter.Seq[*Setting] {
 		if in == nil {
 			return
 		}
-		in.rules.each(at, func(r *OfRule) bool { return r.each(at, yield) })
+		some := func(s *Setting) bool { return s == nil || s.total().first > at || yield(s) }
+		_ = in.patterns.all().each(at, some) && in.rules.each(at, func(r *OfRule) bool { return r.each(at, yield) })
 	}
 }
 
-// With returns in with further settings in place of those of the same kind, rule and key. Those that do not hold leave nothing. The result is nil
-// if no setting holds. Its time depends on how many are changed, and on the logarithm of how many hold.
+// With returns in with further settings in place of those of the same kind, rule and key. Those that do not hold leave nothing. It leaves out settings
+// by pattern that are too many. The result is nil if no setting holds. Its time depends on how many are changed, on the logarithm of how many hold, and
+// if settings by pattern change, on how many of these hold.
 func (in *InForce) With(changed iter.Seq[*Setting], now time.Time) *InForce {
 	if in == nil {
 		in = new(InForce)
 	}
-	rules := in.rules
+	next, byPattern := *in, in.patterns.all()
 	for s := range changed {
-		rules = rules.with(s.Rule, rules.get(s.Rule).with(s, s.holds(now)))
+		switch holds := s.holds(now); {
+		case !s.byPattern():
+			next.rules = next.rules.with(s.Rule, next.rules.get(s.Rule).with(s, holds))
+		case !holds:
+			byPattern = byPattern.with(s.Name(), nil)
+		case byPattern.total().settings >= MaxPatterns && byPattern.get(s.Name()) == nil:
+			next.beyond = true
+		default:
+			byPattern = byPattern.with(s.Name(), s)
+		}
 	}
-	switch rules {
-	case nil:
+	if byPattern != in.patterns.all() {
+		next.patterns = newPatterns(byPattern)
+	}
+	switch next {
+	case InForce{}:
 		return nil
-	case in.rules:
+	case *in:
 		return in
 	}
-	return &InForce{rules}
+	return &next
 }
 
 // with returns r with another setting, or without it if it does not hold. It returns r if nothing changes, and nil if no setting is left.

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -151,6 +152,9 @@ const maxRead = 2*MaxSettings + maxGap
 // tooMany stands for a name in known.malformed. No setting has it.
 const tooMany = ""
 
+// tooManyPatterns stands for a name in known.malformed. No setting has it.
+const tooManyPatterns = "*"
+
 // exceed notes that the store has too many settings.
 func (k *known) exceed(f *Fleet) {
 	const text = "the store has settings beyond the %d that are read, or names of over %d bytes: delete the keys %s and %s, and import the right settings"
@@ -278,6 +282,11 @@ func (f *Fleet) Status() Status {
 
 // publish makes known what is wrong with the settings. err is that of the last attempt to read them.
 func (f *Fleet) publish(err error) {
+	if k := &f.changed; f.InForce().isBeyond() {
+		k.refuse(f, tooManyPatterns, "cannot follow all settings by pattern", fmt.Errorf("the store has settings by pattern beyond the %d that hold: end some of them", MaxPatterns))
+	} else {
+		delete(k.malformed, tooManyPatterns)
+	}
 	f.status.Store(&Status{err, slices.Collect(maps.Values(f.changed.malformed)), int(f.InForce().total().lost), f.changed.version})
 }
 
@@ -294,7 +303,7 @@ func (f *Fleet) Drop() {
 func (f *Fleet) drop() {
 	now := f.Now()
 	if ended := slices.Collect(f.InForce().endingBy(now.UnixMilli())); len(ended) > 0 {
-		f.inForce.Store(f.InForce().With(slices.Values(ended), now))
+		f.hold(f.InForce().With(slices.Values(ended), now))
 		f.publish(f.status.Load().Err)
 	}
 }
@@ -302,9 +311,23 @@ func (f *Fleet) drop() {
 // enforce puts all settings in force that have not ended, and forgets those that are over.
 func (f *Fleet) enforce() {
 	f.sweep()
-	var none *InForce
-	f.inForce.Store(none.With(f.changed.settings.all(), f.Now()))
+	f.holdAll()
 	f.publish(f.status.Load().Err)
+}
+
+// hold puts settings in force. If settings by pattern were left out, there may be room for them again.
+func (f *Fleet) hold(in *InForce) {
+	f.inForce.Store(in)
+	if in.isBeyond() {
+		f.holdAll()
+	}
+}
+
+// holdAll puts all known settings in force. Of those by pattern the first ones that were set have room, in every process the same.
+func (f *Fleet) holdAll() {
+	var none *InForce
+	all := slices.SortedFunc(f.changed.settings.all(), func(a, b *Setting) int { return cmp.Compare(a.version, b.version) })
+	f.inForce.Store(none.With(slices.Values(all), f.Now()))
 }
 
 // What is over is looked for after so many versions, or if that was not done for some time.
@@ -339,7 +362,7 @@ func (f *Fleet) apply(changed []*Setting) {
 // put is apply for settings of the versions that are known.
 func (f *Fleet) put(changed []*Setting) {
 	f.changed.settings = withAll(f.changed.settings, changed)
-	f.inForce.Store(f.InForce().With(slices.Values(changed), f.Now()))
+	f.hold(f.InForce().With(slices.Values(changed), f.Now()))
 }
 
 // withAll returns known settings with further ones.

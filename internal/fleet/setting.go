@@ -29,7 +29,8 @@ const (
 type Setting struct {
 	Kind    Kind   `json:"-"`
 	Rule    string `json:"-"`
-	Key     string `json:"-"` // the subject, in the form of keys
+	Key     string `json:"-"` // the subject, in the form of keys; with Match a pattern of keys
+	Match   bool   `json:"-"` // the setting is for all keys that Key matches: see ParseMatch
 	AllKeys bool   `json:"-"` // the setting is for all keys of the rule; Key is ""
 	Values
 	Cleared bool `json:"cleared,omitempty"` // nothing is set any more
@@ -71,17 +72,29 @@ func (v *Values) Arguments() iter.Seq2[string, any] {
 	}
 }
 
-// Name returns the name of the setting in the store. Neither a rule's name nor a subject has a brace.
+// Name returns the name of the setting in the store. Neither a rule's name nor a subject has a brace. The kind of a setting by pattern has a *, and
+// so has the end of a pattern of keys: block:login:{ann}, block*:shop.*:{ann}, block*:login:{203.0.113.0/24}*. Older programs know no such kind.
 func (s *Setting) Name() string {
-	if s.AllKeys {
-		return string(s.Kind) + ":" + s.Rule
+	name := string(s.Kind) + ":" + s.Rule
+	if s.byPattern() {
+		name = string(s.Kind) + "*:" + s.Rule
 	}
-	return string(s.Kind) + ":" + s.Rule + ":{" + s.Key + "}"
+	if !s.AllKeys {
+		name += ":{" + s.Key + "}"
+	}
+	if s.Match {
+		name += "*"
+	}
+	return name
 }
 
-// Compare orders settings by kind, rule, and key as errors show it.
+// Compare orders settings by kind, rule, and key as errors show it. Patterns come after the key with the same text.
 func Compare(a, b *Setting) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Rule, b.Rule), cmp.Compare(key.Shown(a.Key), key.Shown(b.Key)))
+	order := cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Rule, b.Rule), cmp.Compare(key.Shown(a.Key), key.Shown(b.Key)))
+	if order == 0 && a.Match != b.Match {
+		return cmp.Compare(a.Name(), b.Name())
+	}
+	return order
 }
 
 // EndedAt reports whether the setting has ended, at a time by the store's clock. An end that was computed from time.Now is by this process's
@@ -130,7 +143,7 @@ func (s *Setting) isOver(now time.Time, version int64) bool {
 
 // copy returns a setting with the same values.
 func (s *Setting) copy() *Setting {
-	return &Setting{Kind: s.Kind, Rule: s.Rule, Key: s.Key, AllKeys: s.AllKeys, Values: s.Values, Cleared: s.Cleared}
+	return &Setting{Kind: s.Kind, Rule: s.Rule, Key: s.Key, Match: s.Match, AllKeys: s.AllKeys, Values: s.Values, Cleared: s.Cleared}
 }
 
 // Unfit is the error of a setting that cannot be made.
@@ -154,21 +167,34 @@ func (s *Setting) text() (string, error) {
 func parse(name, text string) (*Setting, error) {
 	s := new(Setting)
 	err := decode(text, s, true)
-	kind, rest, _ := strings.Cut(name, ":")
-	rule, subject, byKey := strings.Cut(rest, ":{")
-	subject, closed := strings.CutSuffix(subject, "}")
-	s.Kind, s.Rule, s.Key, s.AllKeys = Kind(kind), rule, subject, !byKey
+	closed, byPattern := s.parseName(name)
 	switch {
 	case err != nil:
-	case byKey != closed || rule == "" || s.Kind != Override && s.Kind != Block && s.Kind != Pause:
+	case !closed || s.Rule == "" || s.Kind != Override && s.Kind != Block && s.Kind != Pause:
 		err = errors.New("expected override, block or pause, and a rule")
+	case byPattern != s.byPattern() || s.Match && !IsMatch(s.Key) || byPattern && s.AllKeys && s.Kind != Override:
+		err = errors.New("expected a pattern of rules or of keys")
 	case s.Kind != Override && s.Until.IsZero() && !s.Cleared:
 		err = errors.New("the end is missing")
 	}
+	err = cmp.Or(err, CheckGlob(s.Rule))
 	if err != nil {
 		return nil, fmt.Errorf(`setting "%s" in the store: %s`, printable.Text(name, 128), printable.Text(err.Error(), 256))
 	}
 	return s, nil
+}
+
+// parseName takes the parts of a setting from its name. It reports whether what opens is closed, and whether the name is one of a setting by pattern.
+func (s *Setting) parseName(name string) (closed, byPattern bool) {
+	kind, rest, _ := strings.Cut(name, ":")
+	kind, byPattern = strings.CutSuffix(kind, "*")
+	rule, subject, byKey := strings.Cut(rest, ":{")
+	if byKey {
+		subject, s.Match = strings.CutSuffix(subject, "*")
+	}
+	subject, closed = strings.CutSuffix(subject, "}")
+	s.Kind, s.Rule, s.Key, s.AllKeys = Kind(kind), rule, subject, !byKey
+	return byKey == closed, byPattern
 }
 
 // decode parses JSON of the store. Programs of a later version may write further fields. If whole is true, that is an error.

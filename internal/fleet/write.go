@@ -144,6 +144,7 @@ type part struct {
 	before   *Setting // what the first one replaces, or nil
 	through  int      // how many settings of the edit are written with it
 	more     int      // how many more settings hold with it
+	patterns int      // how many more of them are by pattern
 	room     int64    // up to this version of the store there is room for them, whatever others have set
 	change   *Change  // for people, or nil
 }
@@ -151,7 +152,7 @@ type part struct {
 // plan plans a round. It answers the edits that are not to be written.
 func (f *Fleet) plan(waiting []*pending) *writing {
 	f.drop()
-	k, held := &f.changed, int(f.InForce().total().settings)
+	k, held, patterns := &f.changed, int(f.InForce().total().settings), f.InForce().patternCount()
 	w := &writing{epoch: k.epoch, next: cmp.Or(k.epoch, newID()), version: k.version, names: map[string]bool{}, now: f.Now().UTC().Truncate(time.Millisecond)}
 	for _, p := range waiting {
 		if len(w.parts) > 0 && (p.replaced || len(w.settings)+len(p.Settings)-p.next > perCommand) {
@@ -160,11 +161,11 @@ func (f *Fleet) plan(waiting []*pending) *writing {
 		if slices.ContainsFunc(p.Settings[p.next:], func(s *Setting) bool { return w.names[s.Name()] }) {
 			continue // it replaces what this round sets
 		}
-		part, err := f.planPart(p, held, w.now)
+		part, err := f.planPart(p, held, patterns, w.now)
 		if part == nil {
 			p.answered, p.err, w.refused = true, err, true
 		} else {
-			held += part.more
+			held, patterns = held+part.more, patterns+part.patterns
 			w.add(part)
 		}
 		if p.replaced && part != nil {
@@ -197,14 +198,15 @@ func (w *writing) add(p *part) {
 }
 
 // planPart plans the next part of an edit. Before the first part it plans the whole, to see whether the edit can be made, and what to tell people. held
-// is how many settings hold without the part. It returns nil if nothing more of the edit is to be written.
-func (f *Fleet) planPart(p *pending, held int, now time.Time) (*part, error) {
+// is how many settings hold without the part, and patterns how many of them are by pattern. It returns nil if nothing more of the edit is to be written.
+func (f *Fleet) planPart(p *pending, held, patterns int, now time.Time) (*part, error) {
 	most := MaxSettings
 	if p.Actor.By == "" {
 		most = MaxByProgram
 	}
 	if p.replaced {
 		held -= f.Status().Lost // they do not hold after an import
+		patterns -= f.InForce().lostByPattern()
 	}
 	through, first := min(len(p.Settings), p.next+perCommand), p.next == 0
 	if first {
@@ -218,6 +220,8 @@ func (f *Fleet) planPart(p *pending, held int, now time.Time) (*part, error) {
 		return nil, err
 	case part.more > 0 && held+part.more > most:
 		return nil, &Unfit{fmt.Sprintf("found %d overrides, blocks and pauses; expected at most %d", held+part.more, most)}
+	case part.patterns > 0 && patterns+part.patterns > MaxPatterns:
+		return nil, &Unfit{fmt.Sprintf("found %d settings by pattern; expected at most %d", patterns+part.patterns, MaxPatterns)}
 	}
 	var change *Change
 	if first {
@@ -230,6 +234,9 @@ func (f *Fleet) planPart(p *pending, held int, now time.Time) (*part, error) {
 	}
 	if part.room = math.MaxInt64; part.more > 0 {
 		part.room = f.changed.version + int64(most-held-part.more)
+	}
+	if part.patterns > 0 {
+		part.room = min(part.room, f.changed.version+int64(MaxPatterns-patterns-part.patterns))
 	}
 	part.change = change
 	return part, nil
@@ -285,18 +292,22 @@ func (f *Fleet) planThrough(p *pending, through int, now time.Time) (*part, erro
 		if p.replaced && before != nil && before.lost {
 			before = nil
 		}
-		part.count(before, s.holds(now))
+		part.count(before, s, now)
 	}
 	return part, nil
 }
 
 // count counts a setting that replaces another one, or nil.
-func (p *part) count(before *Setting, holds bool) {
+func (p *part) count(before, s *Setting, now time.Time) {
+	more := 0
 	if before != nil {
-		p.more--
+		more--
 	}
-	if holds {
-		p.more++
+	if s.holds(now) {
+		more++
+	}
+	if p.more += more; s.byPattern() {
+		p.patterns += more
 	}
 }
 

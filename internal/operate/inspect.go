@@ -21,7 +21,7 @@ type Use struct {
 	Key       string           // as errors show it; "" is everybody
 	InForce   ratelimit.Rule   // with the limit that the last call brought, if calls bring it and a process has said so
 	AsOf      time.Time        // when a process said so; zero if the rule has its limit
-	Overrides []*fleet.Setting // that apply to the key: of all keys, and its own
+	Overrides []*fleet.Setting // that apply to the key, the most exact one first
 	Refusals  []Refusal        // blocks and pauses of the key
 
 	Limit   int64 // permits that the key can have at once: the limit, or the burst of a bucket; -1 if the call brings the limit
@@ -93,12 +93,13 @@ func (p *Prefix) Inspect(ctx context.Context, k Key, rules ...ratelimit.UsedRule
 
 // look is a look at the counts of one rule.
 type look struct {
-	use     Use
-	subject string
-	rule    *decide.Rule // in force
-	claims  []engine.Claim
-	looked  []engine.Looked // at each count
-	more    bool            // a peek does not tell all that matters
+	use      Use
+	subject  string
+	rule     *decide.Rule // in force
+	claims   []engine.Claim
+	looked   []engine.Looked // at each count
+	settings decide.ForKey
+	more     bool // a peek does not tell all that matters
 }
 
 // open finds out what is in force for a key.
@@ -118,13 +119,9 @@ func (l *look) open(p *Prefix, declared ratelimit.UsedRule, k Key, sums *traffic
 	if u.Err = err; err != nil {
 		return
 	}
-	l.rule = p.machine().InForce(rule, l.subject)
-	of := p.inForce(declared.Name)
-	for _, s := range []*fleet.Setting{of.All, of.OfKey(l.subject).Override} {
-		if s != nil {
-			u.Overrides = append(u.Overrides, s)
-		}
-	}
+	l.rule = p.machine().InForce(rule, k.Text, l.subject)
+	l.settings = p.machine().ForKey(rule, k.Text, l.subject)
+	u.Overrides = l.settings.Overrides
 	for _, count := range l.rule.Counts() {
 		claim := count.ClaimOn(l.subject, count.LimitFor(count.MostLimit))
 		claim.Burst = count.Capacity(claim.Limit)
@@ -177,7 +174,7 @@ func (l *look) close(ctx context.Context, p *Prefix) {
 		return
 	}
 	u.Never = u.InForce.Limit == 0 && !u.InForce.Computed
-	u.Refusals = p.refusalsOf(ctx, u.Rule, l.subject, l.looked)
+	u.Refusals = p.refusalsOf(ctx, u.Name, u.Key, l.settings, l.looked)
 	for i := range l.claims {
 		l.count(&l.claims[i], &l.looked[i])
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/backend"
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
@@ -180,10 +181,9 @@ func (p *Prefix) readBlocks(ctx context.Context, _ blocks) (found blocks, err er
 	return found, nil
 }
 
-// refusalsOf returns what refuses a subject under a rule, besides its count.
-func (p *Prefix) refusalsOf(ctx context.Context, rule ratelimit.Rule, subject string, looked []engine.Looked) (all []Refusal) {
-	own := p.inForce(rule.Name).OfKey(subject)
-	for _, s := range []*fleet.Setting{own.Block, own.Pause} {
+// refusalsOf returns what refuses a key under a rule, besides its count. shown is the key as errors show it.
+func (p *Prefix) refusalsOf(ctx context.Context, rule, shown string, set decide.ForKey, looked []engine.Looked) (all []Refusal) {
+	for _, s := range []*fleet.Setting{set.Block, set.Pause} {
 		if s != nil {
 			all = append(all, refusalOf(s))
 		}
@@ -197,12 +197,11 @@ func (p *Prefix) refusalsOf(ctx context.Context, rule ratelimit.Rule, subject st
 			pause = l
 		}
 	}
-	shown := key.Shown(subject)
 	if !block.BlockedUntil.IsZero() {
-		all = append(all, Refusal{Kind: fleet.Block, Rule: rule.Name, Key: shown, Since: block.BlockedSince, Until: block.BlockedUntil, ByRule: true, Nth: block.Blocks})
+		all = append(all, Refusal{Kind: fleet.Block, Rule: rule, Key: shown, Since: block.BlockedSince, Until: block.BlockedUntil, ByRule: true, Nth: block.Blocks})
 	}
-	if set := own.Pause; !pause.PausedUntil.IsZero() && (set == nil || pause.PausedUntil.Sub(set.Until) > time.Second) {
-		all = append(all, p.pauseOf(ctx, rule.Name, shown, pause.PausedUntil))
+	if !pause.PausedUntil.IsZero() && (set.Pause == nil || pause.PausedUntil.Sub(set.Pause.Until) > time.Second) {
+		all = append(all, p.pauseOf(ctx, rule, shown, pause.PausedUntil))
 	}
 	return all
 }

@@ -54,7 +54,7 @@ func chargesOf(ctx context.Context, l *ratelimit.Limiter, r ratelimit.Request) (
 	}
 	machine, rule := (*decide.Limiter)(l), (*decide.Rules)(rules).All[0]
 	subject := machine.Subject(rule.PlainKeys, r.Key)
-	counts, err := machine.Look(ctx, machine.InForce(rule, subject), subject)
+	counts, err := machine.Look(ctx, machine.InForce(rule, r.Key, subject), subject)
 	for _, count := range counts {
 		all = append(all, count.Taken...)
 	}

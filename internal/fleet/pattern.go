@@ -1,0 +1,414 @@
+package fleet
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
+)
+
+// A setting by pattern is for rules by a glob, such as shop.*, or for keys by a pattern: a network such as 203.0.113.0/24, or a text with a * at its
+// end, such as ann*. Of the overrides for a key the most exact one wins, field by field: that of the key, of the longest network, of the longest
+// text, of all keys; of each, that of the rule by its name, and then of the longest glob. Any block or pause refuses, until the last of them ends.
+
+// MaxPatterns bounds the settings by pattern that are in force.
+const MaxPatterns = 1000
+
+// maxPrefix bounds the text of a pattern in the form of keys, in bytes. A longer key is cut behind it: see key.Escape.
+const maxPrefix = 90
+
+// IsGlob reports whether the rule of a setting stands for all rules whose names begin like it. A rule's own name has no *.
+func IsGlob(rule string) bool { return strings.HasSuffix(rule, "*") }
+
+// CheckGlob returns what is wrong with the * in the rule of a setting, or nil.
+func CheckGlob(rule string) error {
+	if strings.Contains(strings.TrimSuffix(rule, "*"), "*") {
+		return fmt.Errorf("found %s; expected one * at the end, such as shop.*, or no *", printable.Text(rule, 128))
+	}
+	return nil
+}
+
+// Covers reports whether the rule of a setting is a name, or a glob that the name matches.
+func Covers(rule, name string) bool {
+	begin, isGlob := strings.CutSuffix(rule, "*")
+	return rule == name || isGlob && strings.HasPrefix(name, begin)
+}
+
+// ParseMatch returns a pattern of keys as Setting.Key has it. The text of a pattern is in the form of keys there: 5%* is 5%25*.
+func ParseMatch(pattern string) (string, error) {
+	const want = "a network such as 203.0.113.0/24, or a text with a * at its end such as ann*"
+	shown := printable.Text(pattern, 128)
+	begin, isText := strings.CutSuffix(pattern, "*")
+	network, err := netip.ParsePrefix(pattern)
+	switch {
+	case err == nil:
+		return networkText(network, shown)
+	case pattern == "":
+		return "", errors.New("found nothing; expected " + want)
+	case pattern == "*":
+		return "", errors.New("found * alone, which is every key; expected a text before it, such as ann*")
+	case !isText:
+		if address, err := netip.ParseAddr(pattern); err == nil {
+			return "", fmt.Errorf("found the address %s; write %s/%d, or write it as the key", shown, address.Unmap().WithZone(""), address.Unmap().BitLen())
+		}
+		return "", fmt.Errorf("found %s; expected %s", shown, want)
+	case strings.Contains(begin, "*"):
+		return "", fmt.Errorf("found %s; expected one * at the end, such as ann*", shown)
+	case !utf8.ValidString(begin):
+		return "", fmt.Errorf("found %s, which is no UTF-8", shown)
+	}
+	text := key.Escape(begin)
+	if len(text) > maxPrefix {
+		return "", fmt.Errorf("found %d bytes before the *; expected at most %d", len(text), maxPrefix)
+	}
+	return text + "*", nil
+}
+
+// networkText returns the text of a network. shown is what was written.
+func networkText(n netip.Prefix, shown string) (string, error) {
+	meant := unmapped(n)
+	switch {
+	case !meant.IsValid():
+		return "", fmt.Errorf("found %s; expected a network of IPv4 or of IPv6 addresses", shown)
+	case meant.Masked() != meant:
+		alone := netip.PrefixFrom(meant.Addr(), meant.Addr().BitLen())
+		return "", fmt.Errorf("found %s, which is no network; write %s for the network, or %s for the address alone", shown, meant.Masked(), alone)
+	case meant != n:
+		return "", fmt.Errorf("found %s; write %s", shown, meant)
+	}
+	return n.String(), nil
+}
+
+// unmapped returns the network of the IPv4 addresses that an IPv6 network maps, or the network itself. The result is not valid if the network has
+// other addresses, too.
+func unmapped(n netip.Prefix) netip.Prefix {
+	if !n.Addr().Is4In6() {
+		return n
+	}
+	return netip.PrefixFrom(n.Addr().Unmap(), n.Bits()-96)
+}
+
+// IsMatch reports whether a text may be the Key of a setting with Match.
+func IsMatch(text string) bool {
+	pattern := text
+	if begin, isText := strings.CutSuffix(text, "*"); isText {
+		raw, ok := key.Unescape(begin)
+		if !ok {
+			return false
+		}
+		pattern = raw + "*"
+	}
+	again, err := ParseMatch(pattern)
+	return err == nil && again == text
+}
+
+// byPattern reports whether the setting is one by pattern.
+func (s *Setting) byPattern() bool { return s.Match || IsGlob(s.Rule) }
+
+// patterns are the settings by pattern that hold. They never change.
+type patterns struct {
+	settings *tree[*Setting] // by name
+	rules    map[string]bool // the names of rules, which are no globs
+	globs    []string        // the longest first
+	compiled sync.Map        // of *ByPattern, by scope
+}
+
+// scope identifies the rules for which the same settings by pattern hold: those of one name, or those of no name with settings of its own, and that
+// one glob is the longest of. Shorter globs then match them, too.
+type scope struct{ rule, glob string }
+
+func newPatterns(settings *tree[*Setting]) *patterns {
+	if settings == nil {
+		return nil
+	}
+	p := &patterns{settings: settings, rules: map[string]bool{}}
+	for s := range settings.all() {
+		if IsGlob(s.Rule) {
+			p.globs = append(p.globs, s.Rule)
+		} else {
+			p.rules[s.Rule] = true
+		}
+	}
+	slices.SortFunc(p.globs, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
+	p.globs = slices.Compact(p.globs)
+	return p
+}
+
+// all returns the settings by their names.
+func (p *patterns) all() *tree[*Setting] {
+	if p == nil {
+		return nil
+	}
+	return p.settings
+}
+
+// ByPattern are the settings by pattern that hold for the rules of one name. They never change. A nil ByPattern has none.
+type ByPattern struct {
+	All      []*Setting          // the overrides for all keys, of the longest glob first
+	keys     map[string]*Matched // by subject, under rules by glob
+	networks nest[netip.Prefix]
+	texts    nest[string]
+	byText   []*Setting // of texts
+}
+
+// Matched are the settings that hold for the keys of one pattern: its own, and those of the patterns that contain it.
+type Matched struct {
+	Overrides    []*Setting // the most exact one first
+	Until        time.Time  // when the first of them ends; zero means never
+	Block, Pause *Setting   // of several, the one that ends last; or nil
+}
+
+// ByPattern returns the settings by pattern for the rules of a name, or nil if there are none. It is the same pointer as before if no setting by
+// pattern has changed.
+func (in *InForce) ByPattern(rule string) *ByPattern {
+	if in == nil || in.patterns == nil {
+		return nil
+	}
+	p, of := in.patterns, scope{}
+	if p.rules[rule] {
+		of.rule = rule
+	}
+	if i := slices.IndexFunc(p.globs, func(glob string) bool { return Covers(glob, rule) }); i >= 0 {
+		of.glob = p.globs[i]
+	}
+	if of == (scope{}) {
+		return nil
+	}
+	compiled, ok := p.compiled.Load(of)
+	if !ok {
+		compiled, _ = p.compiled.LoadOrStore(of, p.compile(rule))
+	}
+	return compiled.(*ByPattern)
+}
+
+// compile returns the settings for the rules of a name.
+func (p *patterns) compile(rule string) *ByPattern {
+	var all []*Setting
+	for s := range p.settings.all() {
+		if Covers(s.Rule, rule) {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Setting) int { // the name first, then the longest glob
+		return cmp.Or(globLen(a)-globLen(b), Compare(a, b))
+	})
+	c := &ByPattern{keys: map[string]*Matched{}}
+	networks, texts := map[netip.Prefix]*Matched{}, map[string]*Matched{}
+	for _, s := range all {
+		begin, isText := strings.CutSuffix(s.Key, "*")
+		switch {
+		case s.AllKeys:
+			c.All = append(c.All, s)
+		case !s.Match:
+			put(c.keys, s.Key, s)
+		case isText:
+			put(texts, begin, s)
+			c.byText = append(c.byText, s)
+		default:
+			put(networks, netip.MustParsePrefix(s.Key), s)
+		}
+	}
+	c.networks = nested(networks, beginOf, netip.Prefix.Bits, hasNetwork)
+	c.texts = nested(texts, func(begin string) string { return begin }, func(begin string) int { return len(begin) }, hasText)
+	return c
+}
+
+// globLen orders rules: a name, and then globs, the longest first.
+func globLen(s *Setting) int {
+	if IsGlob(s.Rule) {
+		return math.MaxInt16 - len(s.Rule)
+	}
+	return 0
+}
+
+// put adds a setting to those of its pattern.
+func put[P comparable](all map[P]*Matched, pattern P, s *Setting) {
+	m := all[pattern]
+	if m == nil {
+		m = new(Matched)
+		all[pattern] = m
+	}
+	switch s.Kind {
+	case Block:
+		m.Block = Later(m.Block, s)
+	case Pause:
+		m.Pause = Later(m.Pause, s)
+	default:
+		m.override(s)
+	}
+}
+
+// override adds an override that is less exact than those before it.
+func (m *Matched) override(s *Setting) {
+	m.Overrides = append(m.Overrides, s)
+	if !s.Until.IsZero() && (m.Until.IsZero() || s.Until.Before(m.Until)) {
+		m.Until = s.Until
+	}
+}
+
+// Later returns the setting that ends later. Either may be nil.
+func Later(a, b *Setting) *Setting {
+	if a == nil || b != nil && b.Until.After(a.Until) {
+		return b
+	}
+	return a
+}
+
+// nest has patterns of one kind, each after those that contain it.
+type nest[P any] struct {
+	begins []string // where they begin; see beginOf. It grows
+	places []*place[P]
+}
+
+// place is a pattern in a nest.
+type place[P any] struct {
+	pattern P
+	Matched
+	outer *place[P] // the longest pattern that contains it, or nil
+}
+
+// nested returns the nest of some patterns. has reports whether one contains another.
+func nested[P comparable](all map[P]*Matched, begin func(P) string, length func(P) int, has func(outer, inner P) bool) nest[P] {
+	var n nest[P]
+	for pattern, m := range all {
+		n.places = append(n.places, &place[P]{pattern: pattern, Matched: *m})
+	}
+	slices.SortFunc(n.places, func(a, b *place[P]) int {
+		return cmp.Or(cmp.Compare(begin(a.pattern), begin(b.pattern)), length(a.pattern)-length(b.pattern))
+	})
+	for i, p := range n.places {
+		n.begins = append(n.begins, begin(p.pattern))
+		if i > 0 {
+			p.outer = n.places[i-1]
+		}
+		for p.outer != nil && !has(p.outer.pattern, p.pattern) {
+			p.outer = p.outer.outer
+		}
+		if p.outer == nil {
+			continue
+		}
+		for _, s := range p.outer.Overrides {
+			p.override(s)
+		}
+		p.Block, p.Pause = Later(p.Block, p.outer.Block), Later(p.Pause, p.outer.Pause)
+	}
+	return n
+}
+
+// find returns what holds for the longest pattern that contains a key, or nil. The patterns that contain the key contain the last one that begins before
+// it or with it, too, or are that one.
+func (n *nest[P]) find(begin string, has func(P) bool) *Matched {
+	from, to := 0, len(n.begins)
+	for from < to {
+		if middle := (from + to) / 2; n.begins[middle] <= begin {
+			from = middle + 1
+		} else {
+			to = middle
+		}
+	}
+	if from == 0 {
+		return nil
+	}
+	for p := n.places[from-1]; p != nil; p = p.outer {
+		if has(p.pattern) {
+			return &p.Matched
+		}
+	}
+	return nil
+}
+
+// beginOf returns the first address of a network as text that sorts as addresses do, those of IPv4 first.
+func beginOf(n netip.Prefix) string {
+	var b [17]byte
+	b[0] = byte(n.Addr().BitLen())
+	address := n.Addr().As16()
+	copy(b[1:], address[:])
+	return string(b[:])
+}
+
+// hasNetwork reports whether a network contains another one, or an address as the network of that address alone.
+func hasNetwork(n, in netip.Prefix) bool { return n.Bits() <= in.Bits() && n.Contains(in.Addr()) }
+
+func hasText(begin, text string) bool { return strings.HasPrefix(text, begin) }
+
+// Len returns how many patterns there are of keys. A nil ByPattern has none.
+func (p *ByPattern) Len() int {
+	if p == nil {
+		return 0
+	}
+	return len(p.keys) + len(p.networks.places) + len(p.texts.places)
+}
+
+// Texts returns the settings for keys by text. They match no key that is hashed.
+func (p *ByPattern) Texts() []*Setting {
+	if p == nil {
+		return nil
+	}
+	return p.byText
+}
+
+// HasNetworks reports whether a pattern is a network. Who knows a key by its hash alone cannot say whether the key is in it.
+func (p *ByPattern) HasNetworks() bool { return p != nil && len(p.networks.places) > 0 }
+
+// Match returns what holds for a key by its text, by its network, and under rules by glob by the key itself, in this order. The later ones are more
+// exact. Each may be nil. text is the key as its caller writes it. isHash says that the subject is a hash of it.
+func (p *ByPattern) Match(text, subject string, isHash bool) (found [3]*Matched) {
+	if p == nil {
+		return found
+	}
+	if len(p.byText) > 0 && !isHash {
+		found[0] = p.texts.find(subject, func(begin string) bool { return hasText(begin, subject) })
+	}
+	if p.HasNetworks() {
+		if in, ok := networkOf(text); ok {
+			found[1] = p.networks.find(beginOf(in), func(n netip.Prefix) bool { return hasNetwork(n, in) })
+		}
+	}
+	found[2] = p.keys[subject]
+	return found
+}
+
+// maxAddress is longer than the text of any address or network.
+const maxAddress = 64
+
+// networkOf returns the network that a key is, or that of the address alone that it is. An address that maps an IPv4 address counts as that. A zone does
+// not matter.
+func networkOf(text string) (n netip.Prefix, ok bool) {
+	if !isLikeAddress(text) { // errors of the parsers take memory
+		return n, false
+	}
+	if strings.IndexByte(text, '/') < 0 {
+		a, err := netip.ParseAddr(text)
+		a = a.Unmap().WithZone("")
+		return netip.PrefixFrom(a, a.BitLen()), err == nil
+	}
+	n, err := netip.ParsePrefix(text)
+	if alike := unmapped(n); alike.IsValid() {
+		n = alike
+	}
+	return n, err == nil
+}
+
+// isLikeAddress reports whether a text has the letters of an address, and a dot or a colon.
+func isLikeAddress(text string) (found bool) {
+	for i := 0; i < len(text) && i <= maxAddress; i++ {
+		switch c := text[i]; {
+		case c == '.' || c == ':':
+			found = true
+		case c == '%' || c == '/':
+			return found && len(text) <= maxAddress
+		case !('0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'):
+			return false
+		}
+	}
+	return found && len(text) <= maxAddress
+}
