@@ -79,6 +79,7 @@ type Outcome struct {
 	Refused    bool          // the rule refused; in ModeShadow it would have
 	Never      bool          // the rule refuses every such call
 	Running    int64         // of a refusal under Concurrency: permits of calls that run
+	Waits      bool          // the call may wait for permits of the rule, as under wait= or in Limiter.Wait
 	Releases   bool          // a call releases the permits when it ends, as under Concurrency
 }
 
@@ -195,7 +196,7 @@ func (e *Event) add(c *decide.Call, a *decide.Asked) {
 	switch {
 	case e.Kind == EventAbandoned:
 		o = unanswered(a.Rule, a.Claim.Subject, o.Limit)
-		o.CostBefore = a.Cost
+		o.CostBefore, o.Waits = a.Cost, a.Waits()
 	case e.Kind == EventAdmitted && !o.Refused:
 		o.Cost = a.Claim.Charged
 	case o.Mode == ModeEnforce && o.Refused && !c.IsNever():

@@ -27,7 +27,7 @@ func unanswered(rule *decide.Rule, subject string, limit int64) Outcome {
 func outcomeOf(c *decide.Call, a *decide.Asked) Outcome {
 	claim := a.Claim
 	o := unanswered(a.Rule, claim.Subject, claim.Limit)
-	if o.Cost = a.Cost; !claim.Refused {
+	if o.Cost, o.Waits = a.Cost, a.Waits(); !claim.Refused {
 		return o
 	}
 	o.Refused, o.Never, o.RetryAfter, o.Remaining = true, a.Never(), c.Retry(a), max(0, claim.Room)

@@ -112,7 +112,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		metric.WithDescription("Calls that were not decided or gave up waiting; refunds and settles that failed."))
 	i.durations, errs[3] = meter.Float64Histogram("ratelimit.decision.duration",
 		metric.WithUnit("s"), metric.WithDescription("How long decisions took, without waiting for permits."),
-		metric.WithExplicitBucketBoundaries(1e-6, 1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 0.1, 0.25, 1))
+		metric.WithExplicitBucketBoundaries(1e-6, 1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 1))
 	i.waits, errs[4] = meter.Float64Histogram("ratelimit.wait.duration",
 		metric.WithUnit("s"), metric.WithDescription("How long calls under a rule waited for permits, if they waited."),
 		metric.WithExplicitBucketBoundaries(0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300))
@@ -172,7 +172,9 @@ func (i *instruments) countFailure(ctx context.Context, e *ratelimit.Event) {
 		count("")
 	}
 	for n := range e.Rules {
-		count(e.Rules[n].Rule)
+		if e.Kind != ratelimit.EventAbandoned || e.Rules[n].Waits { // a call gives up waiting for the rules that let it wait
+			count(e.Rules[n].Rule)
+		}
 	}
 }
 

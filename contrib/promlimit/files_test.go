@@ -62,7 +62,7 @@ func requireKnown(t *testing.T, where, expr string) {
 		}
 	}
 	for _, label := range regexp.MustCompile(`(\w+)=~?"`).FindAllStringSubmatch(expr, -1) {
-		if !strings.Contains("job rule outcome source event", label[1]) {
+		if !strings.Contains("job rule outcome source event by", label[1]) {
 			t.Errorf("%s: there is no label %s", where, label[1])
 		}
 	}

@@ -67,7 +67,7 @@ func New() *Collector {
 		}, []string{"rule", "outcome", "source"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "ratelimit_decision_duration_seconds", Help: "How long decisions took, without waiting for permits.",
-			Buckets: []float64{1e-6, 1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 0.1, 0.25, 1},
+			Buckets: []float64{1e-6, 1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 1},
 		}, []string{"source"}),
 		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "ratelimit_wait_seconds", Help: "How long calls under a rule waited for permits, if they waited.",
@@ -168,8 +168,10 @@ func (c *Collector) countFailure(e *ratelimit.Event) {
 		c.failures.WithLabelValues("", e.Kind.String()).Inc()
 	}
 	for i := range e.Rules {
-		rule, _ := c.of(e.Rules[i].Rule)
-		c.failures.WithLabelValues(rule, e.Kind.String()).Inc()
+		if e.Kind != ratelimit.EventAbandoned || e.Rules[i].Waits { // a call gives up waiting for the rules that let it wait
+			rule, _ := c.of(e.Rules[i].Rule)
+			c.failures.WithLabelValues(rule, e.Kind.String()).Inc()
+		}
 	}
 }
 

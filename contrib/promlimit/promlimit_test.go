@@ -25,6 +25,26 @@ func requireMetrics(t *testing.T, c *Collector, name, want string) {
 	}
 }
 
+// A call that gives up is counted for the rules that let it wait, and for no others.
+func TestWhoGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		metrics := New()
+		l := ratelimit.New(memstore.New(), ratelimit.WithObserver(metrics.Observe))
+		orders := ratelimit.Request{Rule: ratelimit.Rule{Name: "orders", Limit: 1, Per: time.Minute}}
+		shadow := ratelimit.Request{Rule: ratelimit.Rule{Name: "shadow", Limit: 1, Per: time.Minute, Mode: ratelimit.ModeShadow}}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		for range 2 {
+			_, _ = l.Wait(ctx, orders, shadow)
+		}
+		requireMetrics(t, metrics, "ratelimit_failures_total", `
+			# HELP ratelimit_failures_total Calls that were not decided or gave up waiting; refunds and settles that failed.
+			# TYPE ratelimit_failures_total counter
+			ratelimit_failures_total{event="abandoned",rule="orders"} 1
+		`)
+	})
+}
+
 func TestDecisionsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		metrics, ctx := New(), context.Background()

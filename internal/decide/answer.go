@@ -55,6 +55,9 @@ func (c *Call) Retry(a *Asked) time.Duration {
 	return max(0, time.Duration(a.Claim.Earliest-c.verdict.Now)*time.Microsecond)
 }
 
+// Waits reports whether the call may wait for permits of the rule.
+func (a *Asked) Waits() bool { return a.wait > 0 }
+
 // IsBusy reports whether a refusal by the rule means that other calls run. Nobody knows when these end.
 func (a *Asked) IsBusy() bool { return a.Rule.Row.Releases && a.Claim.Paused == 0 && !a.Claim.Blocked }
 

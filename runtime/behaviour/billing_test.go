@@ -265,7 +265,7 @@ func TestBillOfAPlaceThatBecameFree(t *testing.T) {
 		gone, after := s.waitInPlace(t, first, 1, q), s.waitInPlace(t, last, 2, q)
 		stop()
 		<-gone
-		want := ratelimit.Outcome{Rule: "b", Window: q.Rule.Window(), Key: "k", Limit: 1, CostBefore: 1}
+		want := ratelimit.Outcome{Rule: "b", Window: q.Rule.Window(), Key: "k", Limit: 1, CostBefore: 1, Waits: true}
 		if e := b.last; e.Kind != ratelimit.EventAbandoned || !slices.Equal(e.Rules, []ratelimit.Outcome{want}) {
 			t.Errorf("told as %+v", e)
 		}
