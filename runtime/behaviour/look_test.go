@@ -13,6 +13,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
 // look looks at the only count of a request.
@@ -312,4 +313,36 @@ func TestServersOfACluster(t *testing.T) {
 	if all, whole, err := s.store.Blocks(t.Context(), ratelimit.DefaultPrefix, 100); len(all) != 20 || !whole || err != nil {
 		t.Errorf("%d blocks, all %v, %v", len(all), whole, err)
 	}
+}
+
+// A store whose memory is at its bound says so by the type of its error, alone and among other calls of one run.
+func TestFullMemoryIsRecognized(t *testing.T) {
+	t.Parallel()
+	requireFull := func(t *testing.T, s *subject) {
+		for _, calls := range []int{1, 20} {
+			failed := make(chan error, calls)
+			for i := range calls {
+				go func() {
+					_, err := s.limiter.Allow(t.Context(), ratelimit.Request{Rule: window("r", 5, s.window), Key: fmt.Sprint("k", i)})
+					failed <- err
+				}()
+			}
+			for range calls {
+				if err := <-failed; err == nil || !errors.As(err, new(*backend.FullError)) {
+					t.Errorf("of %d calls one has the error %v", calls, err)
+				}
+			}
+		}
+	}
+	t.Run("memory", func(t *testing.T) {
+		store := memstore.New(memstore.WithMaxKeys(1))
+		s := &subject{limiter: ratelimit.New(store), store: store}
+		s.admit(t, ratelimit.Request{Rule: window("r", 5, s.window), Key: "only"})
+		requireFull(t, s)
+	})
+	onServers(t, func(t *testing.T, server *redistest.Server, s *subject) {
+		s.admit(t, ratelimit.Request{Rule: window("r", 5, s.window), Key: "first"}) // loads the script
+		server.Do("CONFIG SET maxmemory 1")
+		requireFull(t, s)
+	})
 }

@@ -62,7 +62,7 @@ func (s *store) adjust(ctx context.Context, server redis.UniversalClient, call *
 				n.giveBack(ctx, p, -n.Delta, call.Rollback)
 			}
 		})
-		refused := redis.HasErrorPrefix(err, "EXECABORT") || redis.HasErrorPrefix(err, "MOVED") // see ask
+		_, refused := errors.AsType[notRun](err)
 		if err != nil && !errors.Is(err, errAgain) && !refused {
 			call.ClearDeltas() // the charges may have been changed
 		}

@@ -46,7 +46,7 @@ func (s *store) ask(ctx context.Context, run run, counters []*counter, what func
 		return nil
 	})
 	if redis.HasErrorPrefix(err, "EXECABORT") {
-		err = moved(commands, err)
+		err = notRun{why(commands, err)}
 	}
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, lua.Fault(err)
@@ -66,12 +66,17 @@ func (s *store) ask(ctx context.Context, run run, counters []*counter, what func
 	return now, nil
 }
 
-// moved returns the MOVED of a command for which a transaction was not run, because another node of a cluster has the key. If there is none, moved
-// returns err.
-func moved(commands []redis.Cmder, err error) error {
+// notRun is the error of a transaction of which the server ran nothing.
+type notRun struct{ error }
+
+// Unwrap returns the server's error.
+func (e notRun) Unwrap() error { return e.error }
+
+// why returns why the server did not queue a command of a transaction, such as a MOVED or an OOM. If no command says so, it returns err.
+func why(commands []redis.Cmder, err error) error {
 	for _, c := range commands {
-		if redis.HasErrorPrefix(c.Err(), "MOVED") {
-			return c.Err()
+		if err := c.Err(); err != nil && !redis.HasErrorPrefix(err, "EXECABORT") {
+			return err
 		}
 	}
 	return err
