@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -46,6 +47,7 @@ var axe = sync.OnceValues(func() (string, error) {
 // shop is a console over a Redis that is in use.
 type shop struct {
 	url     string
+	handler http.Handler
 	limiter *ratelimit.Limiter
 	redis   *redistest.Server
 	delay   *slow
@@ -104,7 +106,7 @@ func open(t *testing.T) *shop {
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	waitFor(t, s.URL+"/rule?name=login", "Heaviest keys")
-	return &shop{s.URL + "/", l, server, delay}
+	return &shop{s.URL + "/", h, l, server, delay}
 }
 
 // fillFleet writes what processes have counted in the last ten minutes.
@@ -177,14 +179,16 @@ func waitFor(t *testing.T, url, text string) {
 	}
 }
 
-// tab opens a tab of a new browser. A message in the console of the browser, or an exception, fails the test at its end.
-func tab(t *testing.T) context.Context {
+// tab opens a tab of a new browser. A message in the console of the browser, or an exception, fails the test at its end, unless it has one of the
+// allowed texts. The host limits.test is this machine.
+func tab(t *testing.T, allowed ...string) context.Context {
 	t.Helper()
 	if _, err := exec.LookPath("chromium"); err != nil {
 		t.Fatalf("chromium is not on PATH; %s", needs)
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(time.Minute))
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(time.Minute),
+		chromedp.Flag("host-resolver-rules", "MAP limits.test 127.0.0.1"))
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(stop)
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
@@ -209,7 +213,7 @@ func tab(t *testing.T) context.Context {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, line := range said {
-			if !strings.Contains(line, "422") {
+			if !slices.ContainsFunc(append(allowed, "422"), func(text string) bool { return strings.Contains(line, text) }) {
 				t.Errorf("the browser says: %s", line)
 			}
 		}
@@ -485,6 +489,66 @@ func TestFollows(t *testing.T) {
 		t.Errorf("a picture that is held was read %d times", sent)
 	}
 	run(t, ctx, chromedp.Click(".hold"), chromedp.Poll(`sent > 0`, nil))
+}
+
+// stuck is a console that stops answering.
+type stuck struct {
+	http.Handler
+	how atomic.Pointer[http.HandlerFunc] // nil while it answers
+}
+
+func (s *stuck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if how := s.how.Load(); how != nil && r.URL.Path == "/live" {
+		(*how)(w, r)
+		return
+	}
+	s.Handler.ServeHTTP(w, r)
+}
+
+// A page is grey and says so as soon as a refresh fails, however it fails. It recovers when a refresh succeeds.
+func TestNoAnswer(t *testing.T) {
+	s, ctx := open(t), tab(t, "Failed to load resource")
+	console := &stuck{Handler: s.handler}
+	server := httptest.NewServer(console)
+	t.Cleanup(server.Close)
+	grey := `getComputedStyle(document.getElementById("top")).filter`
+	run(t, ctx, chromedp.Navigate(server.URL+"/live"))
+	for name, how := range map[string]http.HandlerFunc{
+		"502":               func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Bad Gateway", http.StatusBadGateway) },
+		"a page of a proxy": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<title>Log in</title>") },
+		"another page":      func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusFound) },
+		"nothing":           func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"silence":           func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	} {
+		requireText(t, ctx, "Decisions/s")
+		console.how.Store(&how)
+		requireText(t, ctx, "No answer since ")
+		var filter string
+		if run(t, ctx, chromedp.Evaluate(grey, &filter)); filter != "grayscale(1)" {
+			t.Errorf("after %s, the page has the filter %s", name, filter)
+		}
+		console.how.Store(nil)
+		run(t, ctx, chromedp.Poll(grey+` === "none"`, nil))
+		if strings.Contains(text(t, ctx), "No answer") {
+			t.Errorf("after %s, the page says what is over", name)
+		}
+	}
+	server.CloseClientConnections()
+	server.Close()
+	requireText(t, ctx, "No answer since ")
+}
+
+// Over plain http from another machine, where browsers send no Sec-Fetch-Site, searches and changes work.
+func TestPlainHTTP(t *testing.T) {
+	s, ctx := open(t), tab(t, "Cross-Origin-Opener-Policy header has been ignored")
+	mux := http.NewServeMux()
+	mux.Handle("/limits/", http.StripPrefix("/limits", s.handler))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	_, port, _ := strings.Cut(server.Listener.Addr().String(), ":")
+	run(t, ctx, chromedp.Navigate("http://limits.test:"+port+"/limits/subject"), look("+8613800000005"),
+		chromedp.SetValue("[name=reason]", "ticket 9"), chromedp.SetValue("[name=for]", "2h"), chromedp.Click("button[value=block]"))
+	requireText(t, ctx, "Blocked for 2h")
 }
 
 // While the store is slow, pages show how slow it is, and everything else.

@@ -646,7 +646,7 @@ func TestHeaders(t *testing.T) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		for name, want := range map[string]string{
-			"Content-Security-Policy": "default-src 'none'", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+			"Content-Security-Policy": "default-src 'none'", "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff",
 			"X-Frame-Options": "DENY", "Cache-Control": "no-store",
 		} {
 			if got := w.Header().Get(name); !strings.HasPrefix(got, want) {

@@ -15,31 +15,58 @@ function localize(element) {
   }
 }
 
-// refresh takes the live parts of the page anew, unless the reader is using one of them.
+const patience = 5000; // ms until a server that says nothing counts as silent
+
+// refresh takes the live parts of the page anew. It fails unless the same page comes back: a proxy may answer with an error, or with a login.
 async function refresh() {
-  const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+  const response = await fetch(location.href, { redirect: "manual", signal: AbortSignal.timeout(patience) });
   const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
+  if (response.status !== 200 || fresh.title !== document.title) throw new Error(`answered ${response.status}`);
   localize(fresh);
-  for (const part of document.querySelectorAll("[data-live]")) {
-    const next = fresh.getElementById(part.id);
-    if (next && !part.contains(document.activeElement)) part.replaceChildren(...next.childNodes);
+  for (const part of document.querySelectorAll("[data-live], footer")) {
+    const next = part.id ? fresh.getElementById(part.id) : fresh.querySelector("footer");
+    if (next) replace(part, next);
   }
-  const made = document.querySelector("footer time"), next = fresh.querySelector("footer time");
-  if (made && next) made.replaceWith(next);
+}
+
+// replace gives a part its new content, and leaves open and focused what was so.
+function replace(part, next) {
+  for (const open of part.querySelectorAll("details[open]")) {
+    for (const details of next.querySelectorAll("details")) details.open ||= details.dataset.of === open.dataset.of;
+  }
+  const focusable = () => [...part.querySelectorAll("a, button, summary, [tabindex]")];
+  const used = document.activeElement, place = focusable().indexOf(used);
+  part.replaceChildren(...next.childNodes);
+  if (place >= 0) (focusable().find((element) => element.outerHTML === used.outerHTML) ?? focusable()[place])?.focus({ preventScroll: true });
 }
 
 localize(document);
 
 const seconds = Number(document.body.dataset.refresh);
 if (seconds > 0) {
-  let held = false, lost = false;
-  const button = document.querySelector(".hold");
-  const say = () => { button.textContent = held ? "Go on" : lost ? "Connection lost; trying again" : "Hold the picture"; };
+  let held = false, asking = false, answered = new Date();
+  const button = document.querySelector(".hold"), silence = document.querySelector(".silence");
   button.hidden = false;
-  button.addEventListener("click", () => { held = !held; say(); });
-  setInterval(async () => {
-    if (held || document.hidden) return;
-    try { await refresh(); lost = false; } catch { lost = true; }
-    say();
-  }, seconds * 1000);
+  button.addEventListener("click", () => {
+    held = !held;
+    button.textContent = held ? "Go on" : "Hold the picture";
+  });
+  const tell = (silent) => {
+    document.body.classList.toggle("silent", silent);
+    silence.textContent = silent ? `No answer since ${clock.format(answered).slice(11)}. What you see is from then.` : "";
+  };
+  const follow = async () => {
+    if (held || asking || document.hidden) return;
+    asking = true;
+    try {
+      await refresh();
+      answered = new Date();
+      tell(false);
+    } catch {
+      tell(true);
+    }
+    asking = false;
+  };
+  setInterval(follow, seconds * 1000);
+  document.addEventListener("visibilitychange", follow);
 }
