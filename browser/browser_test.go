@@ -267,7 +267,7 @@ var screens = []struct {
 	do         chromedp.Action
 	texts      []string
 }{
-	{"now", "", nil, []string{"All is well", "Traffic of all processes", "epoch", "Failures", "block", "ada: ticket 7", "upload (shadow)"}},
+	{"now", "", nil, []string{"All is well", "Traffic of all processes", "Failures", "block", "ada: ticket 7", "upload (shadow)"}},
 	{"rules", "rules", nil, []string{"login", "500", "per hour"}},
 	{"rule", "rule?name=login", nil, []string{"Heaviest keys", "limit 500", "Override"}},
 	{"subject", "subject", look("+8613800000007"), []string{"blocked for", "ticket 7", "permits taken", "Reset the count"}},
@@ -329,6 +329,34 @@ func TestScreens(t *testing.T) {
 	}
 }
 
+// On a phone, nothing of a page is off the screen, and no table has to be moved sideways: every cell of every row is in view, with its column's name.
+func TestPhone(t *testing.T) {
+	s, ctx := open(t), tab(t)
+	long := ratelimit.WithActor(t.Context(), "somebody@a-rather-long-name.example", "a reason that says at length why this key is blocked, for ticket 4711")
+	if err := s.limiter.Block(long, time.Hour, ratelimit.Request{Rule: login, Key: "2001:db8:0000:0000:0000:0000:1234:5678"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, screen := range screens {
+		run(t, ctx, chromedp.EmulateViewport(390, 844), chromedp.Navigate(s.url+screen.path))
+		if screen.do != nil {
+			run(t, ctx, screen.do)
+		}
+		var off []string
+		run(t, ctx, chromedp.Evaluate(`for (const details of document.querySelectorAll("details")) details.open = true;
+			[...document.querySelectorAll("main *, nav *")].filter((e) => e.checkVisibility() && !e.closest("thead, .skip, svg"))
+				.filter((e) => e.getBoundingClientRect().right > innerWidth || e.getBoundingClientRect().left < 0 || e.scrollWidth > e.clientWidth + 1 && e.matches(".scroll, td"))
+				.map((e) => e.outerHTML.slice(0, 200))`, &off))
+		for _, element := range off {
+			t.Errorf("%s: off the screen: %s", screen.name, element)
+		}
+		var unnamed int
+		run(t, ctx, chromedp.Evaluate(`document.querySelectorAll("tbody td:not([data-label], .name, [colspan])").length`, &unnamed))
+		if unnamed > 0 {
+			t.Errorf("%s: %d cells do not name their column", screen.name, unnamed)
+		}
+	}
+}
+
 // Each form does what its button says.
 func TestForms(t *testing.T) {
 	s, ctx := open(t), tab(t)
@@ -349,6 +377,14 @@ func TestForms(t *testing.T) {
 	press("clear", `{reason: "ticket 9"}`, "As declared again")
 	press("reset", `{reason: "ticket 9"}`, "forgotten.")
 	press("block", `{reason: "ticket 9"}`, "Nothing changed: write how long")
+	var focused, typed string
+	run(t, ctx, chromedp.Evaluate(`document.activeElement.name`, &focused), chromedp.Value("[name=reason]", &typed))
+	if focused != "for" || typed != "ticket 9" {
+		t.Errorf("after a form that lacks the end, the focus is on %q, and the reason is %q", focused, typed)
+	}
+	press("block", `{for: "3h"}`, "Blocked for 3h, everywhere within 2 s. Rule login, key +8613800000003.")
+	run(t, ctx, chromedp.Click(`.banner button`))
+	requireText(t, ctx, "Undone", "Rule login, key +8613800000003.")
 	run(t, ctx, chromedp.Navigate(s.url+"rule?name=login"))
 	press("set", `{reason: "ticket 10", for: "forever", factor: "2"}`, "Set, everywhere")
 	run(t, ctx, chromedp.Navigate(s.url+"changes"))

@@ -60,7 +60,7 @@ type Event struct {
 	Waited     time.Duration // how long the call waited for its permits
 	Source     Source        // what decided
 	Err        error         // the error, or nil; if a FailurePolicy decided the call, the error of the store
-	Change     string        // of EventChanged: "set", "clear", "block", "unblock", "pause" or "resume"
+	Change     string        // of EventChanged: "set", "clear", "block", "unblock", "pause" or "resume"; or "undo", by the console
 	Settings   []Setting     // of EventChanged: what holds now, by whom, and why; of "clear", "unblock" and "resume" without values
 }
 

@@ -11,7 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -38,7 +40,7 @@ var orders = map[string]struct {
 	"resume":  {false, (*console).resume},
 	"set":     {true, (*console).set},
 	"clear":   {false, (*console).clear},
-	"undo":    {false, (*console).undo},
+	"undo":    {}, // see undo
 }
 
 // change does what a form asks for, and answers with the page that it changed.
@@ -51,14 +53,15 @@ func (c *console) change(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
-	shown, actor := page{}, fleet.Actor{By: by, Reason: strings.TrimSpace(r.PostForm.Get("reason"))}
+	shown, actor := page{Form: r.PostForm}, fleet.Actor{By: by, Reason: strings.TrimSpace(r.PostForm.Get("reason"))}
 	ctx, cancel := context.WithTimeout(ratelimit.WithActor(r.Context(), actor.By, actor.Reason), patience)
 	defer cancel()
-	if shown.Done, err = c.obey(ctx, order{Request: r, actor: actor, of: c.limiterFor(r), key: r.PostForm.Get("key")}); err != nil {
-		shown.Failed = err.Error()
+	shown.Done, err = c.obey(ctx, order{Request: r, actor: actor, of: c.limiterFor(r), key: r.PostForm.Get("key")})
+	c.known.changes.forget()
+	if err != nil {
+		shown.Failed, shown.Wrong = err.Error(), fieldOf(err)
 		w.WriteHeader(statusOf(err))
 	}
-	c.known.changes.forget()
 	switch r.PostForm.Get("page") {
 	case "rule":
 		c.showRule(w, r, r.PostForm.Get("name"), shown)
@@ -69,8 +72,8 @@ func (c *console) change(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wrong is the error of a form that somebody filled in wrongly.
-type wrong struct{ text string }
+// wrong is the error of a form that somebody filled in wrongly: in a field, or in none if that is "".
+type wrong struct{ field, text string }
 
 func (e wrong) Error() string { return e.text }
 
@@ -84,41 +87,73 @@ func statusOf(err error) int {
 	return http.StatusServiceUnavailable
 }
 
+// fieldOf returns the field of a form that an error is about, or "".
+func fieldOf(err error) string {
+	if e, ok := errors.AsType[wrong](err); ok {
+		return e.field
+	}
+	if e, ok := errors.AsType[*ratelimit.RuleError](err); ok {
+		switch e.Argument {
+		case "limit", "factor", "mode":
+			return e.Argument
+		case "until", "block", "pause":
+			return "for"
+		}
+	}
+	return ""
+}
+
 // obey checks what a form asks for, and does it.
-func (c *console) obey(ctx context.Context, o order) (string, error) {
+func (c *console) obey(ctx context.Context, o order) (*done, error) {
 	form := o.PostForm
 	what, ok := orders[form.Get("do")]
 	if !ok {
-		return "", wrong{fmt.Sprintf("found the order %.20q; expected one of the forms of this page", form.Get("do"))}
+		return nil, wrong{"", fmt.Sprintf("found the order %.20q; expected one of the forms of this page", form.Get("do"))}
 	}
 	if o.actor.Reason == "" {
-		return "", wrong{"write a reason; it is for the list of changes"}
+		return nil, wrong{"reason", "write a reason; it is for the list of changes"}
 	}
 	if problem := o.actor.Check(); problem != "" {
-		return "", wrong{problem}
+		return nil, wrong{"reason", problem}
 	}
 	if what.ends {
 		length, err := parseFor(form.Get("for"))
 		switch {
 		case err != nil:
-			return "", wrong{err.Error()}
+			return nil, wrong{"for", err.Error()}
 		case length == 0 && form.Get("do") != "set":
-			return "", wrong{"a " + form.Get("do") + " needs an end of at most 30d"}
+			return nil, wrong{"for", "a " + form.Get("do") + " needs an end of at most 30d"}
 		}
 		o.length = length
 	}
-	if form.Get("do") != "undo" {
-		rules, at := c.known.rules.get(ctx)
-		i := slices.IndexFunc(rules, func(u ratelimit.UsedRule) bool { return choice(u.Rule) == form.Get("rule") })
-		if i < 0 {
-			if at.Err != nil {
-				return "", at.Err
-			}
-			return "", wrong{"the rule is unknown; choose one of the list"}
-		}
-		o.rule = rules[i].Rule
+	if form.Get("do") == "undo" {
+		return c.undo(ctx, o)
 	}
-	return what.do(c, ctx, o)
+	rules, at := c.known.rules.get(ctx)
+	i := slices.IndexFunc(rules, func(u ratelimit.UsedRule) bool { return choice(u.Rule) == form.Get("rule") })
+	switch {
+	case i < 0 && at.Err != nil:
+		return nil, at.Err
+	case i < 0:
+		return nil, wrong{"rule", "the rule is unknown; choose one of the list"}
+	}
+	o.rule = rules[i].Rule
+	text, err := what.do(c, ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &done{Text: text, Rule: o.rule.Name, Key: o.key, AllKeys: o.key == "" && o.rule.Key != "", Undo: c.undoable(ctx, o)}, nil
+}
+
+// undoable identifies what an order has just changed. It returns "" if that cannot be undone, or is not the last change any more.
+func (c *console) undoable(ctx context.Context, o order) string {
+	c.known.changes.forget()
+	all, _ := c.known.changes.get(ctx)
+	last, id := lastChange(all)
+	if last.By != o.actor.By || last.Reason != o.actor.Reason || last.What != o.PostForm.Get("do") || last.Rule != fleet.SettingName(o.rule.Name) {
+		return ""
+	}
+	return id
 }
 
 func (o order) request() ratelimit.Request { return ratelimit.Request{Rule: o.rule, Key: o.key} }
@@ -131,7 +166,7 @@ func (c *console) reset(ctx context.Context, o order) (string, error) {
 func (c *console) give(ctx context.Context, o order) (string, error) {
 	n, err := strconv.ParseInt(o.PostForm.Get("permits"), 10, 64)
 	if err != nil || n <= 0 {
-		return "", wrong{fmt.Sprintf("write how many permits to give; found %.20q", o.PostForm.Get("permits"))}
+		return "", wrong{"permits", fmt.Sprintf("write how many permits to give; found %.20q", o.PostForm.Get("permits"))}
 	}
 	return "Up to " + count(int(n), "permit") + " given back.", o.of.Give(ctx, n, o.request())
 }
@@ -161,18 +196,18 @@ func (c *console) set(ctx context.Context, o order) (string, error) {
 	if text := form.Get("limit"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return "", wrong{fmt.Sprintf("write the limit as a number; found %.20q", text)}
+			return "", wrong{"limit", fmt.Sprintf("write the limit as a number; found %.20q", text)}
 		}
 		v.Limit = &n
 	}
 	if text := form.Get("factor"); text != "" {
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return "", wrong{fmt.Sprintf("write the factor as a number such as 1.5; found %.20q", text)}
+			return "", wrong{"factor", fmt.Sprintf("write the factor as a number such as 1.5; found %.20q", text)}
 		}
 		v.Factor = n
 	}
-	for _, mode := range []ratelimit.Mode{ratelimit.ModeEnforce, ratelimit.ModeShadow} {
+	for _, mode := range modes() {
 		if form.Get("mode") == mode.String() {
 			v.Mode = &mode
 		}
@@ -188,18 +223,22 @@ func (c *console) clear(ctx context.Context, o order) (string, error) {
 }
 
 // undo brings back what was in force before the last change.
-func (c *console) undo(ctx context.Context, o order) (string, error) {
+func (c *console) undo(ctx context.Context, o order) (*done, error) {
 	c.known.changes.forget()
 	all, at := c.known.changes.get(ctx)
 	if at.Err != nil {
-		return "", at.Err
+		return nil, at.Err
 	}
 	last, id := lastChange(all)
 	if id == "" || id != o.PostForm.Get("change") {
-		return "", wrong{"there was another change since; look at the list again"}
+		return nil, wrong{"", "there was another change since; look at the list again"}
 	}
 	s := cmp.Or(last.Before, &fleet.Setting{Cleared: true})
 	s.Kind, s.Rule, s.Key, s.AllKeys = last.Kind, last.Rule, last.Key, last.AllKeys()
-	_, err := c.fleet.Change(ctx, fleet.Edit{Actor: o.actor, What: "undo", Settings: []*fleet.Setting{s}})
-	return "Undone" + everywhere, err
+	edit := fleet.Edit{Actor: o.actor, What: "undo", Settings: []*fleet.Setting{s}}
+	if _, err := c.fleet.Change(ctx, edit); err != nil {
+		return nil, err
+	}
+	(*decide.Limiter)(c.limiter).TellChange(ctx, edit.What, edit.Settings)
+	return &done{Text: "Undone" + everywhere, Rule: last.Rule, Key: key.Shown(last.Key), AllKeys: s.AllKeys}, nil
 }

@@ -33,6 +33,7 @@ func (c *console) showChanges(w http.ResponseWriter, r *http.Request, shown page
 	}
 	p.Changes, p.Seen = part(found, maxKeys, "changes", query), at
 	shown.Title, shown.Screen, shown.Data = "Changes", "changes", p
+	shown.Back = []hidden{{"page", "changes"}}
 	c.show(w, "changes", shown)
 }
 

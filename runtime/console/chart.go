@@ -15,7 +15,7 @@ type chart struct {
 	Now    float64
 	Peak   float64
 	Enough bool // there is something to draw
-	Bad    bool // it must be 0
+	Bad    bool // it must be 0, and was not
 }
 
 // charts draws the counts of the rules that are wanted.

@@ -345,7 +345,7 @@ func TestChangeOfSeveralRules(t *testing.T) {
 // Undo brings back what was in force before each change that can be undone.
 func TestUndo(t *testing.T) {
 	_, h := open(t, memstore.New(), console.WithWrites(kim))
-	rows := regexp.MustCompile(`(?s)<tr><td>(?:block|pause|override)</td>.*?<td class="why">`)
+	rows := regexp.MustCompile(`(?s)<tr><td class="name">(?:block|pause|override)</td>.*?<td class="why"`)
 	inForce := func() string {
 		return plain(strings.Join(rows.FindAllString(first(send(h, http.MethodGet, "/", nil)), -1), "\n"))
 	}
@@ -410,14 +410,14 @@ func TestStoreTiles(t *testing.T) {
 	for n := slot - 130; n <= slot; n++ { // ten minutes are 120 of them
 		client.HSet(t.Context(), fmt.Sprint("shop.seen:{shop}:history:", n/24), fmt.Sprintf("%d failed sms 1h", n), 10)
 	}
-	requireText(t, h, "/", nil, "no epoch: the store has no settings", "MB no bound")
+	requireText(t, h, "/", nil, "MB no bound")
 	if err := l.Block(t.Context(), time.Hour, ratelimit.Request{Rule: sms, Key: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	epoch := client.Get(t.Context(), "shop.fleet:{shop}:epoch").Val()
 	late := time.Now().Unix() / 5 // a report of five minutes
 	client.HSet(t.Context(), fmt.Sprint("shop.seen:{shop}:history:", late/24), fmt.Sprintf("%d failed/60 sms 1h", late), 600)
-	page := plain(requireText(t, h, "/", nil, "epoch "+epoch+" , version 1", "decisions of rules in ten minutes", "10 min peak 4.0/s"))
+	page := plain(requireText(t, h, "/", nil, "Version 1 of the settings, in the epoch "+epoch+" .", "decisions of rules in ten minutes", "10 min peak 4.0/s"))
 	found := regexp.MustCompile(`Decided by policy ([0-9,]+) `).FindStringSubmatch(page)
 	n, err := strconv.ParseInt(strings.ReplaceAll(found[1], ",", ""), 10, 64)
 	if begun := time.Now().Unix()/5 - slot; err != nil || n > 1800 || n < 1800-10*begun { // slots may have begun meanwhile
@@ -458,23 +458,35 @@ func TestScreenOfLostSettings(t *testing.T) {
 	}
 }
 
-// The first screen says what is wrong with any process, also with one that the table has no room for.
+// The first screen groups the processes of a large fleet by program and build. A row shows each fault that it names.
 func TestManyProcesses(t *testing.T) {
 	client := startRedis(t)
 	_, h := open(t, redisstore.New(client, patient))
-	for i := range 120 {
-		p := fleet.Process{Host: fmt.Sprintf("host%03d", i), Program: "p", At: time.Now()}
-		if i == 119 {
-			p.Store, p.Setting, p.Ahead, p.Lost = "it fails", "they fail", time.Minute, 3
-		}
-		word, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		client.HSet(t.Context(), "shop.seen:{shop}:processes", fmt.Sprint(i), word)
+	faults := map[int]fleet.Process{
+		77: {Store: "it fails"}, 177: {Setting: "they fail"}, 277: {Ahead: time.Minute}, 377: {Lost: 3},
 	}
-	requireText(t, h, "/", nil, "Look at this", "1 process: the store lost settings that are still in force there.", "1 process had errors of the store.", "1 process cannot read the settings.", "1 process: the clock is off by more than 1s.",
-		"The first 100 of 12") // it may list the process of this test
+	_, err := client.Pipelined(t.Context(), func(pipe redis.Pipeliner) error {
+		for i := range 501 {
+			p := faults[i]
+			p.Host, p.Program, p.Build, p.At = fmt.Sprintf("host%03d", i), "shop", fmt.Sprint("v", 1+i/500), time.Now()
+			word, err := json.Marshal(p)
+			if err != nil {
+				return err
+			}
+			pipe.HSet(t.Context(), "shop.seen:{shop}:processes", fmt.Sprint(i), word)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := requireText(t, h, "/", nil, "Look at this", "shop v1 500 processes 4 with a fault", "shop v2 1 process", "of 500 processes, those with faults first")
+	for host := range faults {
+		if name := fmt.Sprintf("host%03d", host); !strings.Contains(page, name) {
+			t.Errorf("the page names a fault of %s, and no row shows it", name)
+		}
+	}
+	requireSmall(t, "/", page)
 }
 
 // Each list says how old it is, also if the store is lost.
@@ -626,6 +638,154 @@ func TestWrites(t *testing.T) {
 			}
 			requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "0 of 20")
 		})
+	}
+}
+
+// A rejected form keeps what was typed, and says at the field what is wrong. A form that was obeyed says what was done to which rule and key, and how to
+// undo it.
+func TestForms(t *testing.T) {
+	l, h := open(t, memstore.New(), console.WithWrites(kim))
+	if err := l.Check(ratelimit.Rule{Name: "abc", Key: "{user}", Limit: 10, Per: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	typed := url.Values{
+		"page": {"subject"}, "key": {"ann"}, "rule": {"sms 1h {phone}"}, "reason": {"ticket <8>"}, "for": {"2h"}, "permits": {"3"}, "limit": {"50"},
+		"mode": {"shadow"},
+	}
+	send := func(fields ...string) string {
+		form := maps.Clone(typed)
+		for i := 0; i < len(fields); i += 2 {
+			form.Set(fields[i], fields[i+1])
+		}
+		return first(send(h, http.MethodPost, "/change", form))
+	}
+	for field, wrong := range map[string][]string{
+		"reason": {"reason", " "}, "for": {"for", "soon"}, "permits": {"permits", "0", "do", "give"}, "limit": {"limit", "many"},
+		"factor": {"factor", "twice", "limit", ""}, "rule": {"rule", "none"},
+	} {
+		page := send(append([]string{"do", "set"}, wrong...)...)
+		if at := regexp.MustCompile(`name="` + field + `"[^>]*aria-invalid="true" aria-describedby="fault" autofocus`); !at.MatchString(page) {
+			t.Errorf("%q: the field %s is not marked:\n%s", wrong, field, plain(page))
+		}
+		for name, value := range typed {
+			kept := map[string]string{"mode": `selected>shadow<`, "rule": `value="sms 1h {phone}" selected`}[name]
+			if kept == "" {
+				kept = `name="` + name + `"[^>]* value="` + regexp.QuoteMeta(html.EscapeString(value[0])) + `"`
+			}
+			if !slices.Contains(wrong, name) && !regexp.MustCompile(kept).MatchString(page) {
+				t.Errorf("%q: the page lost the field %s", wrong, name)
+			}
+		}
+	}
+	page := send("do", "block")
+	if text := plain(page); !strings.Contains(text, "Blocked for 2h, everywhere within 2 s. Rule sms , key ann .") || strings.Contains(page, `name="permits" value`) {
+		t.Errorf("after a change: %s", text)
+	}
+	undo := regexp.MustCompile(`(?s)<form method="post" action="change">(.*?)</form>`).FindStringSubmatch(page)
+	if undo == nil {
+		t.Fatal("the page has no button to undo a block")
+	}
+	form := url.Values{"do": {"undo"}}
+	for _, input := range regexp.MustCompile(`name="([a-z]*)" value="([^"]*)"`).FindAllStringSubmatch(undo[1], -1) {
+		form.Set(input[1], html.UnescapeString(input[2]))
+	}
+	requireText(t, h, "/change", form, "Undone, everywhere within 2 s. Rule sms , key ann .", "0 of 10")
+	if page := send("do", "reset"); strings.Contains(page, `name="change"`) {
+		t.Error("the page offers to undo what cannot be undone")
+	}
+}
+
+// The form of a subject begins with the rule that refuses.
+func TestFormBeginsWithWhatRefuses(t *testing.T) {
+	t.Parallel()
+	l, h := open(t, memstore.New(), console.WithWrites(kim))
+	mail := ratelimit.Rule{Name: "mail", Key: "{user}", Limit: 1, Per: time.Hour}
+	for _, rule := range []ratelimit.Rule{{Name: "a", Key: "{user}", Limit: 2, Per: time.Hour}, mail, sms} {
+		if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: rule, Key: "ann"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	form := url.Values{"key": {"ann"}}
+	if page := first(send(h, http.MethodPost, "/subject", form)); !strings.Contains(page, `<option value="mail 1h {user}" selected>`) {
+		t.Errorf("the form does not begin with the rule that is used up: %s", plain(page))
+	}
+	if _, err := l.Reset(t.Context(), ratelimit.Request{Rule: mail, Key: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Block(t.Context(), time.Hour, ratelimit.Request{Rule: sms, Key: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if page := first(send(h, http.MethodPost, "/subject", form)); !strings.Contains(page, `<option value="sms 1h {phone}" selected>`) {
+		t.Errorf("the form does not begin with the rule under which the key is blocked: %s", plain(page))
+	}
+}
+
+// The observers of the limiter are told of each change that the console makes.
+func TestObserversAreTold(t *testing.T) {
+	t.Parallel()
+	var told []string
+	l := ratelimit.New(memstore.New(), ratelimit.WithPrefix("shop"), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
+		if e.Kind == ratelimit.EventChanged {
+			told = append(told, fmt.Sprint(e.Change, " ", e.Settings[0].Rule, " ", e.Settings[0].Key))
+		}
+	}))
+	if err := l.Check(sms); err != nil {
+		t.Fatal(err)
+	}
+	h := console.New(l, console.WithWrites(kim))
+	form := url.Values{"page": {"subject"}, "key": {"ann"}, "rule": {"sms 1h {phone}"}, "reason": {"r"}, "for": {"1h"}, "limit": {"7"}}
+	var want []string
+	for _, do := range []string{"block", "unblock", "pause", "resume", "set", "clear", "undo"} {
+		form.Set("do", do)
+		if do == "undo" {
+			form = url.Values{"page": {"changes"}, "do": {"undo"}, "reason": {"r"}}
+			page := first(send(h, http.MethodGet, "/changes", nil))
+			form.Set("change", html.UnescapeString(regexp.MustCompile(`name="change" value="([^"]*)"`).FindStringSubmatch(page)[1]))
+		}
+		if code, page := send(h, http.MethodPost, "/change", form); code != http.StatusOK {
+			t.Fatalf("%s: %d %s", do, code, plain(page))
+		}
+		want = append(want, do+" sms ann")
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
+// The screen Rules shows those of a mode, or with settings, and sorts them.
+func TestRulesAreFilteredAndSorted(t *testing.T) {
+	t.Parallel()
+	client := startRedis(t)
+	l := ratelimit.New(redisstore.New(client, patient), ratelimit.WithPrefix("shop"))
+	rule := func(name string, mode ratelimit.Mode) ratelimit.Rule {
+		return ratelimit.Rule{Name: name, Limit: 5, Per: time.Hour, Mode: mode}
+	}
+	if err := l.Check(rule("a.calm", 0), rule("b.busy", 0), rule("c.shadow", ratelimit.ModeShadow), rule("d.refusing", 0)); err != nil {
+		t.Fatal(err)
+	}
+	waitForRules(t, l, 4)
+	if err := l.Block(t.Context(), time.Hour, ratelimit.Request{Rule: rule("a.calm", 0)}); err != nil {
+		t.Fatal(err)
+	}
+	count := func(name string, calls, refused int64) fleet.RuleCounts {
+		return fleet.RuleCounts{Name: name, Tag: "1h", Counts: fleet.Counts{Calls: calls, Refused: refused}}
+	}
+	say(t, client, fleet.Report{Rules: []fleet.RuleCounts{count("a.calm", 1, 0), count("b.busy", 90, 2), count("d.refusing", 50, 40)}})
+	h := console.New(l)
+	requireText(t, h, "/rules", nil, "a.calm everybody per hour 5 as declared settings of 1 key enforce 1.0")
+	names := regexp.MustCompile(`rule\?name=([a-z.]*)`)
+	for query, want := range map[string]string{
+		"": "a.calm b.busy c.shadow d.refusing", "by=name": "a.calm b.busy c.shadow d.refusing", "by=decisions": "b.busy d.refusing a.calm c.shadow",
+		"by=refused": "d.refusing b.busy a.calm c.shadow", "mode=shadow": "c.shadow", "mode=enforce&by=refused": "d.refusing b.busy a.calm",
+		"settings=1": "a.calm", "settings=1&mode=shadow": "", "q=BUSY": "b.busy",
+	} {
+		var got []string
+		for _, name := range names.FindAllStringSubmatch(first(send(h, http.MethodGet, "/rules?"+query, nil)), -1) {
+			got = append(got, name[1])
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
 	}
 }
 
@@ -912,7 +1072,7 @@ func TestPartsAfterAChange(t *testing.T) {
 
 func requireSmall(t *testing.T, what, page string) {
 	t.Helper()
-	if rows := strings.Count(page, "<tr>"); rows > 130 || len(page) > 60_000 {
+	if rows := strings.Count(page, "<tr>"); rows > 130 || len(page) > 80_000 {
 		t.Errorf("%s: %d bytes, %d rows", what, len(page), rows)
 	}
 }

@@ -1,9 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
@@ -16,7 +18,7 @@ type nowPage struct {
 	Health        fleet.Health
 	HealthSeen    seen
 	processes     []process
-	Processes     list[process] // the first of them
+	Groups        list[*group] // of the processes
 	ProcessesSeen seen
 	Settings      list[*fleet.Setting]
 	SettingsSeen  seen
@@ -33,6 +35,65 @@ type process struct {
 	Behind int           // versions of the settings that it has not followed yet
 	Age    time.Duration // since it started
 }
+
+// faults names what is wrong with the process.
+func (p process) faults() (names []string) {
+	for name, has := range map[string]bool{"store": p.Store != "", "settings": p.Setting != "", "lost": p.Lost > 0, "clock": p.IsSkewed()} {
+		if has {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// group is the processes of one program and build.
+type group struct {
+	Program, Build  string
+	Total, Troubled int
+	Rows            []process // the first of them, those with faults before others
+}
+
+// Of identifies the group on the page.
+func (g group) Of() string { return g.Program + " " + g.Build }
+
+// grouped puts processes into groups, and those with faults first. The groups together have maxRows rows. One of them shows each kind of fault, however
+// many processes have another.
+func grouped(all []process) (groups []*group) {
+	seen, rank := map[string]bool{}, map[string]int{}
+	for _, p := range all {
+		for _, fault := range p.faults() {
+			rank[p.ID] = max(rank[p.ID], 1)
+			if !seen[fault] {
+				seen[fault], rank[p.ID] = true, 2
+			}
+		}
+	}
+	all = slices.SortedStableFunc(slices.Values(all), func(a, b process) int { return cmp.Compare(rank[b.ID], rank[a.ID]) })
+	by := map[string]*group{}
+	for i, p := range all {
+		g := by[p.Program+" "+p.Build]
+		if g == nil {
+			g = &group{Program: p.Program, Build: p.Build}
+			by[g.Of()] = g
+			groups = append(groups, g)
+		}
+		g.Total++
+		g.Troubled += min(1, rank[p.ID])
+		if i < maxRows {
+			g.Rows = append(g.Rows, p)
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(b.Troubled, a.Troubled), cmp.Compare(a.Of(), b.Of()))
+	})
+	return groups
+}
+
+// Processes is how many processes there are.
+func (p *nowPage) Processes() int { return len(p.processes) }
+
+// maxGroups bounds the groups of processes that the page shows.
+const maxGroups = 50
 
 // maxSkew is how far a process's clock may be off before the page says so.
 const maxSkew = time.Second
@@ -73,7 +134,8 @@ func (p *nowPage) addProcesses(found []fleet.Process, now time.Time) {
 	for i, f := range found {
 		p.processes[i] = process{f, int(newest - f.Version), now.Sub(f.Start)}
 	}
-	p.Processes = list[process]{Rows: p.processes[:min(len(found), maxRows)], Total: len(found)}
+	groups := grouped(p.processes)
+	p.Groups = list[*group]{Rows: groups[:min(len(groups), maxGroups)], Total: len(groups)}
 }
 
 func (p *nowPage) addCharts(ctx context.Context, c *console) {
@@ -118,7 +180,7 @@ func (p *nowPage) judge(s fleet.Status) {
 	case p.HealthSeen.Err != nil:
 	case err != nil:
 		add("Processes cannot be read: %v", err)
-	case p.Processes.Total == 0:
+	case len(p.processes) == 0:
 		add("No process reports: none runs, or none can write to the store.")
 	}
 }

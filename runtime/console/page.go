@@ -25,7 +25,7 @@ var pages embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"ago": ago, "choice": choice, "ruleName": ruleName, "bytes": inBytes, "number": thousands, "count": count, "cut": cut, "full": fullTime, "rate": perSecond, "span": span, "share": share,
-	"shown": key.Shown, "what": whatIs, "window": traffic.PerWindow, "label": labelled,
+	"modes": modes, "shown": key.Shown, "what": whatIs, "window": traffic.PerWindow, "label": labelled,
 }).ParseFS(pages, "page/*.html"))
 
 // page is what every page has.
@@ -37,11 +37,52 @@ type page struct {
 	Local   bool      // the store is in this process
 	Now     time.Time // by the store's clock
 	Prefix  string
-	Done    string // what a form of this page has just changed
-	Failed  string // why it changed nothing
-	Lost    int    // settings that processes keep in force and the store has lost
+	Lost    int // settings that processes keep in force and the store has lost
 	Data    any
+
+	// What a form of this page has just asked for.
+
+	Form   url.Values
+	Done   *done  // what it changed; or nil
+	Failed string // why it changed nothing; or ""
+	Wrong  string // the field that is wrong; or ""
+
+	// The form of this page.
+
+	Back    []hidden         // fields that lead back to this page
+	OfKey   bool             // it changes one key of a rule
+	Choices []ratelimit.Rule // the rules that it can change
+	Chosen  string           // the one that it begins with
 }
+
+// done is what a form has changed.
+type done struct {
+	Text    string // "Blocked for 2h, everywhere within 2 s."
+	Rule    string
+	Key     string // as the page shows it
+	AllKeys bool
+	Undo    string // identifies the change; "" if it cannot be undone
+}
+
+// hidden is a field of a form that nobody sees.
+type hidden struct{ Name, Value string }
+
+// field is a field of a form with what was typed, if that could not be done, and what is wrong with it.
+type field struct{ Value, Fault string }
+
+// Field returns a field of the form.
+func (p page) Field(name string) (f field) {
+	if p.Failed != "" {
+		f.Value = p.Form.Get(name)
+	}
+	if p.Wrong == name {
+		f.Fault = p.Failed
+	}
+	return f
+}
+
+// modes are what people choose from. A rule becomes one of trigger mode only by what it declares.
+func modes() []ratelimit.Mode { return []ratelimit.Mode{ratelimit.ModeEnforce, ratelimit.ModeShadow} }
 
 // show writes a page.
 func (c *console) show(w http.ResponseWriter, name string, p page) {
@@ -126,6 +167,8 @@ func perSecond(n float64) string {
 	switch {
 	case n == 0:
 		return "0"
+	case n < 0.05:
+		return "<0.1"
 	case n < 9.95:
 		return fmt.Sprintf("%.1f", n)
 	default:

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -55,36 +56,56 @@ func (r ruleRow) Effective() string {
 
 type rulesPage struct {
 	recent
-	Search string
-	Rules  list[ruleRow]
+	Search  string
+	Mode    string // of the rules that are wanted; "" means any
+	OnlySet bool   // rules without settings are not wanted
+	By      string // the name of a column
+	Rules   list[ruleRow]
+}
+
+// Modes are the modes that rules can have.
+func (rulesPage) Modes() []ratelimit.Mode {
+	return []ratelimit.Mode{ratelimit.ModeEnforce, ratelimit.ModeShadow, ratelimit.ModeTrigger}
+}
+
+// Sorts are the names of the columns.
+func (rulesPage) Sorts() []string { return []string{"name", "decisions", "refused"} }
+
+// Filtered reports whether some rules are not wanted.
+func (p *rulesPage) Filtered() bool { return p.Search != "" || p.Mode != "" || p.OnlySet }
+
+func (p *rulesPage) wants(row ruleRow) bool {
+	return strings.Contains(strings.ToLower(row.Name+" "+row.Key), strings.ToLower(p.Search)) &&
+		(p.Mode == "" || p.Mode == row.InForce.Mode.String()) && (!p.OnlySet || row.Setting != nil || row.ByKey > 0)
 }
 
 func (c *console) rules(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	_, at := c.follow(ctx)
 	query := r.URL.Query()
-	p := rulesPage{recent: c.recent(ctx), Search: query.Get("q")}
+	p := &rulesPage{recent: c.recent(ctx), Search: query.Get("q"), Mode: query.Get("mode"), OnlySet: query.Get("settings") != "", By: query.Get("by")}
 	p.Seen = p.Seen.worse(p.RulesSeen).worse(at)
-	p.Rules = part(c.rows(&p.recent, func(rule *ratelimit.UsedRule) bool {
-		return strings.Contains(strings.ToLower(rule.Name+" "+rule.Key), strings.ToLower(p.Search))
-	}), maxRows, "rules", query)
+	rows := c.rows(&p.recent, p.wants)
+	if by := traffic.Columns[p.By]; by != nil {
+		slices.SortStableFunc(rows, func(a, b ruleRow) int { return cmp.Compare(by(b.Rates), by(a.Rates)) })
+	}
+	p.Rules = part(rows, maxRows, "rules", query)
 	c.show(w, "rules", page{Title: "Rules", Screen: "rules", Refresh: 10, Data: p})
 }
 
 // rows returns the rules that are wanted.
-func (c *console) rows(lately *recent, wanted func(*ratelimit.UsedRule) bool) (rows []ruleRow) {
+func (c *console) rows(lately *recent, wanted func(ruleRow) bool) (rows []ruleRow) {
 	in := c.fleet.InForce()
 	for i := range lately.rules {
 		rule := &lately.rules[i]
-		if !wanted(rule) {
-			continue
-		}
 		row := ruleRow{UsedRule: *rule}
 		row.InForce, _ = c.view.RuleFor(ratelimit.Request{Rule: row.Rule})
 		row.Rates = lately.Of(traffic.Named{Rule: row.Name, Window: row.InForce.Window()})
 		of := in.Of(fleet.SettingName(row.Name))
 		row.Setting, row.ByKey = of.All, of.Len()
-		rows = append(rows, row)
+		if wanted(row) {
+			rows = append(rows, row)
+		}
 	}
 	return rows
 }
@@ -112,7 +133,7 @@ func (c *console) showRule(w http.ResponseWriter, r *http.Request, name string, 
 	p := rulePage{recent: c.recent(ctx), Name: name}
 	settings, at := c.follow(ctx)
 	p.SettingsSeen, p.RulesSeen = at, p.RulesSeen.worse(at)
-	p.Rules = c.rows(&p.recent, func(rule *ratelimit.UsedRule) bool { return rule.Name == name })
+	p.Rules = c.rows(&p.recent, func(row ruleRow) bool { return row.Name == name })
 	if len(p.Rules) == 0 && p.RulesSeen.Err == nil {
 		w.WriteHeader(http.StatusNotFound)
 	}
@@ -132,7 +153,12 @@ func (c *console) showRule(w http.ResponseWriter, r *http.Request, name string, 
 	p.Heaviest = p.Keys(traffic.Columns["decisions"], 10, ofRule)
 	p.Refused = p.Keys(traffic.Columns["refused"], 10, ofRule)
 	shown.Title, shown.Screen, shown.Data = name, "rules", p
-	if r.Method == http.MethodGet {
+	shown.Back = []hidden{{"page", "rule"}, {"name", name}}
+	for _, row := range p.Rules {
+		shown.Choices = append(shown.Choices, row.Rule)
+	}
+	shown.Chosen = shown.Form.Get("rule")
+	if r.Method == http.MethodGet && len(p.Rules) > 0 {
 		shown.Refresh = 5
 	}
 	c.show(w, "rule", shown)

@@ -87,11 +87,23 @@ func parseForm(w http.ResponseWriter, r *http.Request) bool {
 
 func (c *console) showSubject(w http.ResponseWriter, r *http.Request, shown page) {
 	p := subjectPage{Key: r.PostForm.Get("key"), Shown: r.PostForm.Get("shown") != "", All: r.PostForm.Get("all") != ""}
-	shown.Title, shown.Screen = "Subject", "subject"
+	shown.Title, shown.Screen, shown.OfKey = "Subject", "subject", true
+	shown.Back = []hidden{{"page", "subject"}}
+	for _, name := range []string{"key", "shown", "all"} {
+		if value := r.PostForm.Get(name); value != "" {
+			shown.Back = append(shown.Back, hidden{name, value})
+		}
+	}
 	if p.Key != "" || p.All {
 		p.look(r.Context(), c, c.limiterFor(r))
 	}
-	shown.Data = p
+	for _, u := range p.Uses {
+		shown.Choices = append(shown.Choices, u.Rule)
+		if shown.Chosen == "" && (u.Refused || u.Never || u.Left > 0) {
+			shown.Chosen = choice(u.Rule)
+		}
+	}
+	shown.Chosen, shown.Data = cmp.Or(shown.Form.Get("rule"), shown.Chosen), p
 	c.show(w, "subject", shown)
 }
 
