@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ type Rule struct {
 // Declared is a rule of the fleet.
 type Declared struct {
 	Text      string
-	Processes []string  // that declare it now: see Process.String
+	Processes []string  // that declare it now: see Process.String; of a second client of a program, with its number
 	Seen      time.Time // when the last process declared it
 }
 
@@ -277,8 +278,13 @@ func declaredBy(sets map[string]ruleSet, processes []Process) map[string]*Declar
 	for id, s := range sets {
 		seen[id] = s.At
 	}
+	clients := map[string]int{}
 	for _, p := range processes {
-		if declare[p.Rules] = append(declare[p.Rules], p.String()); p.At.After(seen[p.Rules]) {
+		name := p.String()
+		if clients[name]++; clients[name] > 1 { // each client of a program is a process of its own
+			name = fmt.Sprintf("%s, client %d", name, clients[name])
+		}
+		if declare[p.Rules] = append(declare[p.Rules], name); p.At.After(seen[p.Rules]) {
 			seen[p.Rules] = p.At
 		}
 	}

@@ -50,6 +50,9 @@ func (f *Fleet) Behind(ctx context.Context) (all, behind []Process, err error) {
 
 // Shared returns the programs that share counts by chance: each declares a rule without a name that another declares as well.
 func (f *Fleet) Shared(ctx context.Context) ([]string, error) {
+	if f.server == nil {
+		return nil, nil
+	}
 	return alone(ctx, f, func() ([]string, error) {
 		sets, err := f.sets(ctx, false)
 		var shared []string
