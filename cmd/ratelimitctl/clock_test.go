@@ -62,7 +62,7 @@ func views(t *testing.T, s *session) map[string]string {
 		t.Fatal(err)
 	}
 	for _, r := range reports {
-		all["reports"] += fmt.Sprintln(r)
+		all["reports"] += fmt.Sprintln(r.Process.Ahead, r)
 	}
 	slots, err := of.History(t.Context(), time.Time{})
 	for _, slot := range slots {

@@ -69,7 +69,7 @@ Without -force, the command refuses a rule that no program uses, and a value tha
 			long: `Of two settings for one rule and key, the newer wins. Without FILE, it reads the standard input. Settings that have ended are left out.
 An import ends the state in which programs keep settings that the store has lost; an empty file does only that.
 Without -force, the command refuses the settings of another prefix, and a file of unknown prefix for a prefix that no program uses.`},
-		{name: "settings recover", flags: "reason wait", run: recoverSettings,
+		{name: "settings recover", flags: "reason wait", run: recoverSettings, anyPrefix: true,
 			short: "restore what the store has lost and programs still know",
 			long: `It asks the processes that run for the overrides, blocks and pauses that they know, prints them, and writes them to the store. Of two for
 one rule and key, the newer wins. It names the processes that did not answer.`},

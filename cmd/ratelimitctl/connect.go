@@ -54,7 +54,7 @@ func (s *session) connect(ctx context.Context) (err error) {
 	store := redisstore.New(s.client, redisstore.WithTimeout(waits), redisstore.WithoutFunctions())
 	store.Fleet(key.Escape(s.options.prefix)).Hide()
 	limiter := ratelimit.New(store, options...)
-	s.store, s.limiter, s.prefix = store, limiter, operate.New(limiter, waits, s.listed...)
+	s.store, s.limiter, s.prefix = store, limiter, operate.New(limiter, 2*waits, s.listed...) // the store says more about what does not answer
 	var listed []ratelimit.Rule
 	for _, r := range s.listed {
 		listed = append(listed, r.Rule)

@@ -57,7 +57,7 @@ func doctor(ctx context.Context, s *session) error {
 		}
 	}
 	if ill > 0 {
-		return fmt.Errorf("%d of %s are bad", ill, operate.Count(len(judged.Problems), "problem"))
+		return fmt.Errorf("%s, of which %d bad", operate.Count(len(judged.Problems), "problem"), ill)
 	}
 	return nil
 }

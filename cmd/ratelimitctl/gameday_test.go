@@ -37,52 +37,52 @@ var gameDays = map[string]gameDay{
 	"an empty server": {
 		begin: []string{"FLUSHALL"},
 		says: map[string]string{
-			"rules":     "login +1000 per hour +- ",
+			"rules":     "login +1,000 per hour +- ",
 			"processes": "2 that the store lost",
-			"doctor":    "the store lost its settings; 1 process",
+			"doctor":    "warning +settings-lost +- +the store lost its settings, up to 1; 1 process keeps",
 		},
-		end:  []string{"ratelimitctl settings import"},
-		then: map[string]string{"inspect login ann": "900 per hour", "processes": "current", "doctor": "ok +processes"},
+		end:  []string{"ratelimitctl settings recover"},
+		then: map[string]string{"inspect login ann": "900 per hour", "processes": "current", "doctor": "server +version"},
 	},
 	"a rotated password": {
 		begin:    []string{"ACL SETUSER shop resetpass >new", "CLIENT KILL USER shop"},
 		sentence: `the server does not know the user "shop", or the password is wrong`,
-		says:     map[string]string{"doctor": `WRONGPASS \(\d+ just now\)(.|\n)*shop to sign in \(`},
+		says:     map[string]string{"doctor": `shop to sign in \(`},
 		end:      []string{"ACL SETUSER shop resetpass >old"},
 		then:     map[string]string{"processes": "current +right +-\n"},
 	},
 	"a read-only server": {
 		begin:    []string{"REPLICAOF 127.0.0.1 1"},
 		sentence: "the server is a read-only replica: connect to its master",
-		says:     map[string]string{"doctor": "bad +ready +the server is a read-only replica(.|\n)*Connect to its master 127.0.0.1:1"},
+		says:     map[string]string{"doctor": "bad +store-down +- +this server is a replica: calls fail. To do: connect to its master 127.0.0.1:1"},
 		end:      []string{"REPLICAOF NO ONE"},
-		then:     map[string]string{"processes": "current +right +-\n", "doctor": "ok +ready"},
+		then:     map[string]string{"processes": "current +right +-\n", "doctor": "server +round trip"},
 	},
 	"full memory": {
 		begin:    []string{"CONFIG SET maxmemory 1"},
 		sentence: "the server's memory is full: raise its maxmemory",
-		says:     map[string]string{"doctor": "bad +ready +the server's memory is full(.|\n)*bad +memory .*Raise maxmemory"},
+		says:     map[string]string{"doctor": "bad +memory-full .*calls fail. To do: raise maxmemory"},
 		end:      []string{"CONFIG SET maxmemory 0"},
-		then:     map[string]string{"processes": "current +right +-\n", "doctor": "ok +ready"},
+		then:     map[string]string{"processes": "current +right +-\n", "doctor": "server +round trip"},
 	},
 	"hung for 60 s": {
 		hang:     true,
 		sentence: "the server did not answer in time",
 		says: map[string]string{
-			"doctor":            "^bad +ready +the server did not answer in time.*\nratelimitctl: 1 of 1 checks are bad\n$",
+			"doctor":            "^bad +store-down +- +the store does not answer: the server did not answer in time.*\nratelimitctl: 1 problem, of which 1 bad\n$",
 			"inspect login ann": "^ratelimitctl: the server did not answer in time.*\n$",
 		},
-		then: map[string]string{"processes": "current +right +-\n", "doctor": "ok +ready"},
+		then: map[string]string{"processes": "current +right +-\n", "doctor": "server +round trip"},
 	},
 	"stalls of 300 ms": {
 		begin: []string{"CLIENT PAUSE 300 ALL"}, again: 450 * time.Millisecond,
 		sentence: "the server did not answer in time",
-		says:     map[string]string{"doctor": "bad +round trip .* decisions wait: such calls fail", "processes": "at 20.* UTC: the server did not answer in time", "top -once": "FAILED +RULE"},
-		then:     map[string]string{"processes": "current +right +-\n", "doctor": "ok +round trip"},
+		says:     map[string]string{"doctor": "bad +store-slow +- +round trip .* decisions wait, and such calls fail", "processes": "at 20.* UTC: the server did not answer in time", "top -once": "FAILED +RULE"},
+		then:     map[string]string{"processes": "current +right +-\n", "doctor": "server +round trip"},
 	},
 	"skewed clocks": {
 		do:   func(s *service) { s.forged = []string{fmt.Sprintf(`"program":"desk","ahead":%d`, 2*time.Hour)} },
-		says: map[string]string{"processes": " desk .* 2h0m0s ahead", "doctor": "warn +clocks +desk 7 on afar: its clock is 2h ahead of the server's", "inspect login ann": "900 per hour"},
+		says: map[string]string{"processes": " desk .* 2h0m0s ahead", "doctor": "warning +clock-off +desk 7 on afar +its clock is 2h ahead of the store's", "inspect login ann": "900 per hour"},
 	},
 	"mixed builds": {
 		do: func(s *service) {
@@ -90,9 +90,9 @@ var gameDays = map[string]gameDay{
 			newService(s.t, s.server, 20*time.Second, 2000).call()
 		},
 		says: map[string]string{
-			"rules":             `1000 \(1 process\), 2000 \(1\) per hour +900 per hour`,
-			"inspect login ann": `declared 1000 \(1 process\), 2000 \(1\) per hour`,
-			"doctor":            `warn +builds +desk: v1.0.0 \(1\), v1.1.0 \(1\)`,
+			"rules":             `1,000 \(1 process\), 2,000 \(1\) per hour +900 per hour`,
+			"inspect login ann": `declared 1,000 \(1 process\), 2,000 \(1\) per hour`,
+			"doctor":            `warning +limits-differ +login .* has 1,000 per hour; .* has 2,000 per hour(.|\n)*note +builds-differ +desk +several builds run: v1.0.0 \(1 process\), v1.1.0 \(1 process\)`,
 		},
 	},
 	"a shared prefix": {
@@ -101,11 +101,11 @@ var gameDays = map[string]gameDay{
 				s.write("sets", program, map[string]any{"at": time.Now().UTC(), "program": program, "rules": []string{}, "unnamed": []string{"x"}})
 			}
 		},
-		says: map[string]string{"doctor": `warn +programs +desk and shop have a rule without a name .*ratelimit\.WithPrefix`},
+		says: map[string]string{"doctor": `warning +program-shared +desk and shop +.* a rule without a name .*ratelimit\.WithPrefix`},
 	},
 	"random keys": {
 		do:   func(s *service) { s.random = true },
-		says: map[string]string{"doctor": `growth +-?\d+ keys? and (.|\n)*keys +login \d\d+ keys of `},
+		says: map[string]string{"doctor": `growth +-?[0-9,]+ keys? and (.|\n)*keys +login \d\d+ keys of `},
 	},
 }
 

@@ -188,6 +188,9 @@ func (s *session) do(ctx context.Context, c *command) (err error) {
 		}
 	}
 	err = c.run(ctx, s)
+	if wrong, ok := errors.AsType[operate.Wrong](err); ok {
+		return misused(c.name + ": " + string(wrong))
+	}
 	if _, unknown := errors.AsType[*operate.UnknownRule](err); unknown {
 		err = fmt.Errorf("%w; give others with -rules", err)
 		if slices.Contains(strings.Fields(c.flags), "force") {

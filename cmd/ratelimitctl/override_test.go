@@ -108,7 +108,7 @@ func TestUnfitOverridesAreRefused(t *testing.T) {
 		require(t, server.Addr, failed, test.want, append(args, "-for", "1h")...)
 		require(t, server.Addr, done, "→ ", append(args, "-for", "1h", "-force")...)
 	}
-	require(t, server.Addr, misuse, "leave out the key", "override", "set", "shared", "-key", "ann", "-limit", "9", "-for", "1h")
+	require(t, server.Addr, done, "shared ann: no override → limit=9 until", "override", "set", "shared", "-key", "ann", "-limit", "9", "-for", "1h")
 	require(t, server.Addr, done, "→ burst=9 until", "override", "set", "bucket", "-key", "ann", "-burst", "9", "-for", "1h")
 }
 

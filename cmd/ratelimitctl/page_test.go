@@ -57,7 +57,7 @@ func TestPages(t *testing.T) {
 
 var (
 	shownRun = regexp.MustCompile("(?s)```text\n\\$ (?:ratelimitctl|redis-cli) .*?```")
-	prompt  = regexp.MustCompile(`(?m)^\$ (ratelimitctl|redis-cli) (.*)$`)
+	prompt   = regexp.MustCompile(`(?m)^\$ (ratelimitctl|redis-cli) (.*)$`)
 )
 
 // replay runs the commands of a block, and returns them with their output.

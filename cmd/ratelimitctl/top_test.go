@@ -189,7 +189,7 @@ func TestTopInWordsOfDirectives(t *testing.T) {
 // publish writes the report of a process, as processes with statistics do.
 func publish(t *testing.T, client *redis.Client, process, report string) {
 	t.Helper()
-	word, err := json.Marshal(fleet.Process{Host: "h", At: time.Now().UTC()})
+	word, err := json.Marshal(fleet.Process{Host: "h", At: time.Now().UTC(), Stats: true})
 	if err != nil {
 		t.Fatal(err)
 	}

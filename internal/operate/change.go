@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -37,6 +36,21 @@ func (t *Target) keys() []Key {
 	return all
 }
 
+// Wrong is the error of a change that cannot be made as it was asked for.
+type Wrong string
+
+func (w Wrong) Error() string { return string(w) }
+
+func wrongf(format string, args ...any) error { return Wrong(fmt.Sprintf(format, args...)) }
+
+// checkActor returns an error if an actor cannot be noted.
+func checkActor(by fleet.Actor) error {
+	if wrong := by.Check(); wrong != "" {
+		return Wrong(wrong)
+	}
+	return nil
+}
+
 // Changed is a setting that a change made or ended. The values are nil where nothing is set.
 type Changed struct {
 	Kind   fleet.Kind    `json:"kind"`
@@ -64,7 +78,7 @@ func requestsOf(t *Target, rules []ratelimit.UsedRule) (all []keyed, err error) 
 		return fleet.SettingName(t.Rule) != t.Rule && r.Name != t.Rule && r.Name != fleet.SettingName(t.Rule) || t.Only != "" && ID(r.Rule) != t.Only
 	})
 	if len(rules) == 0 {
-		return nil, errors.New("the rule is unknown; choose one of the list")
+		return nil, Wrong("the rule is unknown; choose one of the list")
 	}
 	for _, k := range t.keys() {
 		of := keyed{key: k}
@@ -82,7 +96,7 @@ func requestsOf(t *Target, rules []ratelimit.UsedRule) (all []keyed, err error) 
 // NeedsKey returns an error if a rule counts by key, and there is no key. A rule without a template counts by whatever key a request has.
 func NeedsKey(r ratelimit.Rule, k Key) error {
 	if r.Key != "" && k.Text == "" {
-		return fmt.Errorf("rule %s counts by %s: name a key", r.Name, r.Key)
+		return wrongf("rule %s counts by %s: name a key", r.Name, r.Key)
 	}
 	return nil
 }
@@ -118,8 +132,8 @@ func (p *Prefix) Resume(ctx context.Context, by fleet.Actor, t Target) (Done, er
 // edit begins or ends blocks or pauses by do, and then asks for notes, unless that is nil.
 func (p *Prefix) edit(ctx context.Context, by fleet.Actor, t Target, kind fleet.Kind, notes func(context.Context, []keyed) ([]string, error),
 	do func(context.Context, *ratelimit.Limiter, []keyed) error) (done Done, err error) {
-	if wrong := by.Check(); wrong != "" {
-		return done, errors.New(wrong)
+	if err := checkActor(by); err != nil {
+		return done, err
 	}
 	rules, err := p.ofSettings(ctx, t.Rule, t.Force)
 	if err != nil {

@@ -74,8 +74,8 @@ func (p *Prefix) Reset(ctx context.Context, by fleet.Actor, t Target) (forgotten
 // changeCounts changes the counts of a target by do, and notes one change for all that do changed.
 func (p *Prefix) changeCounts(ctx context.Context, by fleet.Actor, t Target, change fleet.Change,
 	do func(context.Context, *ratelimit.Limiter, ratelimit.Request, Key) error) error {
-	if wrong := by.Check(); wrong != "" {
-		return errors.New(wrong)
+	if err := checkActor(by); err != nil {
+		return err
 	}
 	rules, err := p.Named(ctx, t.Rule)
 	if err != nil {
@@ -170,7 +170,7 @@ func (p *Prefix) Undo(ctx context.Context, by fleet.Actor, id string) (Changed, 
 		return Changed{}, at.Err
 	}
 	if id == "" || Undoable(all) != id {
-		return Changed{}, errors.New("there was another change since; look at the list again")
+		return Changed{}, Wrong("there was another change since; look at the list again")
 	}
 	last := &all[0]
 	s := &fleet.Setting{Cleared: true}

@@ -21,11 +21,7 @@ func (s *server) judge(f *findings) {
 		f.storeError(s.name, "the store does not answer: "+s.err.Error(), "check whether it runs", s.err.Error())
 		return
 	}
-	if s.ready != nil {
-		text := strings.TrimSuffix(strings.TrimPrefix(s.ready.Error(), "store: "), ".")
-		text = strings.Replace(text, `: ask "ratelimitctl doctor" which servers fail`, "", 1) // this is the answer
-		f.storeError(s.name, text, "calls that need this fail: permit what ratelimitctl acl prints, or mend the server", s.ready.Error())
-	}
+	defer s.judgeReady(f) // the other findings say more
 	if s.info != nil {
 		s.judgeVersion(f)
 		s.judgeMemory(f)
@@ -42,6 +38,15 @@ func (s *server) judge(f *findings) {
 	s.judgeDenied(f)
 	if len(s.hidden) > 0 {
 		f.fact(s, "not asked", "this user may not ask for all: permit "+strings.Join(slices.Compact(s.hidden), " "))
+	}
+}
+
+// judgeReady says why calls cannot be decided.
+func (s *server) judgeReady(f *findings) {
+	if s.ready != nil {
+		text := strings.TrimSuffix(strings.TrimPrefix(s.ready.Error(), "store: "), ".")
+		text = strings.Replace(text, `: ask "ratelimitctl doctor" which servers fail`, "", 1) // this is the answer
+		f.storeError(s.name, text, "calls that need this fail: permit what ratelimitctl acl prints, or mend the server", s.ready.Error())
 	}
 }
 

@@ -29,7 +29,7 @@ type Wish struct {
 }
 
 // ErrEnd is the error of an override that has no end yet, and gets none.
-var ErrEnd = errors.New("the end is missing")
+const ErrEnd = Wrong("the end is missing")
 
 // Override changes a rule, or some keys of it.
 func (p *Prefix) Override(ctx context.Context, by fleet.Actor, t Target, w Wish) (Done, error) {
@@ -71,7 +71,7 @@ func (p *Prefix) ClearOverride(ctx context.Context, by fleet.Actor, t Target) (D
 // overridden returns the rules of a target, and an override of each of its keys, or one of all keys.
 func (p *Prefix) overridden(ctx context.Context, t *Target) (rules []ratelimit.UsedRule, all []*fleet.Setting, err error) {
 	if name := fleet.SettingName(t.Rule); name != t.Rule {
-		return nil, nil, fmt.Errorf("an override is for all unnamed rules of a method: write %s", name)
+		return nil, nil, wrongf("an override is for all unnamed rules of a method: write %s", name)
 	}
 	if rules, err = p.ofSettings(ctx, t.Rule, t.Force); err != nil {
 		return nil, nil, err
@@ -106,8 +106,8 @@ func (p *Prefix) changeOverrides(ctx context.Context, by fleet.Actor, what strin
 
 // change makes an edit, and tells the program's observers.
 func (p *Prefix) change(ctx context.Context, e fleet.Edit) error {
-	if wrong := e.Actor.Check(); wrong != "" {
-		return errors.New(wrong)
+	if err := checkActor(e.Actor); err != nil {
+		return err
 	}
 	done, err := p.fleet.Change(ctx, e)
 	if err == nil && !done {
@@ -132,11 +132,11 @@ func valuesOf(s *fleet.Setting) *fleet.Values {
 func (p *Prefix) merge(v *fleet.Values, w Wish) error {
 	switch {
 	case w.Limit == nil && w.Factor == 0 && w.Per == 0 && w.Burst == 0 && w.Mode == nil:
-		return errors.New("the change is missing: expected limit, factor, per, burst or mode")
+		return Wrong("the change is missing: expected limit, factor, per, burst or mode")
 	case w.Limit != nil && w.Factor != 0:
-		return errors.New("found limit and factor; expected one of the two")
+		return Wrong("found limit and factor; expected one of the two")
 	case w.For > 0 && w.Forever:
-		return errors.New("found an end and forever; expected one of the two")
+		return Wrong("found an end and forever; expected one of the two")
 	case w.Limit != nil:
 		v.Limit, v.Factor = w.Limit, 0
 	case w.Factor != 0:

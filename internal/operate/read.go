@@ -96,7 +96,7 @@ func (p *patience) ask(ctx context.Context, do func(context.Context) error) erro
 	bounded, cancel := context.WithTimeout(ctx, p.longest)
 	defer cancel()
 	if err = do(bounded); err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		err = errors.New("the store did not answer within " + p.longest.String())
+		err = errors.New("the server did not answer in time: see whether it runs, hangs or is slow")
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.until, p.err = time.Now().Add(fresh), err

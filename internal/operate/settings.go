@@ -192,8 +192,8 @@ type Imported struct {
 // Import adds settings to those of the store. It ends the state in which processes keep settings that the store has lost. Prefix is that of the
 // export, or "". Without force, it is an error if that is another one, or if it is "" and no program uses this one.
 func (p *Prefix) Import(ctx context.Context, by fleet.Actor, prefix string, settings []*fleet.Setting, force bool) (i Imported, err error) {
-	if wrong := by.Check(); wrong != "" {
-		return i, fmt.Errorf("the actor: %s", wrong)
+	if err := checkActor(by); err != nil {
+		return i, err
 	}
 	exists, err := p.fleet.Exists(ctx)
 	switch {
