@@ -65,8 +65,13 @@ func (f *Fleet) exchange(ctx context.Context) error {
 			return f.noteRead(err)
 		}
 	}
-	replies, err := f.do(ctx, Command{"MGET", f.keys.epoch, f.keys.version, f.keys.recover}, Command{"HMGET", f.keys.processes, s.id},
-		Command{"HLEN", f.keys.sets}, Command{"HLEN", f.keys.rules})
+	commands := []Command{
+		{"MGET", f.keys.epoch, f.keys.version}, {"HMGET", f.keys.processes, s.id}, {"HLEN", f.keys.sets}, {"HLEN", f.keys.rules},
+	}
+	if due || f.changed.settings.total().lost > 0 { // apart: while a slot moves, no command may have several keys, one of which is missing
+		commands = append(commands, Command{"MGET", f.keys.recover})
+	}
+	replies, err := f.do(ctx, commands...)
 	epoch, version, setID := f.changed.epoch, f.changed.version, s.setID
 	if err == nil {
 		newEpoch, newest := epochAndVersion(replies[0])
@@ -75,19 +80,13 @@ func (f *Fleet) exchange(ctx context.Context) error {
 	if f.noteRead(err) != nil {
 		return err
 	}
-	if err := f.answer(ctx, append(texts(replies[0]), "", "", "")[2]); err != nil {
+	if err := f.answer(ctx, replies[4:]); err != nil {
 		return err
 	}
 	if s.beats == 1 || f.watches() { // a program that ends soon says nothing
 		return nil
 	}
-	missing := s.said == "" || !slices.Equal(texts(replies[1]), []string{s.said}) // a server that takes over may have an older copy
-	if missing {
-		f.lost.Store(true)
-		if s.said != "" {
-			f.renewPauses()
-		}
-	}
+	missing := f.isMissing(texts(replies[1]))
 	sets, _ := replies[2].(int64)
 	rules, _ := replies[3].(int64)
 	fewer := sets < s.sets || rules < s.texts // the store may have lost some
@@ -102,6 +101,18 @@ func (f *Fleet) exchange(ctx context.Context) error {
 		return err
 	}
 	return f.tellMore(ctx, due)
+}
+
+// isMissing reports whether the store does not have the last word of this process, which has found said. Then it may have lost other things, too.
+func (f *Fleet) isMissing(said []string) bool {
+	if slices.Equal(said, []string{f.self.said}) && said[0] != "" { // a server that takes over may have an older copy
+		return false
+	}
+	f.lost.Store(true)
+	if f.self.said != "" {
+		f.renewPauses()
+	}
+	return true
 }
 
 // tellMore writes what this process knows besides itself and its rules.

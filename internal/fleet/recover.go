@@ -34,8 +34,8 @@ type Recovery struct {
 	Silent   []Process // live, and have not answered yet; perhaps of a version that does not
 }
 
-// AskKnown asks the processes what they know of the settings that the store has lost. They answer within two seconds, or within five where they know
-// 1,000 or more, but not within five seconds after an answer to another word. Known returns the answers to the word.
+// AskKnown asks the processes what they know of the settings that the store has lost. They answer within two seconds, or within six where they know
+// none, or 1,000 or more, but not within five seconds after an answer to another word. Known returns the answers to the word.
 func (f *Fleet) AskKnown(ctx context.Context) (word string, err error) {
 	word = newID()
 	if f.server == nil {
@@ -110,9 +110,12 @@ func (f *Fleet) Recover(ctx context.Context, by Actor, settings []*Setting) erro
 	return f.replace(ctx, by, "recover", settings)
 }
 
-// answer answers a word, unless it was answered. What was lost may not be known for some seconds.
-func (f *Fleet) answer(ctx context.Context, word string) error {
-	s := &f.self
+// answer answers the word that is asked, if a beat has read it, unless it was answered. What was lost may not be known for some seconds.
+func (f *Fleet) answer(ctx context.Context, asked []any) error {
+	s, word := &f.self, ""
+	if len(asked) > 0 {
+		word = append(texts(asked[0]), "")[0]
+	}
 	if word == "" || word == s.answered || len(word) > maxWord || !f.changed.readAt.IsZero() || time.Since(s.answeredAt) < answerEvery {
 		return nil
 	}

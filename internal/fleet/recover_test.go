@@ -48,14 +48,14 @@ func (all processes) beat(n int) {
 	}
 }
 
-// recovered asks, and returns what the processes have answered after a beat.
+// recovered asks, and returns what the processes have answered after five beats, as those take that have lost nothing.
 func (all processes) recovered(t *testing.T, tool *fleet.Fleet) fleet.Recovery {
 	t.Helper()
 	word, err := tool.AskKnown(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	all.beat(1)
+	all.beat(5)
 	r, err := tool.Known(t.Context(), word)
 	if err != nil {
 		t.Fatal(err)
@@ -88,11 +88,11 @@ func TestRecover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all[1:].beat(1)
+	all[1:].beat(5)
 	if r, err := tool.Known(t.Context(), word); err != nil || len(r.Answered) != 3 || len(r.Silent) != 1 {
 		t.Errorf("%d processes have answered, and %d are silent: %v", len(r.Answered), len(r.Silent), err)
 	}
-	all.beat(1)
+	all.beat(5)
 	r, err := tool.Known(t.Context(), word)
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func TestHostileAnswers(t *testing.T) {
 	tool := of(c, "p")
 	process := newProcesses(t, server, 1)[0]
 	c.Set(t.Context(), "p.seen:{p}:recover", strings.Repeat("w", 1<<20), 0)
-	process.Beat()
+	processes{process}.beat(5)
 	if n := server.Do("KEYS p.seen:{p}:known*"); n != "" {
 		t.Errorf("a word of 1 MB is answered: %.100s", n)
 	}
