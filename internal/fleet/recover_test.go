@@ -1,11 +1,14 @@
 package fleet_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
@@ -218,5 +221,37 @@ func TestHostileAnswers(t *testing.T) {
 	r, err := tool.Known(t.Context(), "w")
 	if err != nil || len(r.Settings) > 1 || len(r.Answered) > 0 {
 		t.Errorf("got %d settings, %v", len(r.Settings), err)
+	}
+}
+
+// What programs need permission for suffices to note pauses and to answer.
+func TestPermissionsOfPrograms(t *testing.T) {
+	server := redistest.Start(t)
+	server.Do("ACL SETUSER program on nopass ~p.seen:* %R~p.fleet:* +hmget +hscan +mget +zrangebyscore +time +hdel +hexists +hlen +hset +pexpire")
+	c := redis.NewClient(&redis.Options{Addr: server.Addr, Username: "program", Password: "any", DisableIdentity: true})
+	defer c.Close()
+	f := of(c, "p")
+	f.Hide()
+	register(f, "far", 1)
+	admin, _ := client(t, server.Addr, 0)
+	tool := of(admin, "p")
+	set(t, tool, "kim", block("ann", time.Hour))
+	processes{f}.beat(2)
+	for i := range fleet.MaxPauses + 200 { // some are removed
+		f.NotePause("far", fmt.Sprint("k", i), time.Hour+time.Duration(i)*time.Minute, true, func(context.Context, time.Duration) {})
+	}
+	processes{f}.beat(20)
+	f.ForgetPause("far", "k1199")
+	processes{f}.beat(5)
+	if all, more, err := tool.Pauses(t.Context()); err != nil || len(all) < fleet.MaxPauses/2 || more == 0 {
+		t.Errorf("got %d pauses and %d more, %v", len(all), more, err)
+	}
+	admin.Del(t.Context(), "p.fleet:{p}:settings", "p.fleet:{p}:versions", "p.fleet:{p}:version", "p.fleet:{p}:epoch")
+	f.Beat()
+	if r := (processes{f}).recovered(t, tool); len(r.Settings) != 1 || len(r.Answered) != 1 {
+		t.Errorf("got %+v", r)
+	}
+	if n := server.Do("ACL LOG"); n != "" {
+		t.Errorf("denied: %s", n)
 	}
 }
