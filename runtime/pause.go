@@ -8,7 +8,6 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
-	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
 // Pause holds the calls of the requests' keys under their rules for d, up to 30 days, in all programs with this prefix on the store. Calls that
@@ -131,11 +130,8 @@ func (l *Limiter) changeStates(ctx context.Context, what string, step *decide.St
 	}
 	first := &step.Claims[0]
 	change := fleet.Change{By: by.By, Reason: by.Reason, What: what, Rule: first.Rule.Name, Key: strings.Clone(first.Subject), Keys: len(step.Claims)}
-	switch step.Change {
-	case engine.Gives:
+	if step.Change == engine.Gives {
 		change.Permits = -first.Delta
-	case engine.Repauses:
-		change.For = period.Format(time.Duration(first.Delta) * time.Microsecond)
 	}
 	if err = do(ctx); err == nil {
 		err = l.machine().Fleet().Note(ctx, change)

@@ -31,11 +31,11 @@ type Change struct {
 	After  *Setting  `json:"after,omitempty"`
 
 	Permits int64  `json:"permits,omitempty"` // that a give gave to each key, or took if it is negative
-	For     string `json:"for,omitempty"`     // how long a pause beside a count lasts, as in directives
+	For     string `json:"for,omitempty"`     // how long a pause lasts that a far side asked for, as in directives
 	FarSide bool   `json:"farSide,omitempty"` // a far side asked for the pause, the longest of which lasts For; By is the process: see Process.String
 }
 
-// Given says what a give gave or took, or how long a pause beside a count lasts. It is "" for other changes.
+// Given says what a give gave or took, or how long a pause lasts that a far side asked for. It is "" for other changes.
 func (c Change) Given() string {
 	switch {
 	case c.For != "":
@@ -176,28 +176,6 @@ func (f *Fleet) ownChanges(ctx context.Context) (all []Change, err error) {
 		}
 	}
 	return all, nil
-}
-
-// PauseOf returns the change that made the pause beside a count of a key, which ends at until. It returns nil if none of the changes, the newest
-// of which comes first, did. A change of several keys names only the first of them, so it counts if the end fits.
-func PauseOf(changes []Change, rule, subject string, until time.Time) *Change {
-	for i := range changes {
-		c := &changes[i]
-		switch {
-		case c.What != "pause" && c.What != "resume", c.Rule != rule, c.Key != subject && c.Keys < 2:
-		case c.pausesUntil(until):
-			return c
-		case c.Key == subject:
-			return nil
-		}
-	}
-	return nil
-}
-
-// pausesUntil reports whether a pause beside a count ends at a time. It begins shortly before its change is noted.
-func (c *Change) pausesUntil(until time.Time) bool {
-	d, _, err := period.Parse("for", c.For)
-	return err == nil && c.At.Add(d).Sub(until).Abs() < 5*time.Second
 }
 
 // parseChange parses a change of the store.
