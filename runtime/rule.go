@@ -16,7 +16,7 @@ import (
 // in nanoseconds, and an Algorithm and the like are numbers.
 type Rule struct {
 	// Name identifies the counts: rules with the same Name and window share them. At most 256 bytes, without spaces and without
-	// {}%:"'`. In generated code it is the directive's name, or else pkg.Type.Method, or pkg.Type for a rule on a type.
+	// {}%:*"'`. In generated code it is the directive's name, or else pkg.Type.Method, or pkg.Type for a rule on a type.
 	Name string `json:"name"`
 	// Key is the directive's key template as written. This package does not evaluate it. If the rule has one, a request with an empty Key
 	// fails with a [KeyError]. If not, an empty Key in a request means everybody. With "{phone}" and a Limit of 10, each phone number has ten

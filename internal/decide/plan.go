@@ -82,7 +82,7 @@ func (m *Method) replan() *plan {
 		r := &p.rules[i]
 		r.declared, r.err = rule, l.Supports(rule, 0)
 		r.settings, r.byPattern = p.inForce.Of(rule.Numbers.Name), p.inForce.ByPattern(rule.Numbers.Name)
-		r.overrides = l.ofAllKeys(r.settings, r.byPattern)
+		r.overrides = l.unexpired(p.inForce.ForKey(rule.Numbers.Name, "", "", true).Overrides...) // no key, so those for all keys
 		for _, s := range r.overrides {
 			if !s.Until.IsZero() && (p.until.IsZero() || s.Until.Before(p.until)) {
 				p.until = s.Until
@@ -171,52 +171,9 @@ func (p *planned) with(l *Limiter, more []*fleet.Setting) *planned {
 	return of
 }
 
-// ofAllKeys returns the overrides for all keys of a rule that have not ended, the most exact one first.
-func (l *Limiter) ofAllKeys(settings *fleet.OfRule, byPattern *fleet.ByPattern) []*fleet.Setting {
-	var all []*fleet.Setting
-	if settings.All != nil {
-		all = append(all, settings.All)
-	}
-	if byPattern != nil {
-		all = append(all, byPattern.All...)
-	}
-	return l.unexpired(all...)
-}
-
-// ForKey are the settings that hold for a key of a rule.
-type ForKey struct {
-	Overrides    []*fleet.Setting // the most exact one first
-	Block, Pause *fleet.Setting   // of several, the one that ends last; or nil
-}
-
-// ForKey returns the settings that hold for a key of a rule. text is the key as callers write it. It is for what happens seldom: calls have plans.
-func (l *Limiter) ForKey(rule *Rule, text, subject string) (all ForKey) {
-	in, name := l.inForce(), rule.Numbers.Name
-	settings, byPattern := in.Of(name), in.ByPattern(name)
-	k := settings.OfKey(subject)
-	if k.Override != nil {
-		all.Overrides = append(all.Overrides, k.Override)
-	}
-	found := byPattern.Match(text, subject, l.hashes(rule))
-	for _, m := range slices.Backward(found[:]) {
-		if m != nil {
-			all.Overrides = append(all.Overrides, m.Overrides...)
-			k.Block, k.Pause = fleet.Later(k.Block, m.Block), fleet.Later(k.Pause, m.Pause)
-		}
-	}
-	all.Overrides = append(l.unexpired(all.Overrides...), l.ofAllKeys(settings, byPattern)...)
-	if l.timeLeft(k.Block) > 0 {
-		all.Block = k.Block
-	}
-	if l.timeLeft(k.Pause) > 0 {
-		all.Pause = k.Pause
-	}
-	return all
-}
-
 // InForce returns what a rule is for a key, as the overrides in force make it. It is for what happens seldom: calls have plans.
 func (l *Limiter) InForce(rule *Rule, text, subject string) *Rule {
-	return l.overridden(rule, l.ForKey(rule, text, subject).Overrides)
+	return l.overridden(rule, l.unexpired(l.inForce().ForKey(rule.Numbers.Name, text, subject, l.hashes(rule)).Overrides...))
 }
 
 // methods are the rules of requests: a bounded number of them. When there are too many, a new one replaces an arbitrary one. So if a program uses a

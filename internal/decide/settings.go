@@ -13,17 +13,10 @@ import (
 
 // pauseLeft returns how long a setting still pauses the key of a claim.
 func (l *Limiter) pauseLeft(a *Asked) time.Duration {
-	in, rule := l.fleet.InForce(), a.Rule
-	if in == nil || !rule.enforces() {
+	if !a.Rule.enforces() {
 		return 0
 	}
-	pause := in.Of(rule.Numbers.Name).OfKey(a.Claim.Subject).Pause
-	for _, m := range in.ByPattern(rule.Numbers.Name).Match(a.text, a.Claim.Subject, l.hashes(rule)) {
-		if m != nil {
-			pause = fleet.Later(pause, m.Pause)
-		}
-	}
-	return l.timeLeft(pause)
+	return l.timeLeft(l.fleet.InForce().ForKey(a.Rule.Numbers.Name, a.text, a.Claim.Subject, l.hashes(a.Rule)).Pause)
 }
 
 // timeLeft returns how long a setting with an end still holds, or 0 for nil. It reads the clock once.

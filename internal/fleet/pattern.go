@@ -377,6 +377,36 @@ func (p *ByPattern) Match(text, subject string, isHash bool) (found [3]*Matched)
 	return found
 }
 
+// ForKey are the settings that hold for a key of a rule.
+type ForKey struct {
+	Overrides    []*Setting // the most exact one first
+	Block, Pause *Setting   // of several, the one that ends last; or nil
+}
+
+// ForKey returns the settings that hold for a key of the rules of a name: see ByPattern.Match. It is for what happens seldom: calls have plans.
+func (in *InForce) ForKey(rule, text, subject string, isHash bool) (all ForKey) {
+	of, by := in.Of(rule), in.ByPattern(rule)
+	k := of.OfKey(subject)
+	all.Block, all.Pause = k.Block, k.Pause
+	if k.Override != nil {
+		all.Overrides = append(all.Overrides, k.Override)
+	}
+	found := by.Match(text, subject, isHash)
+	for _, m := range slices.Backward(found[:]) {
+		if m != nil {
+			all.Overrides = append(all.Overrides, m.Overrides...)
+			all.Block, all.Pause = Later(all.Block, m.Block), Later(all.Pause, m.Pause)
+		}
+	}
+	if of.All != nil {
+		all.Overrides = append(all.Overrides, of.All)
+	}
+	if by != nil {
+		all.Overrides = append(all.Overrides, by.All...)
+	}
+	return all
+}
+
 // maxAddress is longer than the text of any address or network.
 const maxAddress = 64
 

@@ -54,10 +54,12 @@ var (
 		rapid.SampledFrom([]string{"10.0.0", "10.0.0.1:80", "1:", "/", "10.0.0.0/33", "::/129", ".", "::ffff:10.0.0.0/90"}))
 )
 
-// drawSetting draws a setting by pattern.
+// drawSetting draws a setting, most often one by pattern.
 func drawSetting(t *rapid.T, now time.Time) *Setting {
-	rule := drawnRule.Draw(t, "rule")
-	s := &Setting{Kind: rapid.SampledFrom([]Kind{Override, Override, Block, Pause}).Draw(t, "kind"), Rule: rule[:rapid.IntRange(0, len(rule)).Draw(t, "letters")] + "*"}
+	s := &Setting{Kind: rapid.SampledFrom([]Kind{Override, Override, Block, Pause}).Draw(t, "kind"), Rule: drawnRule.Draw(t, "rule")}
+	if rapid.IntRange(0, 2).Draw(t, "glob") > 0 {
+		s.Rule = s.Rule[:rapid.IntRange(0, len(s.Rule)).Draw(t, "letters")] + "*"
+	}
 	s.Until = now.Add(time.Duration(rapid.IntRange(1, 1000).Draw(t, "until")) * time.Minute)
 	switch what := rapid.IntRange(0, 4).Draw(t, "what"); {
 	case what == 0 && s.Kind == Override:
@@ -77,9 +79,7 @@ func drawSetting(t *rapid.T, now time.Time) *Setting {
 		}
 		s.Key = pattern
 	}
-	if s.Match = true; rapid.Bool().Draw(t, "by name") {
-		s.Rule = rule
-	}
+	s.Match = true
 	return s
 }
 
@@ -139,32 +139,23 @@ func checkMatch(t *rapid.T, in *InForce, all map[string]*Setting, rule, text str
 		}
 	}
 	slices.SortFunc(want, func(a, b *Setting) int { return -compareAll(exact[a], exact[b]) })
-	by, ends := in.ByPattern(rule), Matched{}
-	found := by.Match(text, key.Subject(text), false)
-	var got []*Setting
-	for _, m := range slices.Backward(found[:]) {
-		if m != nil {
-			got = append(got, m.Overrides...)
-			ends.Block, ends.Pause = Later(ends.Block, m.Block), Later(ends.Pause, m.Pause)
-			for _, s := range m.Overrides {
-				if s.Until.Before(m.Until) {
-					t.Errorf("one ends at %v, before %v", s.Until, m.Until)
-				}
-			}
+	subject := key.Subject(text)
+	got := in.ForKey(rule, text, subject, false)
+	found := in.ByPattern(rule).Match(text, subject, false)
+	for _, m := range found {
+		if m != nil && slices.ContainsFunc(m.Overrides, func(s *Setting) bool { return s.Until.Before(m.Until) }) {
+			t.Errorf("%s %q: one ends before %v", rule, text, m.Until)
 		}
 	}
-	if by != nil {
-		got = append(got, by.All...)
+	if !slices.Equal(got.Overrides, want) {
+		t.Fatalf("%s %q: got %v, want %v", rule, text, names(got.Overrides), names(want))
 	}
-	if !slices.Equal(got, want) {
-		t.Fatalf("%s %q: got %v, want %v", rule, text, names(got), names(want))
-	}
-	for _, pair := range [][2]*Setting{{ends.Block, block}, {ends.Pause, pause}} {
+	for _, pair := range [][2]*Setting{{got.Block, block}, {got.Pause, pause}} {
 		if (pair[0] == nil) != (pair[1] == nil) || pair[0] != nil && !pair[0].Until.Equal(pair[1].Until) {
 			t.Fatalf("%s %q: a block or pause is %+v, want %+v", rule, text, pair[0], pair[1])
 		}
 	}
-	if other := by.Match(text, "hash", true); other[0] != nil || other[1] != found[1] {
+	if other := in.ByPattern(rule).Match(text, "hash", true); other[0] != nil || other[1] != found[1] {
 		t.Fatalf("%s %q: a hashed key is found by its text, or not by its network", rule, text)
 	}
 }
