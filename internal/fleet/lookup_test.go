@@ -149,6 +149,9 @@ func FuzzSetting(f *testing.F) {
 	f.Add("override:login", `{"limit":2,"per":"1m","by":"ann"}`)
 	f.Add("override:login:{ann}", `{"factor":2,"cleared":true}`)
 	f.Add("block:login:{}", `{"until":"2026-11-22T18:00:00Z"}`)
+	f.Add("block*:*:{203.0.113.0/24}*", `{"until":"2026-11-22T18:00:00Z"}`)
+	f.Add("override*:shop.*", `{"factor":2}`)
+	f.Add("pause*:login:{a%7B*}*", `{"until":"2026-11-22T18:00:00Z"}`)
 	f.Add("block:}:{", `null`)
 	f.Add("", `{}`)
 	f.Fuzz(func(t *testing.T, name, text string) {
