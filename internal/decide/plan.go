@@ -171,9 +171,24 @@ func (p *planned) with(l *Limiter, more []*fleet.Setting) *planned {
 	return of
 }
 
+// ForKey are the settings that hold for a key of a rule.
+type ForKey = fleet.ForKey
+
+// ForKey returns the settings that hold for a key of a rule. text is the key as callers write it. It is for what happens seldom: calls have plans.
+func (l *Limiter) ForKey(rule *Rule, text, subject string) ForKey {
+	all := l.inForce().ForKey(rule.Numbers.Name, text, subject, l.hashes(rule))
+	all.Overrides = l.unexpired(all.Overrides...)
+	for _, s := range []**fleet.Setting{&all.Block, &all.Pause} {
+		if l.timeLeft(*s) == 0 {
+			*s = nil
+		}
+	}
+	return all
+}
+
 // InForce returns what a rule is for a key, as the overrides in force make it. It is for what happens seldom: calls have plans.
 func (l *Limiter) InForce(rule *Rule, text, subject string) *Rule {
-	return l.overridden(rule, l.unexpired(l.inForce().ForKey(rule.Numbers.Name, text, subject, l.hashes(rule)).Overrides...))
+	return l.overridden(rule, l.ForKey(rule, text, subject).Overrides)
 }
 
 // methods are the rules of requests: a bounded number of them. When there are too many, a new one replaces an arbitrary one. So if a program uses a
