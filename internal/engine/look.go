@@ -35,7 +35,7 @@ type Running struct {
 	Until   time.Time // when they end if the process is gone; zero if the process is this one, in whose memory they are
 }
 
-// MostTold bounds how many charges a Looked has.
+// MostTold bounds how many charges a Looked has, and how many calls that run.
 const MostTold = 10_000
 
 // Sight has the numbers of a Looked, with times in microseconds.
@@ -111,9 +111,9 @@ func (c *Claim) Counting(all []Charge, now int64) []Charge {
 	return slices.DeleteFunc(all, func(x Charge) bool { return x.Permits == 0 || !x.At.After(left) })
 }
 
-// AddRunning adds the permits of a call, unless they have ended.
+// AddRunning adds the permits of a call, unless they have ended or there are too many.
 func (l *Looked) AddRunning(id uint64, permits, stop int64) {
-	if stop <= l.Now.UnixMicro() {
+	if stop <= l.Now.UnixMicro() || len(l.Running) == MostTold {
 		return
 	}
 	r := Running{ID: id, Permits: permits}

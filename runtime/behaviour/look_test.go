@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -276,6 +277,13 @@ func TestServersOfAStore(t *testing.T) {
 		})
 		if asked != 1 || err == nil {
 			t.Errorf("asked %d times, error %v", asked, err)
+		}
+		forged := "ratelimit:r:{a\nb}:block:1h"
+		if client := connect(t, server.Addr); client.Set(t.Context(), forged, "\x01"+strings.Repeat("\x00\x00\x00\x00\x00\x00\x3e\x43", 2), 0).Err() != nil {
+			t.Fatal("the forged block cannot be written")
+		}
+		if all, whole, err := s.store.Blocks(t.Context(), ratelimit.DefaultPrefix, 10); len(all) > 0 || !whole || err != nil {
+			t.Errorf("a forged block: %+v, all %v, %v", all, whole, err)
 		}
 		server.Do("ACL SETUSER default -scan")
 		_, whole, err := s.store.Blocks(t.Context(), ratelimit.DefaultPrefix, 10)

@@ -13,6 +13,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/servers"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/lua"
 )
@@ -76,8 +77,9 @@ func scan(ctx context.Context, do fleet.Do, match string, most int) (keys []stri
 		}
 		some, _ := page[1].([]any)
 		for _, k := range some {
-			text, _ := k.(string)
-			keys = append(keys, text)
+			if text, _ := k.(string); text == printable.Line(text) { // who may write to the server may have made it up
+				keys = append(keys, text)
+			}
 		}
 		if cursor = page[0]; cursor == "0" || len(keys) > most {
 			break
