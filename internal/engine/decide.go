@@ -168,7 +168,7 @@ func (call *Call) upTo(cells []*Cell, now int64) int64 {
 	n := call.Claims[0].Cost
 	for i := range call.Claims {
 		if c := &call.Claims[i]; c.Mode == Enforce {
-			n = min(n, cells[i].State(c.Rule).Room(c, now))
+			n = min(n, max(0, cells[i].State(c.Rule).Room(c, now)))
 		}
 	}
 	for i := range call.Claims {

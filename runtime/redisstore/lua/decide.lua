@@ -103,7 +103,7 @@ end
 -- Returns how many permits a call may take from each rule. Marks each rule in shadow mode that has fewer as refusing.
 local function up_to(claims, now, most)
   local n = most
-  for _, c in ipairs(claims.enforced) do n = min(n, c.is.room(c, now)) end
+  for _, c in ipairs(claims.enforced) do n = min(n, max(0, c.is.room(c, now))) end
   for _, c in ipairs(claims) do
     if c.mode == SHADOW and c.is.room(c, now) < n then
       c.refused, c.earliest = true, c.is.earliest(c, min(n, c.limit), now, now)
