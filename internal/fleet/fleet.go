@@ -71,6 +71,7 @@ type Fleet struct {
 	offset   atomic.Int64 // nanoseconds from this process's clock to the server's
 	synced   atomic.Int64 // when the offset was read, in milliseconds by this process's clock; 0 if it is unknown
 	lastRead atomic.Int64 // when the settings were last read, in nanoseconds since began; 0 if never
+	answered atomic.Int64 // when the server last answered, in nanoseconds since began
 	inForce  atomic.Pointer[InForce]
 	status   atomic.Pointer[Status]
 	Stats    *Statistics // counts decisions; nil if nothing does
@@ -176,7 +177,19 @@ func (f *Fleet) Read() (at time.Time) {
 
 // do sends commands to the server.
 func (f *Fleet) do(ctx context.Context, commands ...Command) ([]any, error) {
-	return f.server.Do(ctx, commands...)
+	replies, err := f.server.Do(ctx, commands...)
+	if err == nil {
+		f.answered.Store(int64(time.Since(began)))
+	}
+	return replies, err
+}
+
+// Answered returns when the server last answered, by this process's clock. A store in this process always does.
+func (f *Fleet) Answered() time.Time {
+	if f.server == nil {
+		return time.Now()
+	}
+	return began.Add(time.Duration(f.answered.Load()))
 }
 
 // instant returns a time by the store's clock. A time that was computed from time.Now keeps its distance from now.

@@ -29,13 +29,13 @@ func (f *Fleet) Health(ctx context.Context) (h Health, err error) {
 		return h, f.Status().Err
 	}
 	began := time.Now()
-	replies, err := f.server.Do(ctx, Command{"MGET", f.keys.epoch, f.keys.version})
+	replies, err := f.do(ctx, Command{"MGET", f.keys.epoch, f.keys.version})
 	if err != nil {
 		return h, err
 	}
 	h.RoundTrip = time.Since(began)
 	h.Epoch, h.Version = epochAndVersion(replies[0])
-	if replies, err := f.server.Do(ctx, Command{"INFO", "memory"}); err == nil {
+	if replies, err := f.do(ctx, Command{"INFO", "memory"}); err == nil {
 		text, _ := replies[0].(string)
 		info := redisinfo.Fields(text)
 		h.Memory, h.MaxMemory = redisinfo.Number(info, "used_memory"), redisinfo.Number(info, "maxmemory")
@@ -49,7 +49,7 @@ func (f *Fleet) Health(ctx context.Context) (h Health, err error) {
 
 // isFull reports whether the server refuses a command that could take memory. The command changes nothing, as its key does not exist.
 func (f *Fleet) isFull(ctx context.Context) bool {
-	_, err := f.server.Do(ctx, Command{"SET", f.keys.full, "", "XX"})
+	_, err := f.do(ctx, Command{"SET", f.keys.full, "", "XX"})
 	for ; err != nil; err = errors.Unwrap(err) {
 		if strings.HasPrefix(err.Error(), "OOM ") {
 			return true

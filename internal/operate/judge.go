@@ -3,6 +3,7 @@ package operate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,15 +27,15 @@ type Judgement struct {
 // Judge says what is wrong. Everybody who looks at a prefix goes by it.
 func (p *Prefix) Judge(ctx context.Context) Judgement {
 	f := new(findings)
+	health, answered := p.health.Get(ctx) // first, so that nothing else keeps it waiting
 	servers, at := p.servers.Get(ctx)
 	if at.Err == nil {
 		for i := range servers {
 			servers[i].judge(f)
 		}
 	}
-	health, read := p.health.Get(ctx)
-	at = at.Worse(read)
-	p.judgeStore(f, health, read)
+	at = at.Worse(answered)
+	p.judgeStore(f, health, answered)
 	p.trips.judge(f)
 	followed := p.Follow(ctx)
 	processes, read := p.processes.Get(ctx)
@@ -60,6 +61,8 @@ func (p *Prefix) Judge(ctx context.Context) Judgement {
 func (p *Prefix) judgeStore(f *findings, health fleet.Health, read Seen) {
 	const advice = "check whether the server runs, and its address and password; failure policies decide meanwhile"
 	switch at, err := p.fleet.StoreFailure(); {
+	case errors.Is(read.Err, errSlow):
+		f.add(StoreSlow, Warning, "", "the server answers slowly: "+read.Err.Error(), "run the programs near the server, and see whether it is busy")
 	case read.Err != nil:
 		f.storeError("", fmt.Sprintf("the store does not answer: %v", read.Err), advice, read.Err.Error())
 	case err != nil:
@@ -283,10 +286,11 @@ const (
 // judgeTraffic finds rules that refuse nearly all of their calls.
 func (p *Prefix) judgeTraffic(ctx context.Context, f *findings) {
 	slots, _ := p.history.Get(ctx)
+	p.reports.Get(ctx) // for RuleOf
 	calls, refused := map[string]int64{}, map[string]int64{}
 	for _, slot := range slots[max(0, len(slots)-int(judgedTraffic/fleet.SlotLength)-1):] {
 		for _, r := range slot.Rules {
-			rule := p.RuleOf(ctx, traffic.Named{Rule: r.Name, Window: r.Tag})
+			rule := p.RuleOf(traffic.Named{Rule: r.Name, Window: r.Tag})
 			calls[rule], refused[rule] = calls[rule]+r.Calls, refused[rule]+r.Refused
 		}
 	}

@@ -3,6 +3,7 @@ package operate
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/backend"
@@ -44,7 +45,7 @@ func New(limiter *ratelimit.Limiter, longest time.Duration, listed ...ratelimit.
 	view := (*decide.Limiter)(limiter).View()
 	p := &Prefix{
 		written: limiter, shown: (*ratelimit.Limiter)(view), name: view.Prefix(), fleet: view.Fleet(), listed: listed,
-		patience: patience{longest: longest},
+		patience: patience{longest: longest, answered: view.Fleet().Answered},
 	}
 	readFrom(p, &p.health, p.readHealth)
 	readFrom(p, &p.processes, func(ctx context.Context, _ []fleet.Process) ([]fleet.Process, error) { return p.fleet.Processes(ctx) })
@@ -118,6 +119,12 @@ func (p *Prefix) Follow(ctx context.Context) Seen {
 		return Seen{At: time.Now(), Err: err}
 	}
 	return Seen{At: p.fleet.Read(), Err: err}
+}
+
+// InForce returns the settings in force, in the order of fleet.Compare.
+func (p *Prefix) InForce(ctx context.Context) ([]*fleet.Setting, Seen) {
+	at := p.Follow(ctx)
+	return slices.SortedFunc(p.fleet.InForce().All(), fleet.Compare), at
 }
 
 // inForce returns the settings in force for the rules of a name.

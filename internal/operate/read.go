@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -14,6 +15,9 @@ const (
 	seldom = 10 * time.Second // the same for what costs the servers more
 )
 
+// lasting is how long reading a value may go on after those who look have stopped waiting for it.
+const lasting = 10 * time.Second
+
 // Read is a value that is read from the store.
 type Read[T any] struct {
 	from     func(ctx context.Context, old T) (T, error)
@@ -23,7 +27,8 @@ type Read[T any] struct {
 	value    T
 	at       time.Time // when it was read; zero if it never was
 	tried    time.Time
-	err      error // of the last attempt
+	err      error         // of the last attempt
+	reading  chan struct{} // closed when the attempt ends that goes on now; nil if none does
 }
 
 // readFrom says where a value comes from. The function gets the value that was read last.
@@ -31,30 +36,63 @@ func readFrom[T any](p *Prefix, r *Read[T], from func(ctx context.Context, old T
 	r.from, r.patience, r.fresh = from, &p.patience, fresh
 }
 
-// Get returns the value, and reads it again if it is old. Callers who come meanwhile wait for the same reply.
-func (r *Read[T]) Get(ctx context.Context) (T, Seen) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if time.Since(r.tried) >= r.fresh {
-		var value T
-		old := r.value
-		err := r.patience.ask(context.WithoutCancel(ctx), func(ctx context.Context) error {
-			read, err := fleet.Await(ctx, func() (T, error) { return r.from(ctx, old) })
-			value = read
-			return err
-		})
-		if r.tried, r.err = time.Now(), err; err == nil {
-			r.value, r.at = value, r.tried
+// Get returns the value, and reads it again if it is old. Callers who come meanwhile wait for the same reply. What comes later than they wait
+// is there for the next Get.
+func (r *Read[T]) Get(ctx context.Context) (T, Seen) { return r.seen(r.patience.wait(ctx, r.read)) }
+
+// await is Get for what reads another value: it waits until ctx ends.
+func (r *Read[T]) await(ctx context.Context) (T, Seen) {
+	if done := r.read(); done != nil {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return r.seen(context.Cause(ctx))
 		}
 	}
-	return r.value, Seen{r.at, r.err}
+	return r.seen(nil)
+}
+
+// seen returns the value as it was read last. The error says why nobody waits for a newer one, or is nil.
+func (r *Read[T]) seen(err error) (T, Seen) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.value, Seen{r.at, cmp.Or(err, r.err)}
+}
+
+// read begins to read the value again, unless it is fresh or that goes on already. It returns what ends the attempt, or nil.
+func (r *Read[T]) read() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reading != nil || time.Since(r.tried) < r.fresh {
+		return r.reading
+	}
+	done, old := make(chan struct{}), r.value
+	r.reading = done
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), lasting)
+		defer cancel()
+		value, err := fleet.Await(ctx, func() (T, error) { return r.from(ctx, old) })
+		if ctx.Err() != nil {
+			err = &Silence{lasting}
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		defer close(done)
+		if r.reading != done { // what it read was forgotten meanwhile
+			return
+		}
+		if r.tried, r.err, r.reading = time.Now(), err, nil; err == nil {
+			r.value, r.at = value, r.tried
+		}
+	}()
+	return done
 }
 
 // forget makes the next Get read the value again.
 func (r *Read[T]) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.tried = time.Time{}
+	r.tried, r.reading = time.Time{}, nil
 }
 
 // Seen says how old a figure is.
@@ -79,27 +117,61 @@ func (s Seen) Worse(other Seen) Seen {
 
 // patience bounds how long one look at everything waits for a store that does not answer.
 type patience struct {
-	longest time.Duration
-	mu      sync.Mutex
-	until   time.Time // nobody asks before, because the store has just not answered
-	err     error     // what it did instead
+	longest  time.Duration
+	answered func() time.Time // when the store last answered anything
+	mu       sync.Mutex
+	until    time.Time // nobody waits before, because the store has just not answered
 }
 
-// ask asks the store. If the store has just kept somebody waiting for nothing, ask does not wait again.
-func (p *patience) ask(ctx context.Context, do func(context.Context) error) error {
-	p.mu.Lock()
-	err, away := p.err, time.Now().Before(p.until)
-	p.mu.Unlock()
-	if away {
-		return err
+// Silence is the error of a store that does not answer.
+type Silence struct{ For time.Duration }
+
+func (e *Silence) Error() string { return "the server did not answer in time: see whether it runs, hangs or is slow" }
+
+// errSlow is the error of what takes too long on a store that answers.
+var errSlow = errors.New("reading this takes longer than people wait; it goes on")
+
+// wait waits until what begin begins has ended. If the store has just kept somebody waiting for nothing, it does not wait again.
+func (p *patience) wait(ctx context.Context, begin func() <-chan struct{}) error {
+	began, done := time.Now(), begin()
+	if done == nil {
+		return nil
 	}
-	bounded, cancel := context.WithTimeout(ctx, p.longest)
-	defer cancel()
-	if err = do(bounded); err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		err = errors.New("the server did not answer in time: see whether it runs, hangs or is slow")
+	p.mu.Lock()
+	silent := began.Before(p.until)
+	p.mu.Unlock()
+	if !silent {
+		bounded, cancel := context.WithTimeout(ctx, p.longest)
+		defer cancel()
+		select {
+		case <-done:
+			return nil
+		case <-bounded.Done():
+		}
+		if p.answered().After(began) {
+			return errSlow
+		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.until, p.err = time.Now().Add(fresh), err
+		p.until = time.Now().Add(fresh)
+	}
+	return &Silence{p.longest}
+}
+
+// ask asks the store. It gives up as wait does.
+func (p *patience) ask(ctx context.Context, do func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, p.longest)
+	defer cancel()
+	answer, done := make(chan error, 1), make(chan struct{})
+	err := p.wait(ctx, func() <-chan struct{} {
+		go func() {
+			defer close(done)
+			answer <- do(bounded)
+		}()
+		return done
+	})
+	if err == nil {
+		err = <-answer
 	}
 	return err
 }

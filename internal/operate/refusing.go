@@ -162,7 +162,7 @@ type blocks struct {
 const maxBlocks = 1000
 
 func (p *Prefix) readBlocks(ctx context.Context, _ blocks) (found blocks, err error) {
-	rules, _ := p.rules.Get(ctx)
+	rules, _ := p.rules.await(ctx)
 	names := p.namesOf(rules)
 	begun, whole, err := p.store().Blocks(ctx, p.name, maxBlocks)
 	switch _, denied := errors.AsType[*backend.DeniedError](err); {

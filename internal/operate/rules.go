@@ -32,7 +32,7 @@ func (p *Prefix) Rules(ctx context.Context) ([]ratelimit.UsedRule, Seen) { retur
 
 // readRules reads the processes first, so that the rules need not read them again.
 func (p *Prefix) readRules(ctx context.Context, _ []ratelimit.UsedRule) ([]ratelimit.UsedRule, error) {
-	if _, at := p.processes.Get(ctx); at.Err != nil {
+	if _, at := p.processes.await(ctx); at.Err != nil {
 		return nil, at.Err
 	}
 	rules, err := p.shown.Rules(ctx)

@@ -36,9 +36,9 @@ func (p *Prefix) Publishers(ctx context.Context) (counting, reported int) {
 	return counting, len(r.by)
 }
 
-// RuleOf returns the name of the rule that has counts with a name and a tag in keys, or "" if no rule has them.
-func (p *Prefix) RuleOf(ctx context.Context, counts traffic.Named) string {
-	r, _ := p.reports.Get(ctx)
+// RuleOf returns the name of the rule that has counts with a name and a tag in keys, or "" if no rule has them, as far as Traffic has read.
+func (p *Prefix) RuleOf(counts traffic.Named) string {
+	r, _ := p.reports.seen(nil)
 	return traffic.RuleOf(counts, r.names)
 }
 
@@ -49,8 +49,8 @@ const (
 
 // readReports reads the report of a process only if the process has said something since, and those first that were read longest ago.
 func (p *Prefix) readReports(ctx context.Context, old reports) (r reports, err error) {
-	rules, at := p.rules.Get(ctx)
-	processes, other := p.processes.Get(ctx)
+	rules, at := p.rules.await(ctx)
+	processes, other := p.processes.await(ctx)
 	if err := at.Worse(other).Err; err != nil {
 		return r, err
 	}
