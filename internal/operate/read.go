@@ -126,7 +126,7 @@ type patience struct {
 // Silence is the error of a store that does not answer.
 type Silence struct{ For time.Duration }
 
-func (e *Silence) Error() string { return "the server did not answer in time: see whether it runs, hangs or is slow" }
+func (e *Silence) Error() string { return "the store did not answer within " + e.For.String() }
 
 // errSlow is the error of what takes too long on a store that answers.
 var errSlow = errors.New("reading this takes longer than people wait; it goes on")

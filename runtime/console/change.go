@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
-	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
+	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -21,25 +20,23 @@ import (
 type order struct {
 	*http.Request
 	actor  fleet.Actor
-	of     *ratelimit.Limiter // takes the key as the form has it
-	rule   ratelimit.Rule
-	key    string
+	target operate.Target
 	length time.Duration // how long it is in force; 0 means for ever
 }
 
 // orders are the changes that forms may ask for, by their field do. Each returns what it did.
 var orders = map[string]struct {
 	ends bool // it needs an end
-	do   func(*console, context.Context, order) (string, error)
+	do   func(*operate.Prefix, context.Context, order) (string, error)
 }{
-	"reset":   {false, (*console).reset},
-	"give":    {false, (*console).give},
-	"block":   {true, (*console).block},
-	"unblock": {false, (*console).unblock},
-	"pause":   {true, (*console).pause},
-	"resume":  {false, (*console).resume},
-	"set":     {true, (*console).set},
-	"clear":   {false, (*console).clear},
+	"reset":   {false, reset},
+	"give":    {false, give},
+	"block":   {true, block},
+	"unblock": {false, unblock},
+	"pause":   {true, pause},
+	"resume":  {false, resume},
+	"set":     {true, set},
+	"clear":   {false, clearOverride},
 	"undo":    {}, // see undo
 }
 
@@ -53,14 +50,18 @@ func (c *console) change(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
-	shown, actor := page{Form: r.PostForm}, fleet.Actor{By: by, Reason: strings.TrimSpace(r.PostForm.Get("reason"))}
-	ctx, cancel := context.WithTimeout(ratelimit.WithActor(r.Context(), actor.By, actor.Reason), patience)
+	shown, o := page{Form: r.PostForm}, order{Request: r, actor: fleet.Actor{By: by, Reason: strings.TrimSpace(r.PostForm.Get("reason"))}}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), changing)
 	defer cancel()
-	shown.Done, err = c.obey(ctx, order{Request: r, actor: actor, of: c.limiterFor(r), key: r.PostForm.Get("key")})
-	c.known.changes.forget()
-	if err != nil {
-		shown.Failed, shown.Wrong = err.Error(), fieldOf(err)
-		w.WriteHeader(statusOf(err))
+	if shown.Done, err = c.obey(ctx, o); err != nil {
+		var status int
+		shown.Failed, shown.Wrong, status = c.blame(ctx, err)
+		w.WriteHeader(status)
+	}
+	if _, silent := errors.AsType[*operate.Silence](err); !silent { // otherwise the page has nothing more to wait for
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longest)
+		defer cancel()
+		r = r.WithContext(ctx)
 	}
 	switch r.PostForm.Get("page") {
 	case "rule":
@@ -77,28 +78,33 @@ type wrong struct{ field, text string }
 
 func (e wrong) Error() string { return e.text }
 
-func statusOf(err error) int {
-	_, isRule := errors.AsType[*ratelimit.RuleError](err)
-	_, isKey := errors.AsType[*ratelimit.KeyError](err)
-	_, isWrong := errors.AsType[wrong](err)
-	if isRule || isKey || isWrong {
-		return http.StatusUnprocessableEntity
+// blame returns what to say of an error, the field of the form that it is about, if it is one, and the status of the answer.
+func (c *console) blame(ctx context.Context, err error) (text, field string, status int) {
+	text, status = err.Error(), http.StatusUnprocessableEntity
+	mistake, isWrong := errors.AsType[wrong](err)
+	unfit, isRule := errors.AsType[*ratelimit.RuleError](err)
+	_, isStore := errors.AsType[*ratelimit.StoreError](err)
+	_, isSilent := errors.AsType[*operate.Silence](err)
+	switch {
+	case isWrong:
+		field = mistake.field
+	case isRule:
+		text, field = unfit.Error(), fieldOf(unfit.Argument)
+	case errors.Is(err, operate.ErrEnd):
+		text, field = "write how long, such as 2h or 7d", "for"
+	case isStore || isSilent || c.prefix.Follow(ctx).Err != nil:
+		status = http.StatusServiceUnavailable
 	}
-	return http.StatusServiceUnavailable
+	return text, field, status
 }
 
-// fieldOf returns the field of a form that an error is about, or "".
-func fieldOf(err error) string {
-	if e, ok := errors.AsType[wrong](err); ok {
-		return e.field
-	}
-	if e, ok := errors.AsType[*ratelimit.RuleError](err); ok {
-		switch e.Argument {
-		case "limit", "factor", "mode":
-			return e.Argument
-		case "until", "block", "pause":
-			return "for"
-		}
+// fieldOf returns the field of a form for an argument of a directive, or "".
+func fieldOf(argument string) string {
+	switch argument {
+	case "limit", "factor", "mode":
+		return argument
+	case "until", "block", "pause":
+		return "for"
 	}
 	return ""
 }
@@ -129,116 +135,133 @@ func (c *console) obey(ctx context.Context, o order) (*done, error) {
 	if form.Get("do") == "undo" {
 		return c.undo(ctx, o)
 	}
-	rules, at := c.known.rules.get(ctx)
-	i := slices.IndexFunc(rules, func(u ratelimit.UsedRule) bool { return choice(u.Rule) == form.Get("rule") })
+	rules, at := c.prefix.Rules(ctx)
+	i := slices.IndexFunc(rules, func(u ratelimit.UsedRule) bool { return operate.ID(u.Rule) == form.Get("rule") })
 	switch {
 	case i < 0 && at.Err != nil:
 		return nil, at.Err
 	case i < 0:
 		return nil, wrong{"rule", "the rule is unknown; choose one of the list"}
 	}
-	o.rule = rules[i].Rule
-	text, err := what.do(c, ctx, o)
+	rule, k := rules[i].Rule, keyIn(o.Request)
+	o.target = operate.Target{Rule: fleet.SettingName(rule.Name), Only: operate.ID(rule), Shown: k.Shown}
+	if k.Text != "" {
+		o.target.Keys = []string{k.Text}
+	}
+	text, err := what.do(c.prefix, ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return &done{Text: text, Rule: o.rule.Name, Key: o.key, AllKeys: o.key == "" && o.rule.Key != "", Undo: c.undoable(ctx, o)}, nil
+	return &done{Text: text, Rule: rule.Name, Key: k.Text, AllKeys: k.Text == "" && rule.Key != "", Undo: c.undoable(ctx, o)}, nil
 }
 
 // undoable identifies what an order has just changed. It returns "" if that cannot be undone, or is not the last change any more.
 func (c *console) undoable(ctx context.Context, o order) string {
-	c.known.changes.forget()
-	all, _ := c.known.changes.get(ctx)
-	last, id := lastChange(all)
-	if last.By != o.actor.By || last.Reason != o.actor.Reason || last.What != o.PostForm.Get("do") || last.Rule != fleet.SettingName(o.rule.Name) {
+	all, _ := c.prefix.Changes(ctx, "")
+	if len(all) == 0 || all[0].By != o.actor.By || all[0].Reason != o.actor.Reason || all[0].What != o.PostForm.Get("do") || all[0].Rule != o.target.Rule {
 		return ""
 	}
-	return id
+	return operate.Undoable(all)
 }
 
-func (o order) request() ratelimit.Request { return ratelimit.Request{Rule: o.rule, Key: o.key} }
-
-func (c *console) reset(ctx context.Context, o order) (string, error) {
-	n, err := o.of.Reset(ctx, o.request())
-	return count(n, "count") + " forgotten.", err
+func reset(p *operate.Prefix, ctx context.Context, o order) (string, error) {
+	n, err := p.Reset(ctx, o.actor, o.target)
+	return operate.Count(n, "count") + " forgotten.", err
 }
 
-func (c *console) give(ctx context.Context, o order) (string, error) {
+func give(p *operate.Prefix, ctx context.Context, o order) (string, error) {
 	n, err := strconv.ParseInt(o.PostForm.Get("permits"), 10, 64)
 	if err != nil || n <= 0 {
 		return "", wrong{"permits", fmt.Sprintf("write how many permits to give; found %.20q", o.PostForm.Get("permits"))}
 	}
-	return "Up to " + count(int(n), "permit") + " given back.", o.of.Give(ctx, n, o.request())
-}
-
-func (c *console) block(ctx context.Context, o order) (string, error) {
-	return "Blocked for " + span(o.length) + everywhere, o.of.Block(ctx, o.length, o.request())
-}
-
-func (c *console) unblock(ctx context.Context, o order) (string, error) {
-	return "Not blocked any more" + everywhere, o.of.Unblock(ctx, o.request())
-}
-
-func (c *console) pause(ctx context.Context, o order) (string, error) {
-	return "Paused for " + span(o.length) + everywhere, o.of.Pause(ctx, o.length, o.request())
-}
-
-func (c *console) resume(ctx context.Context, o order) (string, error) {
-	return "Not paused any more" + everywhere, o.of.Resume(ctx, o.request())
+	given, err := p.Give(ctx, o.actor, o.target, n)
+	if err != nil {
+		return "", err
+	}
+	return "Permits given back: " + given[0].InWords() + ".", nil
 }
 
 // everywhere says how soon other processes follow.
-const everywhere = ", everywhere within 2 s."
+var everywhere = ", everywhere within " + operate.Duration(operate.Within) + "."
 
-// set overrides a rule for all keys, or for one.
-func (c *console) set(ctx context.Context, o order) (string, error) {
-	form, v := o.PostForm, ratelimit.Override{Key: o.key}
+// said puts into words what a change did.
+func said(text string, done operate.Done, err error) (string, error) {
+	return strings.Join(append([]string{text + everywhere}, done.Notes...), " "), err
+}
+
+func block(p *operate.Prefix, ctx context.Context, o order) (string, error) {
+	done, err := p.Block(ctx, o.actor, o.target, o.length)
+	return said("Blocked for "+operate.Span(o.length), done, err)
+}
+
+func unblock(p *operate.Prefix, ctx context.Context, o order) (string, error) {
+	done, err := p.Unblock(ctx, o.actor, o.target)
+	return said("Not blocked any more", done, err)
+}
+
+func pause(p *operate.Prefix, ctx context.Context, o order) (string, error) {
+	done, err := p.Pause(ctx, o.actor, o.target, o.length)
+	return said("Paused for "+operate.Span(o.length), done, err)
+}
+
+func resume(p *operate.Prefix, ctx context.Context, o order) (string, error) {
+	done, err := p.Resume(ctx, o.actor, o.target)
+	return said("Not paused any more", done, err)
+}
+
+// set overrides a rule for all keys, or for one. What the form leaves empty stays as an earlier override has it.
+func set(p *operate.Prefix, ctx context.Context, o order) (string, error) {
+	form, wish := o.PostForm, operate.Wish{For: o.length, Forever: o.length == 0}
 	if text := form.Get("limit"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return "", wrong{"limit", fmt.Sprintf("write the limit as a number; found %.20q", text)}
 		}
-		v.Limit = &n
+		wish.Limit = &n
 	}
 	if text := form.Get("factor"); text != "" {
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			return "", wrong{"factor", fmt.Sprintf("write the factor as a number such as 1.5; found %.20q", text)}
 		}
-		v.Factor = n
+		wish.Factor = n
 	}
 	for _, mode := range modes() {
 		if form.Get("mode") == mode.String() {
-			v.Mode = &mode
+			wish.Mode = &mode
 		}
 	}
-	if o.length > 0 {
-		v.Until = time.Now().Add(o.length)
+	if wish.Limit == nil && wish.Factor == 0 && wish.Mode == nil {
+		return "", wrong{"limit", "write a limit, a factor or a mode"}
 	}
-	return "Set" + everywhere, o.of.Overrides().Set(ctx, fleet.SettingName(o.rule.Name), v)
+	done, err := p.Override(ctx, o.actor, o.target, wish)
+	return said("Set", done, err)
 }
 
-func (c *console) clear(ctx context.Context, o order) (string, error) {
-	return "As declared again" + everywhere, o.of.Overrides().Clear(ctx, fleet.SettingName(o.rule.Name), o.key)
+func clearOverride(p *operate.Prefix, ctx context.Context, o order) (string, error) {
+	done, err := p.ClearOverride(ctx, o.actor, o.target)
+	return said("As declared again", done, err)
 }
 
 // undo brings back what was in force before the last change.
 func (c *console) undo(ctx context.Context, o order) (*done, error) {
-	c.known.changes.forget()
-	all, at := c.known.changes.get(ctx)
-	if at.Err != nil {
-		return nil, at.Err
-	}
-	last, id := lastChange(all)
-	if id == "" || id != o.PostForm.Get("change") {
-		return nil, wrong{"", "there was another change since; look at the list again"}
-	}
-	s := cmp.Or(last.Before, &fleet.Setting{Cleared: true})
-	s.Kind, s.Rule, s.Key, s.AllKeys = last.Kind, last.Rule, last.Key, last.AllKeys()
-	edit := fleet.Edit{Actor: o.actor, What: "undo", Settings: []*fleet.Setting{s}}
-	if _, err := c.fleet.Change(ctx, edit); err != nil {
+	changed, err := c.prefix.Undo(ctx, o.actor, o.PostForm.Get("change"))
+	if err != nil {
 		return nil, err
 	}
-	(*decide.Limiter)(c.limiter).TellChange(ctx, edit.What, edit.Settings)
-	return &done{Text: "Undone" + everywhere, Rule: last.Rule, Key: key.Shown(last.Key), AllKeys: s.AllKeys}, nil
+	return &done{
+		Text: "Undone" + everywhere, Rule: changed.Rule, Key: changed.Key, AllKeys: changed.Kind == fleet.Override && changed.Key == "",
+	}, nil
+}
+
+// parseFor parses how long something is in force: a duration of the directives, or "forever" as 0.
+func parseFor(text string) (time.Duration, error) {
+	if text == "forever" {
+		return 0, nil
+	}
+	d, _, err := period.Parse("end", text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("write how long, such as 2h or 7d; found %q", text)
+	}
+	return d, nil
 }

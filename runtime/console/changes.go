@@ -5,16 +5,22 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
-	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
 )
 
 type changesPage struct {
 	Search  string
 	Changes list[change]
-	Seen    seen
+	Seen    operate.Seen
 	Last    change
 	Undo    string // identifies the last change; "" if it cannot be undone
 }
+
+// change is a change as the page shows it.
+type change struct{ fleet.Change }
+
+// AllKeys reports whether the change was about all keys of a rule. An override of one key names it.
+func (c change) AllKeys() bool { return c.Kind == fleet.Override && c.Key == "" }
 
 func (c *console) changes(w http.ResponseWriter, r *http.Request) { c.showChanges(w, r, page{}) }
 
@@ -22,36 +28,23 @@ func (c *console) changes(w http.ResponseWriter, r *http.Request) { c.showChange
 func (c *console) showChanges(w http.ResponseWriter, r *http.Request, shown page) {
 	query := r.URL.Query()
 	p := changesPage{Search: query.Get("q")}
-	all, at := c.known.changes.get(r.Context())
-	p.Last, p.Undo = lastChange(all)
+	all, at := c.prefix.Changes(r.Context(), "")
+	if p.Undo = operate.Undoable(all); p.Undo != "" {
+		p.Last = change{all[0]}
+	}
 	var found []change
 	for _, one := range all {
-		text := strings.ToLower(one.Rule + " " + one.By + " " + one.What + " " + one.Reason)
-		if strings.Contains(text, strings.ToLower(p.Search)) {
+		if contains(one.Rule+" "+one.By+" "+one.What+" "+one.Reason, p.Search) {
 			found = append(found, change{one})
 		}
 	}
 	p.Changes, p.Seen = part(found, maxKeys, "changes", query), at
 	shown.Title, shown.Screen, shown.Data = "Changes", "changes", p
 	shown.Back = []hidden{{"page", "changes"}}
-	c.show(w, "changes", shown)
+	c.show(r.Context(), w, "changes", shown)
 }
 
-// change is a change as the page shows it.
-type change struct{ fleet.Change }
-
-// AllKeys reports whether the change was about all keys of a rule. An override of one key names it.
-func (c change) AllKeys() bool { return c.Kind == fleet.Override && key.Shown(c.Key) == "" }
-
-// lastChange returns the newest change, and a text that tells it from others. The text is "" if the change cannot be undone, because what held
-// before is unknown.
-func lastChange(all []fleet.Change) (c change, id string) {
-	if len(all) == 0 {
-		return c, ""
-	}
-	c = change{all[0]}
-	if c.Kind == "" || c.Before == nil && c.After == nil || c.What == "undo" || c.What == "import" {
-		return c, ""
-	}
-	return c, c.At.Format("20060102150405.000") + " " + c.What + " " + c.By
+// contains reports whether a text has what people search for.
+func contains(text, search string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(search))
 }

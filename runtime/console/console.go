@@ -3,9 +3,9 @@ package console
 import (
 	"embed"
 	"net/http"
+	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/decide"
-	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -27,13 +27,14 @@ func WithWrites(actor func(*http.Request) (string, error)) Option {
 
 // console shows one prefix on one store.
 type console struct {
-	limiter *ratelimit.Limiter // takes keys as people write them
-	view    *ratelimit.Limiter // takes keys as pages show them
-	prefix  string             // in the form of keys
-	fleet   *fleet.Fleet
-	known   known
-	actor   func(*http.Request) (string, error) // nil if nobody may write
+	prefix *operate.Prefix
+	actor  func(*http.Request) (string, error) // nil if nobody may write
 }
+
+const (
+	longest  = time.Second     // how long a page waits for a store that does not answer
+	changing = 5 * time.Second // how long a change may take on a store that does
+)
 
 // New returns a handler of the console. Store, prefix and secret are those of the limiter. Paths begin at the root: mount it elsewhere by
 // http.StripPrefix. New panics if the limiter is nil.
@@ -41,24 +42,20 @@ func New(limiter *ratelimit.Limiter, options ...Option) http.Handler {
 	if limiter == nil {
 		panic("console.New: the limiter is nil")
 	}
-	c := &console{limiter: limiter}
-	view := (*decide.Limiter)(limiter).View()
-	c.view, c.prefix, c.fleet = (*ratelimit.Limiter)(view), view.Prefix(), view.Fleet()
-	k := &c.known
-	k.health.from, k.processes.from, k.changes.from = c.fleet.Health, c.fleet.Processes, c.fleet.Changes
-	k.rules.from, k.history.from, k.sums.from = c.readRules, c.readHistory, c.sum
+	c := &console{prefix: operate.New(limiter, longest)}
 	for _, option := range options {
 		option(c)
 	}
-	return guarded(c.routes())
+	return guarded(bounded(c.routes()))
 }
 
-// routes are the five screens. A subject is in no URL, so a search is a POST.
+// routes are the six screens. A subject is in no URL, so a search is a POST.
 func (c *console) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", c.now)
 	mux.HandleFunc("GET /rules", c.rules)
 	mux.HandleFunc("GET /rule", c.rule)
+	mux.HandleFunc("GET /refusing", c.refusing)
 	mux.HandleFunc("GET /subject", c.subject)
 	mux.HandleFunc("POST /subject", c.subject)
 	mux.HandleFunc("GET /live", c.live)

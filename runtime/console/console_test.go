@@ -100,7 +100,7 @@ func plain(page string) string {
 // stored is what the first screen says of each store, after three settings.
 var stored = map[string]string{
 	"redis":  "Store up asked just now Round trip",
-	"memory": "Store in this process asked just now Round trip – of one command Memory not known that of this process Decided by policy not known no statistics Processes 1",
+	"memory": "All is well Store up asked just now, in this process Round trip – of one command Memory not known that of this process Decided by policy not known no statistics Processes 1",
 }
 
 // Every screen shows what is declared, what is in force, and what a subject has used.
@@ -124,15 +124,15 @@ func TestScreens(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			requireText(t, h, "/", nil, stored[name], "All is well", "override sms all keys limit 500", "block sms eve refused", "ada: ticket 7", "Processes")
-			requireText(t, h, "/rules", nil, "sms {phone} per hour 10 500")
-			requireText(t, h, "/rule?name=sms", nil, "per hour {phone} 10 500 enforce", "limit 500")
-			requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "3 of 500", "override of all keys: limit 500")
-			requireText(t, h, "/subject", url.Values{"key": {"eve"}}, "blocked for 59m", "blocked by ada, ticket 7, until")
-			requireText(t, h, "/subject", url.Values{"key": {"zoe"}}, "paused by ada, ticket 7, until")
+			requireText(t, h, "/", nil, stored[name], "override sms all keys limit=500", "block sms eve blocked", "ada: ticket 7", "Processes")
+			requireText(t, h, "/rules", nil, "sms {phone} 10 per hour 500 per hour; 1 key blocked; 1 key paused")
+			requireText(t, h, "/rule?name=sms", nil, "10 per hour {phone} 500 per hour; 1 key blocked; 1 key paused enforce", "limit=500", "block sms eve")
+			requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "3 of 500", "override of all keys: limit=500")
+			requireText(t, h, "/subject", url.Values{"key": {"eve"}}, "blocked for 59m", "blocked by ada, ticket 7, since")
+			requireText(t, h, "/subject", url.Values{"key": {"zoe"}}, "paused by ada, ticket 7, since")
 			requireText(t, h, "/subject", url.Values{"key": {"bob"}}, "0 of 500")
 			requireText(t, h, "/subject", url.Values{"all": {"1"}}, "Everybody", "0 of 5")
-			requireText(t, h, "/changes", nil, "ada block sms eve nothing → refused until", "ada set sms all keys nothing → limit 500 until", "ada pause sms zoe nothing → paused until")
+			requireText(t, h, "/changes", nil, "ada block sms eve not blocked → blocked until", "ada set sms all keys no override → limit=500 until", "ada pause sms zoe not paused → paused until")
 			requireText(t, h, "/live", nil, "Live")
 			if code, page := send(h, http.MethodGet, "/rule?name=none", nil); code != http.StatusNotFound || !strings.Contains(page, "No process has declared") {
 				t.Errorf("an unknown rule: %d", code)
@@ -159,7 +159,7 @@ func TestSubjectInTime(t *testing.T) {
 		}
 	}
 	waiting.Go(func() { _, _ = l.Wait(ctx, ratelimit.Request{Rule: queue, Key: "ann"}) })
-	page := requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "3 permits taken", "1 of 1 in 59m", "calls wait for 1 permit, the first in 29m", "2 of 4 running")
+	page := requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "3 permits taken", "2 of 1 in 59m", "calls wait for 1 permit, the first in 29m", "2 of 4 running", "1 permit of ", "at the latest until")
 	requireClean(t, page)
 	if strips := strings.Count(page, `class="strip"`); strips != 2 {
 		t.Errorf("%d strips", strips)
@@ -181,13 +181,13 @@ func TestSubjectOfARefusedKey(t *testing.T) {
 	if err := take(); err != nil {
 		t.Fatal(err)
 	}
-	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "1 of 1 running when a call ends", "20000 the call brings its limit")
+	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "1 of 1 running when a call ends", "20,000 the call brings its limit")
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		if err := take(); !errors.Is(err, ratelimit.ErrTooManyRequests) {
 			t.Fatal(err)
 		}
 		_, page := send(h, http.MethodPost, "/subject", url.Values{"key": {"ann"}})
-		if text := plain(page); strings.Contains(text, "20000 of 20000 in 59m") && strings.Contains(text, "declared: computed, 20000 as of ") {
+		if text := plain(page); strings.Contains(text, "20,000 of 20,000 in 59m") && strings.Contains(text, "declared: computed, 20,000 as of ") {
 			break
 		} else if time.Now().After(deadline) {
 			t.Fatal(text)
@@ -213,7 +213,7 @@ func TestRulesOfOneCount(t *testing.T) {
 	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "sms {phone} per hour 10 of 10 in 59m", "sms {to} per hour 10 of 10 in 59m")
 }
 
-// A subject's page works for a user of the server who may not read the times of permits, and says so.
+// A subject's page says what a user of the server may not read.
 func TestTimesAreDenied(t *testing.T) {
 	client := startRedis(t)
 	client.Do(t.Context(), "ACL", "SETUSER", "default", "-lrange")
@@ -221,7 +221,7 @@ func TestTimesAreDenied(t *testing.T) {
 	if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: sms, Key: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "1 of 10", "When permits were taken cannot be read: ")
+	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "Cannot be read now: ", "can't run")
 }
 
 // Traffic is that of all processes that publish statistics.
@@ -268,8 +268,8 @@ func TestRules(t *testing.T) {
 		}
 		if limit > 10 {
 			say(t, client, fleet.Report{Rules: []fleet.RuleCounts{{Name: "sms", Tag: "1h", Counts: fleet.Counts{Calls: 40, Refused: 10}}}})
-			requireText(t, console.New(l), "/rules", nil, "sms {phone} per hour 10 (1 process), 2,000 (1 process) as declared enforce 40 25.0 %")
-			requireText(t, console.New(l), "/rule?name=sms", nil, "10 (1 process), 2,000 (1 process)")
+			requireText(t, console.New(l), "/rules", nil, "sms {phone} 10 (1 process), 2,000 (1) per hour as declared enforce 40 25.0 %")
+			requireText(t, console.New(l), "/rule?name=sms", nil, "10 (1 process), 2,000 (1) per hour")
 		}
 	}
 }
@@ -283,8 +283,8 @@ func TestRulesInAnotherWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	say(t, client, fleet.Report{Rules: []fleet.RuleCounts{{Name: "sms", Tag: "1m", Counts: fleet.Counts{Calls: 40, Refused: 10}}}})
-	requireText(t, h, "/rules", nil, "sms {phone} per minute declared per hour 10 10 enforce 40 25.0 %")
-	requireText(t, h, "/rule?name=sms", nil, "per minute declared per hour {phone} 10 10 enforce")
+	requireText(t, h, "/rules", nil, "sms {phone} 10 per hour 10 per minute enforce 40 25.0 %")
+	requireText(t, h, "/rule?name=sms", nil, "10 per hour {phone} 10 per minute enforce")
 }
 
 // Two unnamed rules of a method. An override of one is of both.
@@ -324,11 +324,11 @@ func TestSettingsOfAnUnnamedRule(t *testing.T) {
 		t.Fatal(err)
 	}
 	form := url.Values{"page": {"rule"}, "name": {"p.T.M#2"}, "do": {"set"}, "rule": {"p.T.M#2 1h {user}"}, "limit": {"7"}, "for": {"1h"}, "reason": {"r"}}
-	requireText(t, h, "/change", form, "Set, everywhere", "per hour {user} 20 7 enforce", "override p.T.M all keys limit 7")
-	requireText(t, h, "/rules", nil, "p.T.M#2 {user} per hour 20 7 enforce")
-	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "limit 7")
+	requireText(t, h, "/change", form, "Set, everywhere", "20 per hour {user} 7 per hour enforce", "override p.T.M all keys limit=7")
+	requireText(t, h, "/rules", nil, "p.T.M#2 {user} 20 per hour 7 per hour enforce")
+	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "limit=7")
 	form.Set("do", "clear")
-	requireText(t, h, "/change", form, "As declared again, everywhere", "per hour {user} 20 as declared enforce")
+	requireText(t, h, "/change", form, "As declared again, everywhere", "20 per hour {user} as declared enforce")
 }
 
 // The list of changes says of how many rules a change is.
@@ -425,20 +425,21 @@ func TestStoreTiles(t *testing.T) {
 	}
 }
 
-// Not all is well if no process reports, or if processes cannot be read.
+// The first screen says if no process reports, and never that all is well if something cannot be read.
 func TestNoProcessReports(t *testing.T) {
 	t.Parallel()
 	client := startRedis(t)
 	writer := redis.NewClient(client.Options())
 	h := console.New(ratelimit.New(redisstore.New(client, patient), ratelimit.WithPrefix("shop")))
 	_, own := open(t, redisstore.New(writer, patient))
-	requireText(t, own, "/", nil, "All is well")
+	requireText(t, own, "/", nil, "Processes 1")
+	requireText(t, own, "/rules", nil, "sms {phone} 10 per hour")
 	_ = writer.Close()
 	client.Del(t.Context(), "shop.seen:{shop}:processes")
-	requireText(t, h, "/rules", nil, "sms {phone} per hour 10")
-	requireText(t, h, "/", nil, "Look at this No process reports: none runs, or none can write to the store.")
+	requireText(t, h, "/rules", nil, "sms {phone} 10 per hour")
+	requireText(t, h, "/", nil, "No process has said anything for 12s")
 	client.Do(t.Context(), "ACL", "SETUSER", "default", "-hscan")
-	requireText(t, h, "/", nil, "Look at this Processes cannot be read: ")
+	requireText(t, h, "/", nil, "the user may not run HSCAN", "Cannot be read now; this is from")
 }
 
 // After the store lost the settings, the first screen says of itself and of each process what it keeps in force, and never that all is well.
@@ -449,12 +450,14 @@ func TestScreenOfLostSettings(t *testing.T) {
 	if err := l.Block(t.Context(), time.Hour, ratelimit.Request{Rule: sms, Key: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	requireText(t, h, "/", nil, "All is well", "block sms ann refused")
+	requireText(t, h, "/", nil, "Store up", "block sms ann blocked")
 	client.FlushAll(t.Context())
-	for _, want := range []string{"The store lost its settings.", "1 process: the store lost settings that are still in force there.", "right 1 that the store lost none"} {
-		if page := plain(requireText(t, h, "/", nil, want, "Settings in force 1 1 that the store lost")); strings.Contains(page, "All is well") {
-			t.Errorf("all is well: %s", page)
-		}
+	page := plain(requireText(t, h, "/", nil, "the store lost its settings", "settings recover", "right 1 that the store lost none", "Settings in force 1"))
+	if strings.Contains(page, "All is well") {
+		t.Errorf("all is well: %s", page)
+	}
+	for _, path := range []string{"/rules", "/rule?name=sms", "/refusing", "/live", "/changes", "/subject"} {
+		requireText(t, h, path, nil, "the store lost its settings; 1 process still applies its own (1): run ratelimitctl settings recover")
 	}
 }
 
@@ -480,7 +483,7 @@ func TestManyProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := requireText(t, h, "/", nil, "Look at this", "shop v1 500 processes 4 with a fault", "shop v2 1 process", "of 500 processes, those with faults first")
+	page := requireText(t, h, "/", nil, "shop v1 500 processes 4 with a fault", "shop v2 1 process", "of 500 processes, those with faults first")
 	for host := range faults {
 		if name := fmt.Sprintf("host%03d", host); !strings.Contains(page, name) {
 			t.Errorf("the page names a fault of %s, and no row shows it", name)
@@ -496,7 +499,7 @@ func TestAges(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
 	_, h := open(t, redisstore.New(client, patient, redisstore.WithStats()))
-	ages := map[string]int{"/": 3, "/rules": 1, "/rule?name=sms": 5, "/live": 2, "/changes": 1}
+	ages := map[string]int{"/": 3, "/rules": 1, "/rule?name=sms": 6, "/live": 2, "/changes": 1, "/refusing": 1}
 	require := func(age string, paths ...string) {
 		t.Helper()
 		for _, path := range paths {
@@ -621,16 +624,16 @@ func TestWrites(t *testing.T) {
 			require(422, "write how long", "do", "set", "limit", "1", "for", "")
 			require(422, "write how long", "do", "set", "limit", "1", "for", "-1h")
 			require(422, "a block needs an end", "do", "block", "for", "forever")
-			require(422, "found no change", "do", "set", "for", "1h")
+			require(422, "write a limit, a factor or a mode", "do", "set", "for", "1h")
 			require(422, "write the limit as a number", "do", "set", "for", "1h", "limit", "many")
 			require(422, "the rule is unknown", "do", "block", "for", "1h", "rule", "other 1h {phone}")
 			require(422, "expected one of the forms", "do", "drop")
-			requireText(t, h, "/changes", nil, "kim clear sms ann factor 2 → nothing ticket 8", "kim reset sms ann – ticket 8",
+			requireText(t, h, "/changes", nil, "kim clear sms ann factor=2 → no override ticket 8", "kim reset sms ann – ticket 8",
 				"kim give sms ann 1 permit given ticket 8")
 			page = requireText(t, h, "/changes", nil, "Undo the last change")
 			last := html.UnescapeString(regexp.MustCompile(`name="change" value="([^"]*)"`).FindStringSubmatch(page)[1])
 			_, page = send(h, http.MethodPost, "/change", url.Values{"page": {"changes"}, "do": {"undo"}, "change": {last}, "reason": {"wrong"}})
-			if !strings.Contains(plain(page), "kim undo sms ann nothing → factor 2 wrong") {
+			if !strings.Contains(plain(page), "kim undo sms ann no override → factor=2 wrong") {
 				t.Errorf("after an undo:\n%s", plain(page))
 			}
 			if code, _ := send(h, http.MethodPost, "/change", url.Values{"page": {"changes"}, "do": {"undo"}, "change": {last}, "reason": {"again"}}); code != 422 {
@@ -678,7 +681,7 @@ func TestForms(t *testing.T) {
 		}
 	}
 	page := send("do", "block")
-	if text := plain(page); !strings.Contains(text, "Blocked for 2h, everywhere within 2 s. Rule sms , key ann .") || strings.Contains(page, `name="permits" value`) {
+	if text := plain(page); !strings.Contains(text, "Blocked for 2h, everywhere within 2s. Rule sms , key ann .") || strings.Contains(page, `name="permits" value`) {
 		t.Errorf("after a change: %s", text)
 	}
 	undo := regexp.MustCompile(`(?s)<form method="post" action="change">(.*?)</form>`).FindStringSubmatch(page)
@@ -689,9 +692,83 @@ func TestForms(t *testing.T) {
 	for _, input := range regexp.MustCompile(`name="([a-z]*)" value="([^"]*)"`).FindAllStringSubmatch(undo[1], -1) {
 		form.Set(input[1], html.UnescapeString(input[2]))
 	}
-	requireText(t, h, "/change", form, "Undone, everywhere within 2 s. Rule sms , key ann .", "0 of 10")
+	requireText(t, h, "/change", form, "Undone, everywhere within 2s. Rule sms , key ann .", "0 of 10")
 	if page := send("do", "reset"); strings.Contains(page, `name="change"`) {
 		t.Error("the page offers to undo what cannot be undone")
+	}
+}
+
+// The screen Refusing lists everything that refuses besides counts, by whom, why and until when: also blocks that rules began, and pauses of rules with
+// pause=. The page of a rule lists what refuses under it, and the page of a subject what refuses it.
+func TestRefusing(t *testing.T) {
+	for name, store := range stores {
+		t.Run(name, func(t *testing.T) {
+			l, h := open(t, store(t))
+			guess := ratelimit.Rule{Name: "guess", Key: "{ip}", Limit: 1, Per: time.Minute, Block: time.Hour}
+			call := ratelimit.Rule{Name: "call", Key: "{host}", Limit: 9, Per: time.Minute, Pausable: true}
+			trial := ratelimit.Rule{Name: "trial", Key: "{user}", Limit: 9, Per: time.Minute, Mode: ratelimit.ModeShadow}
+			if err := l.Check(guess, call, trial); err != nil {
+				t.Fatal(err)
+			}
+			ctx, none := ratelimit.WithActor(t.Context(), "ada", "ticket 7"), int64(0)
+			for _, err := range []error{
+				l.Block(ctx, time.Hour, ratelimit.Request{Rule: sms, Key: "eve"}, ratelimit.Request{Rule: trial, Key: "eve"}),
+				l.Pause(ctx, time.Hour, ratelimit.Request{Rule: sms, Key: "zoe"}, ratelimit.Request{Rule: call, Key: "api.example"}),
+				l.Overrides().Set(ctx, "all", ratelimit.Override{Limit: &none, Until: time.Now().Add(time.Hour)}),
+			} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 {
+				if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: guess, Key: "192.0.2.7"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all := []string{"limit 0 all all keys", "pause call api.example", "block guess 192.0.2.7", "the rule's block=", "block sms eve", "pause sms zoe", "block trial eve"}
+			requireText(t, h, "/refusing", nil, append(all, "ada: ticket 7", "trial is in mode shadow")...)
+			for path, want := range map[string][]string{
+				"/refusing?q=SMS": {"block sms eve", "pause sms zoe"}, "/refusing?kind=pause": {"pause call api.example", "pause sms zoe"},
+				"/refusing?q=sms&kind=block": {"block sms eve"}, "/rule?name=guess": {"block guess 192.0.2.7"}, "/rule?name=call": {"pause call api.example"},
+				"/refusing?q=none": {"Nothing of that kind refuses."},
+			} {
+				text := plain(requireText(t, h, path, nil, want...))
+				for _, other := range all {
+					if !slices.Contains(want, other) && strings.Contains(text, other) && other != "the rule's block=" {
+						t.Errorf("%s has %q", path, other)
+					}
+				}
+			}
+			requireText(t, h, "/subject", url.Values{"key": {"192.0.2.7"}}, "blocked for 59m", "blocked by the rule's block=, since", "until")
+			requireText(t, h, "/subject", url.Values{"key": {"api.example"}}, "paused for 59m", "paused by ada, ticket 7")
+		})
+	}
+}
+
+// Counts of keys under a rule that has no template of keys are found by their keys. What is used beyond a limit that was lowered is shown.
+func TestKeysWithoutTemplate(t *testing.T) {
+	for name, store := range stores {
+		t.Run(name, func(t *testing.T) {
+			l, h := open(t, store(t), console.WithWrites(kim))
+			uploads := ratelimit.Rule{Name: "uploads", Limit: 60_000, Per: time.Hour}
+			if err := l.Check(uploads, ratelimit.Rule{Name: "idle", Limit: 5, Per: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: uploads, Key: "ann", Cost: 60_000}); err != nil {
+				t.Fatal(err)
+			}
+			limit := int64(50_000)
+			if err := l.Overrides().Set(t.Context(), "uploads", ratelimit.Override{Limit: &limit}); err != nil {
+				t.Fatal(err)
+			}
+			ann := url.Values{"key": {"ann"}}
+			page := requireText(t, h, "/subject", ann, "uploads per hour (sliding-window) 60,000 of 50,000 in 59m")
+			if strings.Contains(plain(page), "idle per hour") {
+				t.Error("the page shows a rule without a template under which nothing is counted for the key")
+			}
+			form := url.Values{"page": {"subject"}, "key": {"ann"}, "reason": {"r"}, "for": {"1h"}, "rule": {"idle 1h "}, "do": {"block"}}
+			requireText(t, h, "/change", form, "Blocked for 1h", "idle per hour 0 of 5 blocked for 59m")
+		})
 	}
 }
 
@@ -772,7 +849,7 @@ func TestRulesAreFilteredAndSorted(t *testing.T) {
 	}
 	say(t, client, fleet.Report{Rules: []fleet.RuleCounts{count("a.calm", 1, 0), count("b.busy", 90, 2), count("d.refusing", 50, 40)}})
 	h := console.New(l)
-	requireText(t, h, "/rules", nil, "a.calm everybody per hour 5 as declared settings of 1 key enforce 1.0")
+	requireText(t, h, "/rules", nil, "a.calm everybody 5 per hour 1 key blocked enforce 1.0")
 	names := regexp.MustCompile(`rule\?name=([a-z.]*)`)
 	for query, want := range map[string]string{
 		"": "a.calm b.busy c.shadow d.refusing", "by=name": "a.calm b.busy c.shadow d.refusing", "by=decisions": "b.busy d.refusing a.calm c.shadow",
@@ -1086,7 +1163,7 @@ func TestLostStore(t *testing.T) {
 	_, h := open(t, redisstore.New(client))
 	requireText(t, h, "/rules", nil, "sms {phone}")
 	server.Stop()
-	requireText(t, h, "/", nil, "The store does not answer")
+	requireText(t, h, "/", nil, "the server does not answer")
 	requireText(t, h, "/rules", nil, "sms {phone}", "Cannot be read now; this is from")
 	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "Cannot be read now")
 }

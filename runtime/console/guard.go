@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"path"
 	"strings"
@@ -33,6 +34,15 @@ func guarded(next http.Handler) http.Handler {
 }
 
 const maxForm = 256 << 10 // bytes of a form
+
+// bounded ends the context of a page in time for people who wait for it.
+func bounded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), longest)
+		defer cancel()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
 
 // fromHere passes requests of browsers on: each says where it comes from. http.CrossOriginProtection has checked that this is here.
 func fromHere(next http.Handler) http.Handler {

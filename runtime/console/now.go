@@ -3,72 +3,129 @@ package console
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // nowPage says whether all is well.
 type nowPage struct {
-	Problems      []string
+	recent
+	operate.Judgement
 	Health        fleet.Health
-	HealthSeen    seen
+	HealthSeen    operate.Seen
 	processes     []process
 	Groups        list[*group] // of the processes
-	ProcessesSeen seen
+	ProcessesSeen operate.Seen
 	Settings      list[*fleet.Setting]
-	SettingsSeen  seen
+	SettingsSeen  operate.Seen
 	Shadow        []ratelimit.UsedRule // rules that refuse nothing
 	Charts        []chart
-	ChartsSeen    seen
-	Counts        bool  // processes publish statistics
+	ChartsSeen    operate.Seen
 	ByPolicy      int64 // decisions of the failure policies while the charts last
 }
 
-// process is a process of the fleet with its faults.
-type process struct {
-	fleet.Process
-	Behind int           // versions of the settings that it has not followed yet
-	Age    time.Duration // since it started
+// Worst is the worst problem, or nil if all is well.
+func (p *nowPage) Worst() *operate.Problem {
+	if len(p.Problems) == 0 {
+		return nil
+	}
+	return &p.Problems[0]
 }
 
-// faults names what is wrong with the process.
-func (p process) faults() (names []string) {
-	for name, has := range map[string]bool{"store": p.Store != "", "settings": p.Setting != "", "lost": p.Lost > 0, "clock": p.IsSkewed()} {
-		if has {
-			names = append(names, name)
+// Store says in a word or two how the store is.
+func (p *nowPage) Store() string {
+	failing := func(one operate.Problem) bool { return one.ID == operate.StoreDown && one.Subject == "" }
+	switch {
+	case p.HealthSeen.Err != nil:
+		return "not answering"
+	case p.Health.Full:
+		return "full"
+	case slices.ContainsFunc(p.Problems, failing):
+		return "failing"
+	}
+	return "up"
+}
+
+func (c *console) now(w http.ResponseWriter, r *http.Request) {
+	ctx := r.Context()
+	p := &nowPage{Judgement: c.prefix.Judge(ctx), recent: c.recent(ctx)}
+	p.Health, p.HealthSeen = c.prefix.Health(ctx)
+	settings, at := c.prefix.InForce(ctx)
+	p.Settings, p.SettingsSeen = part(settings, maxKeys, "./", r.URL.Query()), at
+	p.addProcesses(ctx, c)
+	rules, _ := c.prefix.Rules(ctx)
+	for _, rule := range rules {
+		if rule.Mode != ratelimit.ModeEnforce && len(p.Shadow) < maxRows {
+			p.Shadow = append(p.Shadow, rule)
 		}
 	}
-	return names
+	slots, at := c.prefix.History(ctx)
+	p.Charts, p.ChartsSeen = charts(slots, func(fleet.RuleCounts) bool { return true }), at
+	for _, s := range slots {
+		for _, r := range s.Rules {
+			p.ByPolicy += r.Failed
+		}
+	}
+	c.show(ctx, w, "now", page{Title: "Now", Screen: "./", Refresh: 5, Data: p})
+}
+
+// process is a process of the fleet.
+type process struct {
+	operate.ProcessState
+	Age     time.Duration // since it started
+	Blamed  bool          // a problem names it
+	Faulted bool          // something is wrong with it
+}
+
+// Processes is how many processes there are.
+func (p *nowPage) Processes() int { return len(p.processes) }
+
+// maxGroups bounds the groups of processes that the page shows.
+const maxGroups = 50
+
+func (p *nowPage) addProcesses(ctx context.Context, c *console) {
+	found, at := c.prefix.ProcessStates(ctx)
+	p.ProcessesSeen = at
+	for _, one := range found {
+		name := one.String()
+		blamed := slices.ContainsFunc(p.Problems, func(problem operate.Problem) bool {
+			return strings.Contains(problem.Subject, name) || strings.Contains(problem.Text, name)
+		})
+		faulted := blamed || one.Store != "" || one.Setting != "" || one.Lost > 0 || one.IsSkewed()
+		p.processes = append(p.processes, process{one, c.prefix.Now().Sub(one.Start), blamed, faulted})
+	}
+	groups := grouped(p.processes)
+	p.Groups = list[*group]{Rows: groups[:min(len(groups), maxGroups)], Total: len(groups)}
 }
 
 // group is the processes of one program and build.
 type group struct {
-	Program, Build  string
-	Total, Troubled int
-	Rows            []process // the first of them, those with faults before others
+	Program, Build string
+	Total, Faulted int
+	Rows           []process // the first of them, those that problems name before others
 }
 
 // Of identifies the group on the page.
 func (g group) Of() string { return g.Program + " " + g.Build }
 
-// grouped puts processes into groups, and those with faults first. The groups together have maxRows rows. One of them shows each kind of fault, however
-// many processes have another.
+// grouped puts processes into groups, and those with faults first. The groups together have maxRows rows: one for each process that a problem names.
 func grouped(all []process) (groups []*group) {
-	seen, rank := map[string]bool{}, map[string]int{}
-	for _, p := range all {
-		for _, fault := range p.faults() {
-			rank[p.ID] = max(rank[p.ID], 1)
-			if !seen[fault] {
-				seen[fault], rank[p.ID] = true, 2
-			}
+	rank := func(p process) int {
+		switch {
+		case p.Blamed:
+			return 0
+		case p.Faulted:
+			return 1
 		}
+		return 2
 	}
-	all = slices.SortedStableFunc(slices.Values(all), func(a, b process) int { return cmp.Compare(rank[b.ID], rank[a.ID]) })
+	all = slices.SortedStableFunc(slices.Values(all), func(a, b process) int { return cmp.Compare(rank(a), rank(b)) })
 	by := map[string]*group{}
 	for i, p := range all {
 		g := by[p.Program+" "+p.Build]
@@ -78,109 +135,13 @@ func grouped(all []process) (groups []*group) {
 			groups = append(groups, g)
 		}
 		g.Total++
-		g.Troubled += min(1, rank[p.ID])
+		if p.Faulted {
+			g.Faulted++
+		}
 		if i < maxRows {
 			g.Rows = append(g.Rows, p)
 		}
 	}
-	slices.SortStableFunc(groups, func(a, b *group) int {
-		return cmp.Or(cmp.Compare(b.Troubled, a.Troubled), cmp.Compare(a.Of(), b.Of()))
-	})
+	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Or(cmp.Compare(b.Faulted, a.Faulted), cmp.Compare(a.Of(), b.Of())) })
 	return groups
-}
-
-// Processes is how many processes there are.
-func (p *nowPage) Processes() int { return len(p.processes) }
-
-// maxGroups bounds the groups of processes that the page shows.
-const maxGroups = 50
-
-// maxSkew is how far a process's clock may be off before the page says so.
-const maxSkew = time.Second
-
-// IsSkewed reports whether the process's clock is wrong.
-func (p process) IsSkewed() bool { return p.Ahead.Abs() > maxSkew }
-
-func (c *console) now(w http.ResponseWriter, r *http.Request) {
-	c.show(w, "now", page{Title: "Now", Screen: "./", Refresh: 5, Data: c.nowPage(r)})
-}
-
-func (c *console) nowPage(r *http.Request) *nowPage {
-	ctx := r.Context()
-	p := &nowPage{}
-	p.Health, p.HealthSeen = c.known.health.get(ctx)
-	settings, at := c.follow(ctx)
-	p.Settings, p.SettingsSeen = part(settings, maxKeys, "./", r.URL.Query()), at
-	processes, at := c.known.processes.get(ctx)
-	p.addProcesses(processes, c.fleet.Now())
-	p.ProcessesSeen = at
-	rules, _ := c.known.rules.get(ctx)
-	for _, rule := range rules {
-		if rule.Mode != ratelimit.ModeEnforce && len(p.Shadow) < maxRows {
-			p.Shadow = append(p.Shadow, rule)
-		}
-	}
-	p.addCharts(ctx, c)
-	p.judge(c.fleet.Status())
-	return p
-}
-
-func (p *nowPage) addProcesses(found []fleet.Process, now time.Time) {
-	newest := int64(0)
-	for _, f := range found {
-		newest = max(newest, f.Version)
-	}
-	p.processes = make([]process, len(found))
-	for i, f := range found {
-		p.processes[i] = process{f, int(newest - f.Version), now.Sub(f.Start)}
-	}
-	groups := grouped(p.processes)
-	p.Groups = list[*group]{Rows: groups[:min(len(groups), maxGroups)], Total: len(groups)}
-}
-
-func (p *nowPage) addCharts(ctx context.Context, c *console) {
-	slots, at := c.known.history.get(ctx)
-	p.Charts, p.ChartsSeen = charts(slots, func(fleet.RuleCounts) bool { return true }), at
-	p.Counts = c.counts(ctx)
-	for _, s := range slots {
-		for _, r := range s.Rules {
-			p.ByPolicy += r.Failed
-		}
-	}
-}
-
-// judge says what is not well.
-func (p *nowPage) judge(s fleet.Status) {
-	add := func(format string, args ...any) { p.Problems = append(p.Problems, fmt.Sprintf(format, args...)) }
-	if err := p.HealthSeen.Err; err != nil {
-		add("The store does not answer: %v. Failure policies decide.", err)
-	}
-	if s.Err != nil && p.HealthSeen.Err == nil {
-		add("Settings cannot be read: %v", s.Err)
-	}
-	if n := len(s.Malformed); n > 0 {
-		add("%s cannot be read; earlier ones stay in force. The first: %v", count(n, "setting"), s.Malformed[0])
-	}
-	addMany := func(text string, is func(process) bool) {
-		n := 0
-		for _, process := range p.processes {
-			if is(process) {
-				n++
-			}
-		}
-		if n > 0 {
-			add("%s%s", count(n, "process"), text)
-		}
-	}
-	addMany(": the store lost settings that are still in force there. To end this state, run ratelimitctl settings import.", func(p process) bool { return p.Lost > 0 })
-	addMany(" had errors of the store.", func(p process) bool { return p.Store != "" })
-	addMany(" cannot read the settings.", func(p process) bool { return p.Setting != "" })
-	addMany(": the clock is off by more than "+span(maxSkew)+". Decisions go by the store's clock, so they are right.", process.IsSkewed)
-	switch err := p.ProcessesSeen.Err; {
-	case p.HealthSeen.Err != nil:
-	case err != nil:
-		add("Processes cannot be read: %v", err)
-	case len(p.processes) == 0:
-		add("No process reports: none runs, or none can write to the store.")
-	}
 }

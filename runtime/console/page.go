@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"fmt"
 	"html/template"
@@ -10,12 +11,11 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
 	"github.com/ratelimit-go/ratelimit/internal/traffic"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -24,8 +24,9 @@ import (
 var pages embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"ago": ago, "choice": choice, "ruleName": ruleName, "bytes": inBytes, "number": thousands, "count": count, "cut": cut, "full": fullTime, "rate": perSecond, "span": span, "share": share,
-	"modes": modes, "shown": key.Shown, "what": whatIs, "window": traffic.PerWindow, "label": labelled,
+	"ago": operate.Ago, "bytes": operate.Bytes, "count": operate.Count[int], "count64": operate.Count[int64], "id": operate.ID, "limits": operate.Limits, "number": operate.Number, "span": operate.Span,
+	"cut": cut, "full": fullTime, "label": labelled, "modes": modes, "rate": perSecond, "ruleName": ruleName, "share": share, "sides": sidesOf, "what": what,
+	"window": traffic.PerWindow, "shown": key.Shown,
 }).ParseFS(pages, "page/*.html"))
 
 // page is what every page has.
@@ -37,7 +38,7 @@ type page struct {
 	Local   bool      // the store is in this process
 	Now     time.Time // by the store's clock
 	Prefix  string
-	Lost    int // settings that processes keep in force and the store has lost
+	Lost    string // that the store has lost settings, and what to do; or ""
 	Data    any
 
 	// What a form of this page has just asked for.
@@ -85,8 +86,12 @@ func (p page) Field(name string) (f field) {
 func modes() []ratelimit.Mode { return []ratelimit.Mode{ratelimit.ModeEnforce, ratelimit.ModeShadow} }
 
 // show writes a page.
-func (c *console) show(w http.ResponseWriter, name string, p page) {
-	p.Now, p.Prefix, p.Writes, p.Local, p.Lost = c.fleet.Now(), c.prefix, c.actor != nil, c.fleet.IsLocal(), c.fleet.Status().Lost
+func (c *console) show(ctx context.Context, w http.ResponseWriter, name string, p page) {
+	p.Now, p.Prefix, p.Writes, p.Local = c.prefix.Now(), c.prefix.Name(), c.actor != nil, c.prefix.IsLocal()
+	if name != "now" { // which lists all problems
+		loss, _ := c.prefix.Loss(ctx)
+		p.Lost = loss.InWords()
+	}
 	var b bytes.Buffer
 	if err := templates.ExecuteTemplate(&b, name, p); err != nil {
 		http.Error(w, "the page cannot be made", http.StatusInternalServerError)
@@ -131,37 +136,6 @@ func part[T any](all []T, size int, path string, query url.Values) list[T] {
 	return l
 }
 
-// ago puts an age into words.
-func ago(d time.Duration) string {
-	if d < time.Second {
-		return "just now"
-	}
-	return span(d) + " ago"
-}
-
-// span puts a duration into words of at most two units, as forms take them: "3m20s".
-func span(d time.Duration) string {
-	for _, size := range []struct{ least, rest time.Duration }{
-		{24 * time.Hour, time.Hour}, {time.Hour, time.Minute}, {time.Second, time.Second}, {time.Millisecond, time.Millisecond},
-	} {
-		if d >= size.least {
-			return period.Format(d.Truncate(size.rest))
-		}
-	}
-	return period.Format(max(0, d.Truncate(10*time.Microsecond)))
-}
-
-// count puts a number with its noun: "1 rule", "12,000 rules".
-func count(n int, noun string) string { return thousands(int64(n)) + " " + period.Noun(int64(n), noun) }
-
-func thousands(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
 // perSecond rounds a rate: below 10 to tenths, and otherwise to whole numbers.
 func perSecond(n float64) string {
 	switch {
@@ -172,7 +146,7 @@ func perSecond(n float64) string {
 	case n < 9.95:
 		return fmt.Sprintf("%.1f", n)
 	default:
-		return thousands(int64(math.Round(n)))
+		return operate.Number(int64(math.Round(n)))
 	}
 }
 
@@ -187,13 +161,6 @@ func share(part, whole float64) string {
 	return fmt.Sprintf("%.1f %%", 100*part/whole)
 }
 
-func inBytes(n int64) string {
-	if n < 1<<30 {
-		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
-}
-
 // cut shortens a long key for a table. It leaves the end, in which keys often differ.
 func cut(text string) string {
 	const head, tail = 28, 19
@@ -206,24 +173,27 @@ func cut(text string) string {
 
 func fullTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 
-// whatIs says what a setting does: "limit 500, mode shadow". A template shows its end apart.
-func whatIs(s *fleet.Setting) string {
-	switch {
-	case s == nil:
-		return "nothing"
-	case s.Kind == fleet.Block:
-		return "refused"
-	case s.Kind == fleet.Pause:
-		return "paused"
+// what says what a setting does: "limit=500 mode=shadow". A template shows its end apart.
+func what(s *fleet.Setting) string { return operate.Values(s.Kind, &s.Values) }
+
+// side is one side of a change: what holds before or after it, and until when.
+type side struct {
+	What  string
+	Until time.Time
+}
+
+// sidesOf returns what held before and after a change of one setting. It returns nil for other changes.
+func sidesOf(c fleet.Change) []side {
+	if c.Before == nil && c.After == nil {
+		return nil
 	}
-	var all []string
-	for name, value := range s.Arguments() {
-		if name == "limit" {
-			value = thousands(*s.Limit)
+	of := func(s *fleet.Setting) side {
+		if s == nil || s.Cleared {
+			return side{What: operate.Values(c.Kind, nil)}
 		}
-		all = append(all, fmt.Sprint(name, " ", value))
+		return side{operate.Values(c.Kind, &s.Values), s.Until}
 	}
-	return strings.Join(all, ", ")
+	return []side{of(c.Before), of(c.After)}
 }
 
 // ruleName is how a page names a rule: with its window and, if it has one, its key.
@@ -233,18 +203,6 @@ func ruleName(r ratelimit.Rule) string {
 		name += " · " + r.Key
 	}
 	return name
-}
-
-// parseFor parses how long something is in force: a duration of the directives, or "forever" as 0.
-func parseFor(text string) (time.Duration, error) {
-	if text == "forever" {
-		return 0, nil
-	}
-	d, _, err := period.Parse("end", text)
-	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("write how long, such as 2h or 7d; found %q", text)
-	}
-	return d, nil
 }
 
 // labelled is a value with an identity, for templates that take two.

@@ -2,15 +2,11 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
-	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // strip is a picture of when a subject's permits were taken, and for when its calls wait: a bar for each of its parts, 200 wide and 24 high.
@@ -23,46 +19,11 @@ type strip struct {
 }
 
 const (
-	maxStrips  = 6 // on a page, a command each
+	maxStrips  = 6 // on a page
 	stripParts = 100
 )
 
-// addStrips draws the rules under which something is used.
-func (c *console) addStrips(ctx context.Context, l *ratelimit.Limiter, uses []use, text string) error {
-	n := 0
-	for i := range uses {
-		u := &uses[i]
-		if u.Err != nil || u.Used() <= 0 && u.Left == 0 || n == maxStrips {
-			continue
-		}
-		charges, err := chargesOf(ctx, l, ratelimit.Request{Rule: u.Rule, Key: text})
-		if err != nil {
-			return err
-		}
-		if u.Strip = drawStrip(charges, c.fleet.Now(), u.InForce.Per); u.Strip != nil {
-			n++
-		}
-	}
-	return nil
-}
-
-// chargesOf returns when the permits of a request's counts were taken.
-func chargesOf(ctx context.Context, l *ratelimit.Limiter, r ratelimit.Request) (all []engine.Charge, err error) {
-	rules, err := ratelimit.Prepare("", r.Rule)
-	if err != nil {
-		return nil, err
-	}
-	machine, rule := (*decide.Limiter)(l), (*decide.Rules)(rules).All[0]
-	subject := machine.Subject(rule.PlainKeys, r.Key)
-	counts, err := machine.Look(ctx, machine.InForce(rule, r.Key, subject), subject)
-	for _, count := range counts {
-		all = append(all, count.Taken...)
-	}
-	slices.SortStableFunc(all, func(a, b engine.Charge) int { return a.At.Compare(b.At) })
-	return all, err
-}
-
-// drawStrip draws the charges of a window, or all of them if its length is 0. It returns nil if there are none.
+// drawStrip draws the charges of a window, those of the past first, or all of them if its length is 0. It returns nil if there are none.
 func drawStrip(charges []engine.Charge, now time.Time, window time.Duration) *strip {
 	if len(charges) == 0 {
 		return nil

@@ -3,50 +3,14 @@ package console
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"net/http"
 	"slices"
 	"time"
 
-	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
-	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
-
-// use is what a subject has used under one rule.
-type use struct {
-	ratelimit.UsedRule
-	InForce  ratelimit.Rule
-	AsOf     time.Time      // when a process said that the last call brought the limit of InForce; or zero
-	asked    ratelimit.Rule // the rule, with that limit
-	Quota    ratelimit.Quota
-	Refused  bool
-	Next     time.Duration  // until the next permit; 0 if there is one now, or if that is not known
-	Never    bool           // the limit is 0
-	Override *fleet.Setting // of the key, or else of the rule; nil if neither is set
-	Block    *fleet.Setting // set by hand; or nil
-	Pause    *fleet.Setting // set by hand; or nil
-	Left     time.Duration  // of the block
-	state    string         // the key of the first count
-	Unknown  bool           // a block or a limit of 0 hides the count
-	Strip    *strip         // or nil
-	Err      error
-}
-
-// Used is how many permits are used.
-func (u use) Used() int64 { return u.Quota.Limit - u.Quota.Remaining }
-
-// Percent is the used part of the limit, 0 to 100.
-func (u use) Percent() int64 {
-	if u.Quota.Limit == 0 {
-		return 0
-	}
-	return min(100, max(0, 100*u.Used()/u.Quota.Limit))
-}
-
-// choice identifies a rule in a form.
-func choice(r ratelimit.Rule) string { return r.Name + " " + r.Window() + " " + r.Key }
 
 type subjectPage struct {
 	Key   string // as searched for; "" before a search
@@ -54,26 +18,60 @@ type subjectPage struct {
 	All   bool   // rules without a key are wanted
 	Uses  []use
 	More  int // rules that are left out
-	Seen  seen
+	Seen  operate.Seen
 	Fresh bool // nothing is counted, and nothing set, for this subject
 
-	NoStrips error // why strips are missing
+	choices []ratelimit.Rule // that the form can change
+}
+
+// use is what a subject has used under one rule, as the page shows it.
+type use struct {
+	operate.Use
+	Strip *strip // or nil
+}
+
+// Percent is the used part of the limit, 0 to 100.
+func (u use) Percent() int64 {
+	if u.Limit <= 0 {
+		return 0
+	}
+	return min(100, max(0, 100*u.Used/u.Limit))
+}
+
+// Held is what refuses the subject besides its count, and ends last: a block before a pause. It is nil if nothing does.
+func (u use) Held() *operate.Refusal {
+	var last *operate.Refusal
+	for i := range u.Refusals {
+		if r := &u.Refusals[i]; last == nil || r.Until.After(last.Until) {
+			last = r
+		}
+	}
+	return last
+}
+
+// maxRunning bounds how many calls that run are listed under a rule.
+const maxRunning = 10
+
+// SomeRunning are the calls that run, those that end last first.
+func (u use) SomeRunning() []operate.Running {
+	return slices.SortedFunc(slices.Values(u.Running), func(a, b operate.Running) int { return b.Until.Compare(a.Until) })[:min(len(u.Running), maxRunning)]
+}
+
+// isKnown reports whether anything is counted, or holds, for the subject alone.
+func (u use) isKnown() bool {
+	return u.Counted || len(u.Refusals) > 0 || u.Err != nil || slices.ContainsFunc(u.Overrides, func(s *fleet.Setting) bool { return !s.AllKeys })
 }
 
 // subject shows one subject under all rules. The form has the field key, or all for the rules without a key.
 func (c *console) subject(w http.ResponseWriter, r *http.Request) {
-	if !parseForm(w, r) {
-		return
+	if parseForm(w, r) {
+		c.showSubject(w, r, page{})
 	}
-	c.showSubject(w, r, page{})
 }
 
-// limiterFor returns the limiter that understands the key in a request's form: as people write it, or as pages show it.
-func (c *console) limiterFor(r *http.Request) *ratelimit.Limiter {
-	if r.PostForm.Get("shown") != "" {
-		return c.view
-	}
-	return c.limiter
+// keyIn returns the key in a request's form: as people write it, or as pages show it.
+func keyIn(r *http.Request) operate.Key {
+	return operate.Key{Text: r.PostForm.Get("key"), Shown: r.PostForm.Get("shown") != ""}
 }
 
 // parseForm parses the form of a request. It answers the request if it cannot.
@@ -86,7 +84,8 @@ func parseForm(w http.ResponseWriter, r *http.Request) bool {
 }
 
 func (c *console) showSubject(w http.ResponseWriter, r *http.Request, shown page) {
-	p := subjectPage{Key: r.PostForm.Get("key"), Shown: r.PostForm.Get("shown") != "", All: r.PostForm.Get("all") != ""}
+	k := keyIn(r)
+	p := subjectPage{Key: k.Text, Shown: k.Shown, All: r.PostForm.Get("all") != ""}
 	shown.Title, shown.Screen, shown.OfKey = "Subject", "subject", true
 	shown.Back = []hidden{{"page", "subject"}}
 	for _, name := range []string{"key", "shown", "all"} {
@@ -95,112 +94,57 @@ func (c *console) showSubject(w http.ResponseWriter, r *http.Request, shown page
 		}
 	}
 	if p.Key != "" || p.All {
-		p.look(r.Context(), c, c.limiterFor(r))
+		p.look(r.Context(), c.prefix, k)
 	}
 	for _, u := range p.Uses {
-		shown.Choices = append(shown.Choices, u.Rule)
-		if shown.Chosen == "" && (u.Refused || u.Never || u.Left > 0) {
-			shown.Chosen = choice(u.Rule)
+		if shown.Chosen == "" && u.IsRefused() {
+			shown.Chosen = operate.ID(u.Rule)
 		}
 	}
-	shown.Chosen, shown.Data = cmp.Or(shown.Form.Get("rule"), shown.Chosen), p
-	c.show(w, "subject", shown)
+	shown.Choices, shown.Chosen, shown.Data = p.choices, cmp.Or(shown.Form.Get("rule"), shown.Chosen), p
+	c.show(r.Context(), w, "subject", shown)
 }
 
-// look asks the store for the counts of the subject, in one run.
-func (p *subjectPage) look(ctx context.Context, c *console, l *ratelimit.Limiter) {
-	rules, at := c.known.rules.get(ctx)
-	p.Seen = at
-	c.follow(ctx)
-	reported := c.recent(ctx)
-	for _, rule := range rules {
-		if (rule.Key == "") != p.All {
-			continue
-		}
-		if len(p.Uses) == maxRows {
-			p.More++
-			continue
-		}
-		p.Uses = append(p.Uses, c.use(l, rule, p.Key, reported))
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := peek(ctx, l, p.Uses, p.Key); err != nil {
-		p.Seen = seen{Err: err}
+// look asks for what the subject has used. A rule without a template has counts of keys if requests have keys: those are shown in which something
+// is counted.
+func (p *subjectPage) look(ctx context.Context, prefix *operate.Prefix, k operate.Key) {
+	rules, at := prefix.Rules(ctx)
+	if p.Seen = at; at.Never() {
 		return
 	}
-	p.NoStrips = c.addStrips(ctx, l, p.Uses, p.Key)
-	p.Seen = seen{At: time.Now()}
-	p.Fresh = !slices.ContainsFunc(p.Uses, func(u use) bool {
-		return u.Used() > 0 || u.Block != nil || u.Pause != nil || u.Override != nil || u.Unknown || u.Err != nil
-	})
-}
-
-// use returns what is in force for a subject under a rule.
-func (c *console) use(l *ratelimit.Limiter, rule ratelimit.UsedRule, text string, reported recent) use {
-	u := use{UsedRule: rule, asked: rule.Rule}
-	states, err := l.StateKeys(ratelimit.Request{Rule: rule.Rule, Key: text})
-	if u.Err = err; err != nil {
-		return u
+	var asked, unkeyed []ratelimit.UsedRule
+	for _, r := range rules {
+		switch {
+		case r.Key == "":
+			unkeyed = append(unkeyed, r)
+		case !p.All:
+			asked = append(asked, r)
+		}
 	}
-	u.state = states[0]
-	parts, _ := key.Split(u.state)
-	if u.InForce, u.Err = l.RuleFor(ratelimit.Request{Rule: rule.Rule, Key: text}); u.InForce.Computed {
-		u.asked, u.AsOf = reported.Known(rule.Rule, u.InForce.Window(), parts.Subject)
-		u.InForce, u.Err = l.RuleFor(ratelimit.Request{Rule: u.asked, Key: text})
+	asked = append(asked, unkeyed...)
+	p.More = max(0, len(asked)-maxRows)
+	asked = asked[:len(asked)-p.More]
+	for _, r := range asked {
+		p.choices = append(p.choices, r.Rule)
 	}
-	if u.Err != nil {
-		return u
+	uses, err := prefix.Inspect(ctx, k, asked...)
+	if err != nil {
+		p.Seen = operate.Seen{Err: err}
+		return
 	}
-	of := c.fleet.InForce().Of(fleet.SettingName(rule.Name))
-	own := of.OfKey(parts.Subject)
-	u.Override, u.Block, u.Pause = cmp.Or(own.Override, of.All), own.Block, own.Pause
-	if u.Block != nil {
-		u.Left = max(0, u.Block.Until.Sub(c.fleet.Now()))
-	}
-	u.Never = u.InForce.Limit == 0 && !u.InForce.Computed
-	u.Unknown = u.Left > 0 || u.Never
-	return u
-}
-
-// peek asks for the quotas of all rules that a store has to be asked for. Rules may share a count.
-func peek(ctx context.Context, l *ratelimit.Limiter, uses []use, text string) error {
-	var requests []ratelimit.Request
-	var of [][]*use               // by request
-	requested := map[string]int{} // by state
-	for i := range uses {
-		u := &uses[i]
-		if u.Unknown || u.Err != nil {
+	p.Seen, p.Fresh = operate.Seen{At: time.Now()}, true
+	strips := 0
+	for _, one := range uses {
+		u := use{Use: one}
+		if !p.All && u.UsedRule.Key == "" && !u.isKnown() {
 			continue
 		}
-		n, ok := requested[u.state]
-		if !ok {
-			request := ratelimit.Request{Rule: u.asked, Key: text}
-			if u.Distinct != "" {
-				request.Member = rand.Text() // a member that is not counted yet
-			}
-			n = len(requests)
-			requested[u.state] = n
-			requests, of = append(requests, request), append(of, nil)
-		}
-		of[n] = append(of[n], u)
-	}
-	if len(requests) == 0 {
-		return nil
-	}
-	d, err := l.Peek(context.WithValue(ctx, decide.Looks, true), requests...)
-	if err != nil {
-		return err
-	}
-	for i, q := range d.Quotas {
-		for _, u := range of[i] {
-			u.Quota = q
-			for _, v := range d.Violations {
-				if q.Rule == v.Rule && q.Window == v.Window {
-					u.Refused, u.Next, u.Never = true, v.RetryAfter, v.Never
-				}
+		if strips < maxStrips {
+			if u.Strip = drawStrip(slices.Concat(u.Taken, u.Waiting), prefix.Now(), u.InForce.Per); u.Strip != nil {
+				strips++
 			}
 		}
+		p.Fresh = p.Fresh && !u.isKnown()
+		p.Uses = append(p.Uses, u)
 	}
-	return nil
 }

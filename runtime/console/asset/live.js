@@ -29,10 +29,11 @@ async function refresh() {
   }
 }
 
-// replace gives a part its new content, and leaves open and focused what was so.
+// replace gives a part its new content, and leaves open and focused what was so. Details whose class changes are as the server wants them.
 function replace(part, next) {
-  for (const open of part.querySelectorAll("details[open]")) {
-    for (const details of next.querySelectorAll("details")) details.open ||= details.dataset.of === open.dataset.of;
+  for (const details of next.querySelectorAll("details")) {
+    const old = [...part.querySelectorAll("details")].find((old) => old.dataset.of === details.dataset.of);
+    if (old?.className === details.className) details.open = old.open;
   }
   const focusable = () => [...part.querySelectorAll("a, button, summary, [tabindex]")];
   const used = document.activeElement, place = focusable().indexOf(used);
