@@ -162,7 +162,7 @@ func TestDoctorOfAFullDisk(t *testing.T) {
 	server.Do("BGSAVE")
 	server.WaitFor("INFO persistence", "rdb_last_bgsave_status:err")
 	found := examined(t, server.Addr)
-	found.require(t, operate.StoreDown, operate.Bad, "cannot save its data")
+	found.require(t, operate.StoreDown, operate.Bad, "the last snapshot failed")
 }
 
 func TestDoctorOfReplicas(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/operate"
 )
 
@@ -82,28 +83,39 @@ func recoverSettings(ctx context.Context, s *session) error {
 	if len(known.Answered) == 0 {
 		return errors.New("no process answered: restore an export by settings import, or end the state by importing an empty file")
 	}
-	imported, err := s.prefix.Restore(ctx, by, known)
-	if err != nil {
-		return err
-	}
-	out := recovered{Imported: imported, Settings: []setting{}, Answered: len(known.Answered)}
-	lines := [][]string{{"KIND", "RULE", "KEY", "WHAT", "SET BY", "REASON"}}
+	out, lines := recovered{Settings: []setting{}, Answered: len(known.Answered)}, s.recoveredLines(&known)
 	for _, one := range known.Settings {
-		shown := shownSetting(one)
-		out.Settings = append(out.Settings, shown)
-		lines = append(lines, []string{string(shown.Kind), shown.Rule, cmp.Or(shown.Key, "all"), withEnd(shown.Kind, &shown.Values), shown.By, shown.Reason})
-	}
-	if len(known.Settings) == 0 {
-		lines = [][]string{{"the processes know no setting"}}
+		out.Settings = append(out.Settings, shownSetting(one))
 	}
 	for i := range known.Silent {
 		out.Silent = append(out.Silent, known.Silent[i].String())
-		lines = append(lines, []string{"it did not answer: " + known.Silent[i].String()})
 	}
-	lines = append(lines, []string{operate.Count(out.Answered, "process") + " answered"})
+	if loss, _ := s.prefix.Loss(ctx); loss.Processes == 0 && len(known.Settings) == 0 {
+		return s.print(out, append(lines, []string{"the store has lost nothing that they know"})...)
+	}
+	if out.Imported, err = s.prefix.Restore(ctx, by, known); err != nil {
+		return err
+	}
 	where, err := s.whereInForce(ctx)
 	if err != nil {
 		return err
 	}
-	return s.print(out, append(lines, []string{fmt.Sprintf("%s in force", operate.Count(imported.After, "setting"))}, []string{where})...)
+	lines = append(lines, []string{fmt.Sprintf("%d of %d restored; the store has %s", out.Imported.Imported, out.Read, operate.Count(out.After, "setting"))}, []string{where})
+	return s.print(out, lines...)
+}
+
+// recoveredLines says what the processes know, and which did not answer.
+func (s *session) recoveredLines(known *fleet.Recovery) (lines [][]string) {
+	if len(known.Settings) > 0 {
+		lines = append(lines, []string{"KIND", "RULE", "KEY", "WHAT", "SET BY", "REASON"})
+	}
+	for _, one := range known.Settings {
+		shown := shownSetting(one)
+		lines = append(lines, []string{string(shown.Kind), shown.Rule, cmp.Or(shown.Key, "all"), withEnd(shown.Kind, &shown.Values), shown.By, shown.Reason})
+	}
+	lines = append(lines, []string{operate.Count(len(known.Answered), "process") + " answered"})
+	for i := range known.Silent {
+		lines = append(lines, []string{"no answer came from " + known.Silent[i].String()})
+	}
+	return lines
 }
