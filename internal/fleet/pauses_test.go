@@ -208,19 +208,22 @@ func TestHostileNotes(t *testing.T) {
 		return fmt.Sprintf(`{"since":%q,"until":%q,"by":"x 1 on \u001b[2Jy"}`, now.Format(time.RFC3339), until.Format(time.RFC3339))
 	}
 	far := func(by, what, d string) string {
-		return fmt.Sprintf(`{"at":%q,"by":"%s","what":%q,"rule":"r\n","key":"k","for":%q,"permits":7,"reason":"all is well"}`, now.Format(time.RFC3339), by, what, d)
+		const text = `{"at":%q,"by":"%s","what":%q,"rule":"r\n","key":"k","for":%q,"permits":7,"reason":"all is well"}`
+		return fmt.Sprintf(text, now.Format(time.RFC3339), by, what, d)
 	}
-	c.HSet(t.Context(), "p.seen:{p}:pauses", "far:{ann}", note(now.Add(time.Hour)), "far:{bob}", note(now.Add(-time.Hour)), "far:{eve}", note(now.AddDate(5, 0, 0)),
-		"far:{a\nb}", note(now.Add(time.Hour)), "fa\x1br:{zoe}", note(now.Add(time.Hour)), "far", note(now.Add(time.Hour)), "", "", "far:{joe}", "x",
-		"far:{moe}", strings.Repeat(" ", 1<<20), "far:{"+strings.Repeat("k", 5000)+"}", note(now.Add(time.Hour)))
-	c.HSet(t.Context(), "p.seen:{p}:farside", "1", far("kim", "clear", "2h"), "2", far(`x 1 on \u001b[2Jy`, "clear", "2h"), "3", far("x 1 on y", "", "soon"), "4", "",
-		"5", strings.Repeat("x", 1<<20))
+	hour := note(now.Add(time.Hour))
+	c.HSet(t.Context(), "p.seen:{p}:pauses", "far:{ann}", hour, "far:{bob}", note(now.Add(-time.Hour)), "far:{eve}", note(now.AddDate(5, 0, 0)),
+		"far:{a\nb}", hour, "fa\x1br:{zoe}", hour, "far", hour, "", "", "far:{joe}", "x", "far:{moe}", strings.Repeat(" ", 1<<20),
+		"far:{"+strings.Repeat("k", 5000)+"}", hour)
+	c.HSet(t.Context(), "p.seen:{p}:farside", "1", far("kim", "clear", "2h"), "2", far(`x 1 on \u001b[2Jy`, "clear", "2h"), "3", far("x 1 on y", "", "soon"),
+		"4", "", "5", strings.Repeat("x", 1<<20))
 	notes, more, err := f.Pauses(t.Context())
 	if err != nil || more != 0 || len(notes) != 1 || notes[0].Subject != "ann" || strings.ContainsAny(notes[0].By, "\x1b") {
 		t.Errorf("got %+v, %d, %v", notes, more, err)
 	}
 	all, err := f.Changes(t.Context())
-	if err != nil || len(all) != 1 || all[0].What != "pause" || all[0].Permits != 0 || strings.ContainsAny(all[0].By+all[0].Rule, "\x1b\n") || all[0].Reason == "all is well" {
+	if err != nil || len(all) != 1 || all[0].What != "pause" || all[0].Permits != 0 || all[0].Reason == "all is well" ||
+		strings.ContainsAny(all[0].By+all[0].Rule, "\x1b\n") {
 		t.Errorf("got %+v, %v", all, err)
 	}
 }
