@@ -86,12 +86,8 @@ func (l *Limiter) overrideFor(ctx context.Context, name, text, match string) (*f
 // match makes a setting one for the keys that a pattern matches. isHashed says that the keys of its rule are hashed if the limiter hashes.
 func (l *Limiter) match(s *fleet.Setting, pattern string, isHashed bool) (err error) {
 	s.Match = true
-	if s.Key, err = l.machine().ParseMatch(pattern); err != nil {
+	if s.Key, err = l.machine().ParseMatch(pattern, isHashed); err != nil {
 		return &RuleError{Rule: s.Rule, Argument: "match", Reason: err.Error()}
-	}
-	if isHashed && l.machine().Hashes() && strings.HasSuffix(s.Key, "*") {
-		const reason = "found the text %s; expected a network such as 203.0.113.0/24: the keys of this rule are hashed, so no text matches them"
-		return (&Rule{Name: s.Rule}).wrong("match", reason, s.Key)
 	}
 	return nil
 }
@@ -207,7 +203,7 @@ func (o *Overrides) ClearLocal(rule, key string) { o.limiter.machine().ClearLoca
 
 // ClearLocalMatch removes the override with a Match that SetLocal set.
 func (o *Overrides) ClearLocalMatch(rule, match string) {
-	if pattern, err := o.limiter.machine().ParseMatch(match); err == nil {
+	if pattern, err := o.limiter.machine().ParseMatch(match, false); err == nil {
 		o.limiter.machine().ClearLocal(rule, pattern, true)
 	}
 }

@@ -15,7 +15,10 @@ import (
 // target returns whose settings or counts the command line is about. given is KEY or -key.
 func (s *session) target(given string) (operate.Target, error) {
 	keys, err := s.keysOf(given)
-	return operate.Target{Rule: s.arg(0), Keys: keys, Shown: s.shown, Force: s.force}, err
+	if s.match != "" && (keys != nil || s.keys != "") {
+		err = misused("found a key and -match; expected one of the two")
+	}
+	return operate.Target{Rule: s.arg(0), Keys: keys, Match: s.match, Shown: s.shown, Force: s.force}, err
 }
 
 // edit makes a change of settings by do, and prints what was and what is, and where that is in force.

@@ -176,10 +176,7 @@ func (r *inspected) notes(now time.Time) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	u, key := r.use, cmp.Or(r.Key, "everybody")
 	for _, o := range r.Overrides {
-		what := "override of the rule: "
-		if o.Key != "" {
-			what = "override of " + o.Key + ": "
-		}
+		what := "override of " + operate.Whose(o.Rule, o.Key) + ": "
 		add("%s%s, set by %s at %s%s", what, withEnd(o.Kind, &o.Values), cmp.Or(o.By, "a program"), operate.LocalTime(o.At), operate.Because(o.Reason))
 	}
 	switch {
@@ -196,6 +193,9 @@ func (r *inspected) notes(now time.Time) (all []string) {
 	}
 	if len(u.Refusals) > 0 && u.Window > 0 {
 		add("besides, its permits are used: the next one is free in %s", operate.Duration(u.Window))
+	}
+	if u.Unmatched {
+		add("patterns not applied: there are settings for networks, and the key is known only by its hash")
 	}
 	if !r.Counted {
 		add("nothing is counted for %s: it was not seen lately", key)
@@ -233,7 +233,11 @@ func refusalInWords(r *operate.Refusal, key string, mode ratelimit.Mode) string 
 	case r.Since.IsZero():
 		return fmt.Sprintf("%s until %s, by the far side or by a program", text, operate.LocalTime(r.Until))
 	}
-	return fmt.Sprintf("%s until %s, set by %s at %s%s", text, operate.LocalTime(r.Until), r.Who(), operate.LocalTime(r.Since), operate.Because(r.Reason))
+	until := operate.LocalTime(r.Until)
+	if r.Match || fleet.IsGlob(r.Rule) {
+		until += ", as " + operate.Whose(r.Rule, r.Key)
+	}
+	return fmt.Sprintf("%s until %s, set by %s at %s%s", text, until, r.Who(), operate.LocalTime(r.Since), operate.Because(r.Reason))
 }
 
 // lastInWords lists the last permits. Only those of today lack the day.

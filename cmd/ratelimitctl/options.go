@@ -23,7 +23,8 @@ type options struct {
 	tlsCA, tlsCert, tlsKey string
 	json, version          bool
 
-	key, keys, reason   string
+	key, keys, match    string
+	reason              string
 	shown, force, wait  bool
 	forever, replace    bool
 	forTime, per, every time.Duration
@@ -78,6 +79,7 @@ func (o *options) define(flags *flag.FlagSet, command, names string) {
 
 		"key":          text(&o.key, "only for this `key`"),
 		"keys":         text(&o.keys, "`file` of keys, one in each line; - is the standard input"),
+		"match":        text(&o.match, "only for the keys in this network, such as 203.0.113.0/24, or that begin with this `text`, such as 'ann*'"),
 		"shown":        is(&o.shown, "read keys in the form that errors and top show"),
 		"reason":       text(&o.reason, "`text` that says why, for those who look later"),
 		"force":        is(&o.force, "accept a rule that no program uses, and values that the rule cannot have"),

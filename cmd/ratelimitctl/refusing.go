@@ -72,14 +72,15 @@ func refusalLines(found *operate.Refusing, none string) [][]string {
 
 // setting is a setting as JSON.
 type setting struct {
-	Kind fleet.Kind `json:"kind"`
-	Rule string     `json:"rule"`
-	Key  string     `json:"key,omitempty"` // as errors show it; "" if the setting is for all keys, or the rule has none
+	Kind  fleet.Kind `json:"kind"`
+	Rule  string     `json:"rule"`
+	Key   string     `json:"key,omitempty"`   // as errors show it; "" if the setting is for all keys, or the rule has none
+	Match bool       `json:"match,omitempty"` // Key is a network or a text such as ann*, which stands for all keys that it matches
 	fleet.Values
 }
 
 func shownSetting(s *fleet.Setting) setting {
-	return setting{s.Kind, s.Rule, key.Shown(s.Key), s.Values}
+	return setting{s.Kind, s.Rule, key.Shown(s.Key), s.Match, s.Values}
 }
 
 // listOverrides prints the overrides in force, of one rule or of all.
@@ -90,7 +91,7 @@ func listOverrides(ctx context.Context, s *session) error {
 	}
 	var rows []setting
 	for _, one := range all {
-		if one.Kind == fleet.Override && (s.arg(0) == "" || one.Rule == fleet.SettingName(s.arg(0))) {
+		if one.Kind == fleet.Override && (s.arg(0) == "" || fleet.Covers(one.Rule, fleet.SettingName(s.arg(0)))) {
 			rows = append(rows, shownSetting(one))
 		}
 	}

@@ -178,7 +178,7 @@ func (l *Limiter) noteTexts(p *planned) {
 		return
 	}
 	for _, s := range p.byPattern.Texts() {
-		l.noteUnusable(s, p.declared.Declared.Wrong("match", "found "+s.Key+"; expected a network: the keys of this rule are hashed, so no text matches them"))
+		l.noteUnusable(s, p.declared.Declared.Wrong("match", textOfHashed(s.Key).Error()))
 	}
 }
 
@@ -187,7 +187,7 @@ func (l *Limiter) Unusable() (errs []error) {
 	in := l.inForce()
 	l.unusable.Range(func(setting, err any) bool {
 		s := setting.(*fleet.Setting)
-		if in.Has(s) && len(l.unexpired(s)) > 0 {
+		if in.Like(s) == s && len(l.unexpired(s)) > 0 {
 			errs = append(errs, err.(error))
 		} else {
 			l.unusable.Delete(setting)

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"hash"
+	"strings"
 	"sync"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
@@ -68,12 +69,27 @@ func (l *Limiter) Subject(plainKeys bool, text string) string {
 	return key.Subject(l.hidden(plainKeys, text))
 }
 
-// ParseMatch returns a pattern of keys as settings have it: see fleet.ParseMatch.
-func (l *Limiter) ParseMatch(pattern string) (string, error) {
-	if l.shownKeys && fleet.IsMatch(pattern) {
-		return pattern, nil
+// ParseMatch returns a pattern of keys as settings have it: see fleet.ParseMatch. isHashed says that the keys of the rule are hashed if the limiter
+// hashes: then no text matches them.
+func (l *Limiter) ParseMatch(pattern string, isHashed bool) (parsed string, err error) {
+	if parsed = pattern; !l.shownKeys || !fleet.IsMatch(pattern) {
+		parsed, err = fleet.ParseMatch(pattern)
 	}
-	return fleet.ParseMatch(pattern)
+	if err == nil && isHashed && l.hasher != nil && strings.HasSuffix(parsed, "*") {
+		err = textOfHashed(parsed)
+	}
+	return parsed, err
+}
+
+// textOfHashed says that a text matches no key that is hashed.
+func textOfHashed(pattern string) error {
+	return fmt.Errorf("found the text %s; expected a network such as 203.0.113.0/24: the keys of this rule are hashed, so no text matches them", pattern)
+}
+
+// IsHash reports whether a text may be the hash of a key.
+func IsHash(text string) bool {
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	return err == nil && len(b) == hashBytes
 }
 
 // Shown returns the form in which a message shows a text that is part of a key: its hash if the limiter hashes subjects. Otherwise it reports

@@ -82,17 +82,18 @@ func (in *InForce) lostByPattern() int {
 	return int(in.patterns.all().total().lost)
 }
 
-// Has reports whether a setting holds.
-func (in *InForce) Has(s *Setting) bool {
+// Like returns the setting of the same kind, rule and key as another one, or nil if none holds.
+func (in *InForce) Like(s *Setting) *Setting {
 	of := in.Of(s.Rule)
 	switch {
+	case s.byPattern() && in == nil:
+		return nil
 	case s.byPattern():
-		return in != nil && in.patterns.all().get(s.Name()) == s
+		return in.patterns.all().get(s.Name())
 	case s.AllKeys:
-		return of.All == s
+		return of.All
 	}
-	k := of.OfKey(s.Key)
-	return *k.of(s.Kind) == s
+	return of.OfKey(s.Key).Of(s.Kind)
 }
 
 func (r *OfRule) total() sum { return r.All.total().and(r.keys.total()) }

@@ -158,6 +158,7 @@ type ByPattern struct {
 	networks nest[netip.Prefix]
 	texts    nest[string]
 	byText   []*Setting // of texts
+	byKey    []*Setting // of keys, networks and texts
 }
 
 // Matched are the settings that hold for the keys of one pattern: its own, and those of the patterns that contain it.
@@ -205,9 +206,12 @@ func (p *patterns) compile(rule string) *ByPattern {
 	networks, texts := map[netip.Prefix]*Matched{}, map[string]*Matched{}
 	for _, s := range all {
 		begin, isText := strings.CutSuffix(s.Key, "*")
-		switch {
-		case s.AllKeys:
+		if s.AllKeys {
 			c.All = append(c.All, s)
+			continue
+		}
+		c.byKey = append(c.byKey, s)
+		switch {
 		case !s.Match:
 			put(c.keys, s.Key, s)
 		case isText:
@@ -346,6 +350,14 @@ func (p *ByPattern) Len() int {
 		return 0
 	}
 	return len(p.keys) + len(p.networks.places) + len(p.texts.places)
+}
+
+// Keys returns the settings for keys, networks and texts.
+func (p *ByPattern) Keys() []*Setting {
+	if p == nil {
+		return nil
+	}
+	return p.byKey
 }
 
 // Texts returns the settings for keys by text. They match no key that is hashed.

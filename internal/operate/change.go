@@ -17,9 +17,10 @@ const MaxBlock = decide.MaxBlock
 
 // Target says whose settings or counts a change is for. For example, the Rule "login" with the keys "ann" and "bob".
 type Target struct {
-	Rule  string   // the name of the rules
+	Rule  string   // the name of the rules, or a glob such as shop.*
 	Only  string   // the ID of the only rule whose counts change; "" means all of the name
 	Keys  []string // none means everybody, or all keys of an override
+	Match string   // in place of Keys: a network such as 203.0.113.0/24, or a text such as ann*, which stands for all keys that it matches
 	Shown bool     // the keys are as errors and pages show them
 	Force bool     // accept a rule that no program uses, and values that the rule cannot have
 }
@@ -28,7 +29,10 @@ type Target struct {
 func (t *Target) keys() []Key {
 	all := make([]Key, 0, len(t.Keys))
 	for _, text := range t.Keys {
-		all = append(all, Key{text, t.Shown})
+		all = append(all, Key{Text: text, Shown: t.Shown})
+	}
+	if t.Match != "" {
+		all = append(all, Key{Text: t.Match, Shown: t.Shown, Match: true})
 	}
 	if len(all) == 0 {
 		all = append(all, Key{})
@@ -55,7 +59,8 @@ func checkActor(by fleet.Actor) error {
 type Changed struct {
 	Kind   fleet.Kind    `json:"kind"`
 	Rule   string        `json:"rule"`
-	Key    string        `json:"key,omitempty"` // as errors show it
+	Key    string        `json:"key,omitempty"`   // as errors show it
+	Match  bool          `json:"match,omitempty"` // Key stands for all keys that it matches
 	Before *fleet.Values `json:"before"`
 	After  *fleet.Values `json:"after"`
 }
@@ -70,6 +75,7 @@ type Done struct {
 type keyed struct {
 	key      Key
 	requests []ratelimit.Request
+	byGlob   []ratelimit.Request // of the rules of a glob, which is the rule of requests
 }
 
 // requestsOf returns the requests for the keys of a target. A rule that has a template of keys needs a key.
@@ -86,11 +92,22 @@ func requestsOf(t *Target, rules []ratelimit.UsedRule) (all []keyed, err error) 
 			if err := NeedsKey(r.Rule, k); err != nil {
 				return nil, err
 			}
-			of.requests = append(of.requests, ratelimit.Request{Rule: r.Rule, Key: k.Text})
+			of.requests = append(of.requests, k.request(r.Rule))
+		}
+		if fleet.IsGlob(t.Rule) {
+			of.byGlob, of.requests = of.requests, []ratelimit.Request{k.request(ratelimit.Rule{Name: t.Rule})}
 		}
 		all = append(all, of)
 	}
 	return all, nil
+}
+
+// request returns a request for the key.
+func (k Key) request(r ratelimit.Rule) ratelimit.Request {
+	if k.Match {
+		return ratelimit.Request{Rule: r, Match: k.Text}
+	}
+	return ratelimit.Request{Rule: r, Key: k.Text}
 }
 
 // NeedsKey returns an error if a rule counts by key, and there is no key. A rule without a template counts by whatever key a request has.
@@ -150,7 +167,7 @@ func (p *Prefix) edit(ctx context.Context, by fleet.Actor, t Target, kind fleet.
 	done.Changed = make([]Changed, len(all))
 	for i, of := range all {
 		c := &done.Changed[i]
-		c.Kind, c.Rule = kind, fleet.SettingName(t.Rule)
+		c.Kind, c.Rule, c.Match = kind, fleet.SettingName(t.Rule), of.key.Match
 		if c.Key, c.Before, err = p.settingOf(ctx, kind, of); err != nil {
 			return done, err
 		}
@@ -195,13 +212,15 @@ func allOf(all []keyed) (requests []ratelimit.Request) {
 // settingOf returns a key as errors show it, and its block or its pause, or nil. A rule with pause= has its pauses beside its counts.
 func (p *Prefix) settingOf(ctx context.Context, kind fleet.Kind, of keyed) (shown string, _ *fleet.Values, err error) {
 	for _, q := range of.requests {
-		subject := p.subjectOf(q.Rule, of.key)
-		shown = key.Shown(subject)
-		own := p.inForce(q.Rule.Name).OfKey(subject)
-		if s := own.Of(kind); s != nil {
+		one := &fleet.Setting{Kind: kind, Rule: fleet.SettingName(q.Rule.Name)}
+		if err := p.setKey(one, q.Rule, of.key); err != nil {
+			return "", nil, err
+		}
+		shown = key.Shown(one.Key)
+		if s := p.fleet.InForce().Like(one); s != nil {
 			return shown, &s.Values, nil
 		}
-		if kind != fleet.Pause || !q.Rule.Pausable {
+		if kind != fleet.Pause || !q.Rule.Pausable || one.Match {
 			continue
 		}
 		refusals, err := p.marked(ctx, q, of.key)
@@ -217,6 +236,16 @@ func (p *Prefix) settingOf(ctx context.Context, kind fleet.Kind, of keyed) (show
 	return shown, nil, nil
 }
 
+// setKey gives a setting the key of a rule, or the pattern of its keys. A text matches no key that is hashed.
+func (p *Prefix) setKey(s *fleet.Setting, r ratelimit.Rule, k Key) (err error) {
+	if s.Match = k.Match; !k.Match {
+		s.Key = p.subjectOf(r, k)
+		return nil
+	}
+	s.Key, err = (*decide.Limiter)(p.limiterFor(k)).ParseMatch(k.Text, r.Hash == ratelimit.HashSubject && !fleet.IsGlob(s.Rule))
+	return err
+}
+
 // marked returns what refuses the key of a request besides its count.
 func (p *Prefix) marked(ctx context.Context, q ratelimit.Request, k Key) ([]Refusal, error) {
 	uses, err := p.Inspect(ctx, k, ratelimit.UsedRule{Rule: q.Rule})
@@ -229,7 +258,11 @@ func (p *Prefix) marked(ctx context.Context, q ratelimit.Request, k Key) ([]Refu
 // harmlessBlocks returns a note if none of the requests is refused while its key is blocked. The mode of some keys may be overridden.
 func (p *Prefix) harmlessBlocks(_ context.Context, all []keyed) (notes []string, err error) {
 	for _, of := range all {
-		for _, q := range of.requests {
+		for _, q := range slices.Concat(of.requests, of.byGlob) {
+			if fleet.IsGlob(q.Rule.Name) {
+				continue
+			}
+			q.Match = ""
 			now, err := p.limiterFor(of.key).RuleFor(q)
 			if err != nil || now.Mode == ratelimit.ModeEnforce {
 				return nil, err
@@ -244,7 +277,7 @@ func (p *Prefix) harmlessBlocks(_ context.Context, all []keyed) (notes []string,
 func (p *Prefix) blocksThatGoOn(ctx context.Context, all []keyed) (notes []string, err error) {
 	for _, of := range all {
 		for _, q := range of.requests {
-			if q.Rule.Block == 0 {
+			if q.Rule.Block == 0 || q.Match != "" {
 				continue
 			}
 			refusals, err := p.marked(ctx, q, of.key)

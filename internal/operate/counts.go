@@ -77,6 +77,9 @@ func (p *Prefix) changeCounts(ctx context.Context, by fleet.Actor, t Target, cha
 	if err := checkActor(by); err != nil {
 		return err
 	}
+	if t.Match != "" || fleet.IsGlob(t.Rule) {
+		return errors.New("only settings can be for many keys or rules: name a rule and a key")
+	}
 	rules, err := p.Named(ctx, t.Rule)
 	if err != nil {
 		return err
@@ -133,7 +136,7 @@ func joined(failed []error, done int) error {
 func (p *Prefix) Changes(ctx context.Context, rule string) (all []fleet.Change, at Seen) {
 	found, at := p.changes.Get(ctx)
 	for _, c := range found {
-		if rule == "" || fleet.SettingName(c.Rule) == fleet.SettingName(rule) {
+		if rule == "" || fleet.Covers(fleet.SettingName(c.Rule), fleet.SettingName(rule)) {
 			c.Key = key.Shown(c.Key)
 			all = append(all, c)
 		}
@@ -177,7 +180,7 @@ func (p *Prefix) Undo(ctx context.Context, by fleet.Actor, id string) (Changed, 
 	if last.Before != nil {
 		s = last.Before
 	}
-	s.Kind, s.Rule, s.Key, s.AllKeys = last.Kind, last.Rule, last.Key, last.Kind == fleet.Override && last.Key == ""
+	s.Kind, s.Rule, s.Key, s.Match, s.AllKeys = last.Kind, last.Rule, last.Key, last.Match, last.Kind == fleet.Override && last.Key == ""
 	err := p.change(ctx, fleet.Edit{Actor: by, What: "undo", Settings: []*fleet.Setting{s}})
-	return Changed{s.Kind, s.Rule, key.Shown(s.Key), valuesOf(last.After), valuesOf(s)}, err
+	return Changed{s.Kind, s.Rule, key.Shown(s.Key), s.Match, valuesOf(last.After), valuesOf(s)}, err
 }

@@ -23,6 +23,7 @@ type Use struct {
 	AsOf      time.Time        // when a process said so; zero if the rule has its limit
 	Overrides []*fleet.Setting // that apply to the key, the most exact one first
 	Refusals  []Refusal        // blocks and pauses of the key
+	Unmatched bool             // the key is known only by its hash, so settings for networks are left out
 
 	Limit   int64 // permits that the key can have at once: the limit, or the burst of a bucket; -1 if the call brings the limit
 	Used    int64 // of these; it may be more than Limit, after the limit was lowered
@@ -122,6 +123,8 @@ func (l *look) open(p *Prefix, declared ratelimit.UsedRule, k Key, sums *traffic
 	l.rule = p.machine().InForce(rule, k.Text, l.subject)
 	l.settings = p.machine().ForKey(rule, k.Text, l.subject)
 	u.Overrides = l.settings.Overrides
+	networks := p.fleet.InForce().ByPattern(fleet.SettingName(declared.Name)).HasNetworks()
+	u.Unmatched = networks && k.Shown && declared.Hash == ratelimit.HashSubject && decide.IsHash(k.Text)
 	for _, count := range l.rule.Counts() {
 		claim := count.ClaimOn(l.subject, count.LimitFor(count.MostLimit))
 		claim.Burst = count.Capacity(claim.Limit)

@@ -187,7 +187,11 @@ func (p *Prefix) judgeSettings(f *findings, rules []ratelimit.UsedRule, followed
 	for s := range p.fleet.InForce().All() {
 		subject := strings.TrimSpace(s.Rule + " " + key.Shown(s.Key))
 		set := fmt.Sprintf("%s, set by %s at %s", Values(s.Kind, &s.Values), whoSet(s), LocalTime(s.At))
-		switch why := p.useless(s, byName[s.Rule], modes); {
+		of := byName[s.Rule]
+		if fleet.IsGlob(s.Rule) {
+			of = slices.DeleteFunc(slices.Clone(rules), func(r ratelimit.UsedRule) bool { return !isNamed(r.Name, s.Rule) })
+		}
+		switch why := p.useless(s, of, modes); {
 		case why != "":
 			f.add(SettingUnusable, Warning, subject, set+", has no effect: "+why, "clear it by "+undoing(s))
 		case s.Kind == fleet.Override && s.Until.IsZero():
@@ -205,20 +209,25 @@ func whoSet(s *fleet.Setting) string {
 
 // undoing is the command that ends a setting.
 func undoing(s *fleet.Setting) string {
-	arguments := s.Rule
-	if !s.AllKeys {
-		arguments += " " + key.Shown(s.Key) + " -shown"
+	rule, of := s.Rule, " "+key.Shown(s.Key)+" -shown"
+	if fleet.IsGlob(rule) { // which a shell would expand
+		rule = "'" + rule + "'"
+	}
+	switch {
+	case s.AllKeys:
+		of = ""
+	case s.Match:
+		of = " -shown -match '" + s.Key + "'"
+	case s.Kind == fleet.Override:
+		of = " -shown -key " + key.Shown(s.Key)
 	}
 	switch s.Kind {
 	case fleet.Block:
-		return "ratelimitctl unblock " + arguments
+		return "ratelimitctl unblock " + rule + of
 	case fleet.Pause:
-		return "ratelimitctl resume " + arguments
+		return "ratelimitctl resume " + rule + of
 	}
-	if !s.AllKeys {
-		return "ratelimitctl override clear " + s.Rule + " -shown -key " + key.Shown(s.Key)
-	}
-	return "ratelimitctl override clear " + s.Rule
+	return "ratelimitctl override clear " + rule + of
 }
 
 // useless says why a setting has no effect on the rules of its name, or returns "".

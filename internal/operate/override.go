@@ -76,14 +76,18 @@ func (p *Prefix) overridden(ctx context.Context, t *Target) (rules []ratelimit.U
 	if rules, err = p.ofSettings(ctx, t.Rule, t.Force); err != nil {
 		return nil, nil, err
 	}
+	of := rules[0].Rule
+	if fleet.IsGlob(t.Rule) {
+		of = ratelimit.Rule{Name: t.Rule}
+	}
 	for _, k := range t.keys() {
 		s := &fleet.Setting{Kind: fleet.Override, Rule: t.Rule, AllKeys: k.Text == ""}
 		if !s.AllKeys {
-			s.Key = p.subjectOf(rules[0].Rule, k)
+			err = cmp.Or(err, p.setKey(s, of, k))
 		}
 		all = append(all, s)
 	}
-	return rules, all, nil
+	return rules, all, err
 }
 
 // changeOverrides changes overrides, each of which fill fills. Before is what an override replaces, or nil.
@@ -99,7 +103,7 @@ func (p *Prefix) changeOverrides(ctx context.Context, by fleet.Actor, what strin
 		return done, err
 	}
 	for _, s := range all { // as they were written
-		done.Changed = append(done.Changed, Changed{s.Kind, s.Rule, key.Shown(s.Key), valuesOf(before[s.Name()]), valuesOf(s)})
+		done.Changed = append(done.Changed, Changed{s.Kind, s.Rule, key.Shown(s.Key), s.Match, valuesOf(before[s.Name()]), valuesOf(s)})
 	}
 	return done, nil
 }

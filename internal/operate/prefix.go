@@ -75,10 +75,12 @@ func (p *Prefix) machine() *decide.Limiter { return (*decide.Limiter)(p.shown) }
 
 func (p *Prefix) store() backend.Store { return p.machine().Store() }
 
-// Key is the key of a request, as people write it; or Shown, as errors and pages show it.
+// Key is the key of a request, as people write it; or Shown, as errors and pages show it; or with Match a network or a text such as ann*, which stands
+// for all keys that it matches.
 type Key struct {
 	Text  string
 	Shown bool
+	Match bool
 }
 
 // limiterFor returns the limiter that understands a key.

@@ -23,7 +23,8 @@ import (
 type Refusal struct {
 	Kind    fleet.Kind `json:"kind"` // an override that refuses has the limit 0
 	Rule    string     `json:"rule"`
-	Key     string     `json:"key,omitempty"` // as errors show it; "" means all keys
+	Key     string     `json:"key,omitempty"`   // as errors show it; "" means all keys
+	Match   bool       `json:"match,omitempty"` // Key is a network or a text such as ann*, which stands for all keys that it matches
 	Since   time.Time  `json:"since,omitzero"`
 	Until   time.Time  `json:"until,omitzero"` // by the store's clock, like Since; zero means for ever
 	By      string     `json:"by,omitempty"`
@@ -79,7 +80,7 @@ func (p *Prefix) Refusing(ctx context.Context, rule string, kinds ...fleet.Kind)
 	}
 	modes := p.harmless(rules)
 	r.All = slices.DeleteFunc(r.All, func(one Refusal) bool {
-		return rule != "" && !isNamed(one.Rule, fleet.SettingName(rule)) && one.Rule != rule
+		return rule != "" && !isNamed(one.Rule, fleet.SettingName(rule)) && !fleet.Covers(one.Rule, fleet.SettingName(rule)) && one.Rule != rule
 	})
 	for i := range r.All {
 		if r.All[i].Kind != fleet.Override {
@@ -96,7 +97,7 @@ func (r *Refusing) add(one Refusal) { r.All = append(r.All, one) }
 
 // refusalOf returns a setting that refuses.
 func refusalOf(s *fleet.Setting) Refusal {
-	return Refusal{Kind: s.Kind, Rule: s.Rule, Key: key.Shown(s.Key), Since: s.At, Until: s.Until, By: s.By, Reason: s.Reason}
+	return Refusal{Kind: s.Kind, Rule: s.Rule, Key: key.Shown(s.Key), Match: s.Match, Since: s.At, Until: s.Until, By: s.By, Reason: s.Reason}
 }
 
 // harmless returns the modes of those rules that refuse nobody, by the names that settings use. All rules of a name must be so.

@@ -20,10 +20,11 @@ import (
 type Rule struct {
 	ratelimit.UsedRule
 	InForce    ratelimit.Rule
-	Override   *fleet.Setting // of all keys; nil if there is none
+	Override   *fleet.Setting // of all keys, the most exact one; nil if there is none
 	Overridden int            // keys that have an override of their own
 	Blocked    int            // keys that settings block
 	Paused     int            // keys that are paused
+	ByPattern  int            // settings for keys by pattern, or for keys under a glob of rules
 	Rates      traffic.Rates
 }
 
@@ -64,7 +65,11 @@ func (p *Prefix) RulesInForce(ctx context.Context, wanted func(*ratelimit.UsedRu
 func (p *Prefix) ruleInForce(declared ratelimit.UsedRule, paused pauses, sums *traffic.Sums) Rule {
 	r, of := Rule{UsedRule: declared}, p.inForce(declared.Name)
 	r.InForce, _ = p.shown.RuleFor(ratelimit.Request{Rule: declared.Rule})
-	r.Override, r.Rates = of.All, sums.Of(traffic.Named{Rule: declared.Name, Window: r.InForce.Window()})
+	if all := p.fleet.InForce().ForKey(fleet.SettingName(declared.Name), "", "", true).Overrides; len(all) > 0 { // of no key, so of all keys
+		r.Override = all[0]
+	}
+	r.ByPattern = len(p.fleet.InForce().ByPattern(fleet.SettingName(declared.Name)).Keys())
+	r.Rates = sums.Of(traffic.Named{Rule: declared.Name, Window: r.InForce.Window()})
 	r.Paused = paused.count(declared.Name)
 	for s := range of.Settings() {
 		switch {
@@ -121,6 +126,9 @@ func (r Rule) InWords() string {
 			parts = append(parts, Count(keys.n, "key")+keys.what)
 		}
 	}
+	if r.ByPattern > 0 {
+		parts = append(parts, Count(r.ByPattern, "setting")+" by pattern")
+	}
 	return strings.Join(parts, "; ")
 }
 
@@ -155,8 +163,10 @@ func (p *Prefix) Named(ctx context.Context, name string) ([]ratelimit.UsedRule, 
 	return found, nil
 }
 
-// isNamed reports whether a name stands for a rule.
-func isNamed(rule, name string) bool { return rule == name || fleet.SettingName(rule) == name }
+// isNamed reports whether a name, or a glob of names, stands for a rule.
+func isNamed(rule, name string) bool {
+	return rule == name || fleet.Covers(name, fleet.SettingName(rule))
+}
 
 // ofSettings returns the rules that settings of a name change. With force there may be none: a setting needs only a name.
 func (p *Prefix) ofSettings(ctx context.Context, name string, force bool) ([]ratelimit.UsedRule, error) {

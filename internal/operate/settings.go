@@ -87,6 +87,7 @@ type ExportedSetting struct {
 	Kind    fleet.Kind `json:"kind"`
 	Rule    string     `json:"rule"`
 	Subject *string    `json:"subject,omitempty"` // the key in the form of keys, hashed if programs hash keys; nil for all keys
+	Match   bool       `json:"match,omitempty"`   // Subject is a network or a text such as ann*
 	fleet.Values
 }
 
@@ -95,7 +96,7 @@ func (p *Prefix) Export(ctx context.Context) (Exported, error) {
 	settings, err := p.Settings(ctx)
 	all := Exported{p.name, []ExportedSetting{}}
 	for _, s := range settings {
-		e := ExportedSetting{Kind: s.Kind, Rule: s.Rule, Values: s.Values}
+		e := ExportedSetting{Kind: s.Kind, Rule: s.Rule, Match: s.Match, Values: s.Values}
 		if !s.AllKeys {
 			e.Subject = &s.Key
 		}
@@ -132,7 +133,7 @@ func ReadExport(in io.Reader) (prefix string, settings []*fleet.Setting, err err
 		return "", nil, fmt.Errorf("%w; expected the output of settings export", err)
 	}
 	for i, e := range all.Settings {
-		s := &fleet.Setting{Kind: e.Kind, Rule: e.Rule, AllKeys: e.Subject == nil, Values: e.Values}
+		s := &fleet.Setting{Kind: e.Kind, Rule: e.Rule, Match: e.Match, AllKeys: e.Subject == nil, Values: e.Values}
 		if e.Subject != nil {
 			s.Key = *e.Subject
 		}
@@ -150,6 +151,8 @@ func checkImported(s *fleet.Setting) error {
 	switch {
 	case s.Kind != fleet.Override && s.Kind != fleet.Block && s.Kind != fleet.Pause:
 		return fmt.Errorf("kind: found %q; expected override, block or pause", s.Kind)
+	case s.Match && !fleet.IsMatch(s.Key):
+		return fmt.Errorf("subject: found %q with match; expected a network, or a text with a * at its end", s.Key)
 	case s.AllKeys != (s.Key == "") || s.Key != "" && key.Shown(s.Key) != "" && !key.IsEscaped(s.Key):
 		return fmt.Errorf("subject: found %q; expected one in the form of keys", s.Key)
 	case s.Kind != fleet.Override && (s.AllKeys || s.Until.IsZero()):

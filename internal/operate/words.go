@@ -1,12 +1,14 @@
 package operate
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
@@ -17,6 +19,18 @@ func Arguments(v *fleet.Values) string {
 		texts = append(texts, fmt.Sprint(name, "=", value))
 	}
 	return strings.Join(texts, " ")
+}
+
+// Whose says for whom a setting of a rule and a key is: "the rule", "ann", "shop.*", "203.0.113.0/24 of shop.*".
+func Whose(rule, subject string) string {
+	whose := key.Shown(subject)
+	switch {
+	case !fleet.IsGlob(rule):
+		return cmp.Or(whose, "the rule")
+	case whose == "":
+		return rule
+	}
+	return whose + " of " + rule
 }
 
 // Values says what a setting does: "blocked", "paused", "limit=500". That of nil is what holds without one: "not blocked".
