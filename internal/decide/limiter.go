@@ -32,6 +32,7 @@ type Limiter struct {
 	outage   outage
 	panicked atomic.Bool // a panic in the background was logged
 	unusable sync.Map    // of errors, by *fleet.Setting: the overrides that a rule cannot have
+	judged   atomic.Pointer[judged]
 
 	methods methods
 	types   sync.Map // of *Limits, by *Type

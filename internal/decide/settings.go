@@ -167,7 +167,7 @@ func (l *Limiter) override(rule *Rule, overrides []*fleet.Setting) (*Rule, error
 // noteUnusable notes why a rule cannot have a setting.
 func (l *Limiter) noteUnusable(s *fleet.Setting, err error) {
 	if _, noted := l.unusable.Load(s); !noted {
-		l.Unusable() // forgets those that are not in force any more
+		l.noted() // forgets those that are not in force any more
 		l.unusable.Store(s, err)
 	}
 }
@@ -182,8 +182,42 @@ func (l *Limiter) noteTexts(p *planned) {
 	}
 }
 
-// Unusable returns an error for each setting in force that a rule which was called cannot have.
-func (l *Limiter) Unusable() (errs []error) {
+// Unusable returns an error for each setting in force that a rule in use cannot have.
+func (l *Limiter) Unusable() []error {
+	now := judged{l.inForce(), len(l.Used())}
+	if last := l.judged.Load(); last == nil || *last != now {
+		l.judge(now.in)
+		l.judged.Store(&now)
+	}
+	return l.noted()
+}
+
+// judged says which settings were judged, for how many rules in use.
+type judged struct {
+	in    *fleet.InForce
+	rules int
+}
+
+// judge notes the settings that rules in use cannot have, also those of keys whose calls have not come since the process started.
+func (l *Limiter) judge(in *fleet.InForce) {
+	rules := l.Used()
+	for s := range in.All() {
+		for _, rule := range rules {
+			if s.Kind != fleet.Override || !fleet.Covers(s.Rule, rule.Numbers.Name) {
+				continue
+			}
+			if _, err := l.override(rule, []*fleet.Setting{s}); err != nil {
+				l.unusable.LoadOrStore(s, err)
+			}
+		}
+	}
+	for _, rule := range rules {
+		l.noteTexts(&planned{declared: rule, byPattern: in.ByPattern(rule.Numbers.Name)})
+	}
+}
+
+// noted returns the errors that were noted for settings in force, and forgets the others.
+func (l *Limiter) noted() (errs []error) {
 	in := l.inForce()
 	l.unusable.Range(func(setting, err any) bool {
 		s := setting.(*fleet.Setting)

@@ -326,6 +326,44 @@ func TestOverrideToNothing(t *testing.T) {
 	})
 }
 
+// A program knows an override that its rule cannot have as soon as it knows the override, before any call of the key, and as long as it holds.
+func TestUnusableOverridesAreKnownWithoutACall(t *testing.T) {
+	t.Parallel()
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		program, operator := s.another(), s.another()
+		if err := program.Check(ratelimit.Rule{Name: "r", Key: "{k}", Limit: 1, Cron: yearly}); err != nil {
+			t.Fatal(err)
+		}
+		require := func(settings, unusable int) {
+			t.Helper()
+			for program.Status().Settings != settings {
+				time.Sleep(time.Millisecond)
+			}
+			if n := program.Status().Unusable; n != unusable {
+				t.Errorf("of %d settings %d are unusable, want %d", settings, n, unusable)
+			}
+		}
+		override := func(key string, o ratelimit.Override) {
+			t.Helper()
+			if o.Key = key; operator.Overrides().Set(t.Context(), "r", o) != nil {
+				t.Fatal("the override cannot be set")
+			}
+		}
+		override("ann", ratelimit.Override{Per: 2 * time.Hour})
+		require(1, 1)
+		override("bob", ratelimit.Override{Factor: 2})
+		require(2, 1)
+		override("", ratelimit.Override{Per: time.Hour})
+		require(3, 2)
+		for _, key := range []string{"ann", ""} {
+			if err := operator.Overrides().Clear(t.Context(), "r", key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		require(1, 0)
+	})
+}
+
 // A rule that cannot have the values of an override stays as it is, and Err says so.
 func TestOverrideThatDoesNotSuit(t *testing.T) {
 	onPlainToo(t, func(t *testing.T, s *subject) {
