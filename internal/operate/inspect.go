@@ -185,6 +185,9 @@ func (l *look) close(ctx context.Context, p *Prefix) {
 	for i := range l.looked {
 		l.list(&l.looked[i], processes)
 	}
+	if waiting := permitsOf(u.Waiting); waiting > 0 && u.Limit >= 0 { // they are not used yet
+		u.Used = max(min(u.Used, u.Limit), u.Used-waiting)
+	}
 	slices.SortStableFunc(u.Taken, func(a, b engine.Charge) int { return a.At.Compare(b.At) })
 	u.Counted = u.Used != 0 || u.Reset > 0 || len(u.Taken)+len(u.Waiting)+len(u.Running) > 0
 	if u.InForce.Mode != ratelimit.ModeEnforce || u.Never {
@@ -194,6 +197,14 @@ func (l *look) close(ctx context.Context, p *Prefix) {
 	for _, r := range u.Refusals {
 		u.Retry = max(u.Retry, r.Until.Sub(p.Now()))
 	}
+}
+
+// permitsOf returns how many permits charges have.
+func permitsOf(all []engine.Charge) (n int64) {
+	for _, c := range all {
+		n += c.Permits
+	}
+	return n
 }
 
 // list adds the permits that one of the rule's counts lists.

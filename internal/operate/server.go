@@ -23,6 +23,7 @@ type server struct {
 	before *server           // what it said last time; nil if it was not asked
 	config map[string]string // CONFIG GET; nil if the user may not run it
 	ready  error             // why calls cannot be decided
+	pinged time.Time         // when that was asked
 	slow   []slowCommand
 	events []event  // that held the server up
 	denied []denial // of other users
@@ -69,9 +70,21 @@ func (p *Prefix) readServers(ctx context.Context, old []server) (all []server, e
 	})
 	slices.SortFunc(all, func(a, b server) int { return strings.Compare(a.name, b.name) })
 	if err == nil && len(all) > 0 {
-		all[0].ready = p.shown.Ping(ctx)
+		p.askReady(ctx, &all[0])
 	}
 	return all, err
+}
+
+// pingAgain is how long it counts that calls can be decided. Asking that takes many commands.
+const pingAgain = time.Minute
+
+// askReady asks whether calls can be decided, unless that was so lately.
+func (p *Prefix) askReady(ctx context.Context, s *server) {
+	if b := s.before; b != nil && b.ready == nil && s.at.Sub(b.pinged) < pingAgain {
+		s.pinged = b.pinged
+		return
+	}
+	s.ready, s.pinged = p.shown.Ping(ctx), s.at
 }
 
 // examine asks one server.
