@@ -153,8 +153,14 @@ func (l *Limiter) ruleStatus() []RuleStatus {
 	}
 	var all []RuleStatus
 	for _, rule := range m.Used() {
-		now, name := m.InForce(rule, "", ""), rule.Numbers.Name // "" is no key
-		all = append(all, RuleStatus{rule.Label, now.Limit, now.Computed, paused[fleet.SettingName(name)], far[name]})
+		now, name := m.InForce(rule, "", ""), fleet.SettingName(rule.Numbers.Name) // "" is no key
+		n := 0
+		for of := range paused {
+			if fleet.Covers(of, name) {
+				n += paused[of]
+			}
+		}
+		all = append(all, RuleStatus{rule.Label, now.Limit, now.Computed, n, far[rule.Numbers.Name]})
 	}
 	slices.SortFunc(all, func(a, b RuleStatus) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.least(), b.least()))

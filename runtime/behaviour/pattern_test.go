@@ -97,6 +97,9 @@ func TestWaitThroughAPauseByPattern(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.refuseUntil(t, time.Hour, ratelimit.SourcePause, q)
+		if rules := s.limiter.Status().Rules; len(rules) != 1 || rules[0].Paused != 1 {
+			t.Errorf("the status has %+v; want one pause of the rule", rules)
+		}
 		admitted := make(chan error)
 		go func() {
 			_, err := s.limiter.Wait(context.Background(), q)
