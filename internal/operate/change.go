@@ -243,6 +243,9 @@ func (p *Prefix) setKey(s *fleet.Setting, r ratelimit.Rule, k Key) (err error) {
 		return nil
 	}
 	s.Key, err = (*decide.Limiter)(p.limiterFor(k)).ParseMatch(k.Text, r.Hash == ratelimit.HashSubject && !fleet.IsGlob(s.Rule))
+	if err != nil {
+		err = &ratelimit.RuleError{Rule: s.Rule, Argument: "match", Reason: err.Error()}
+	}
 	return err
 }
 

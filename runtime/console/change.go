@@ -101,7 +101,7 @@ func (c *console) blame(ctx context.Context, err error) (text, field string, sta
 // fieldOf returns the field of a form for an argument of a directive, or "".
 func fieldOf(argument string) string {
 	switch argument {
-	case "limit", "factor", "mode":
+	case "limit", "factor", "mode", "match":
 		return argument
 	case "until", "block", "pause":
 		return "for"
@@ -145,14 +145,19 @@ func (c *console) obey(ctx context.Context, o order) (*done, error) {
 	}
 	rule, k := rules[i].Rule, keyIn(o.Request)
 	o.target = operate.Target{Rule: fleet.SettingName(rule.Name), Only: operate.ID(rule), Shown: k.Shown}
-	if k.Text != "" {
+	if o.target.Match = strings.TrimSpace(form.Get("match")); o.target.Match != "" {
+		k.Text = o.target.Match
+	} else if k.Text != "" {
 		o.target.Keys = []string{k.Text}
+	}
+	if form.Get("page") == "rule" && o.target.Match == "" && slices.Contains([]string{"block", "unblock", "pause", "resume"}, form.Get("do")) {
+		return nil, wrong{"match", "write a network such as 203.0.113.0/24, or a text such as ann*; the page of a key blocks the key alone"}
 	}
 	text, err := what.do(c.prefix, ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return &done{Text: text, Rule: rule.Name, Key: k.Text, AllKeys: k.Text == "" && rule.Key != "", Undo: c.undoable(ctx, o)}, nil
+	return &done{Text: text, Rule: rule.Name, Key: k.Text, Match: o.target.Match != "", AllKeys: k.Text == "" && rule.Key != "", Undo: c.undoable(ctx, o)}, nil
 }
 
 // undoable identifies what an order has just changed. It returns "" if that cannot be undone, or is not the last change any more.
@@ -250,7 +255,7 @@ func (c *console) undo(ctx context.Context, o order) (*done, error) {
 		return nil, err
 	}
 	return &done{
-		Text: "Undone" + everywhere, Rule: changed.Rule, Key: changed.Key, AllKeys: changed.Kind == fleet.Override && changed.Key == "",
+		Text: "Undone" + everywhere, Rule: changed.Rule, Key: changed.Key, Match: changed.Match, AllKeys: changed.Kind == fleet.Override && changed.Key == "",
 	}, nil
 }
 

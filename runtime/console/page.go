@@ -25,7 +25,7 @@ var pages embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"ago": operate.Ago, "bytes": operate.Bytes, "count": operate.Count[int], "count64": operate.Count[int64], "id": operate.ID, "limits": operate.Limits, "number": operate.Number, "span": operate.Span,
-	"cut": cut, "full": fullTime, "label": labelled, "modes": modes, "rate": perSecond, "ruleName": ruleName, "share": share, "sides": sidesOf, "what": what,
+	"cut": cut, "full": fullTime, "glob": fleet.IsGlob, "label": labelled, "modes": modes, "rate": perSecond, "ruleName": ruleName, "share": share, "sides": sidesOf, "what": what, "whose": operate.Whose,
 	"window": traffic.PerWindow, "shown": key.Shown,
 }).ParseFS(pages, "page/*.html"))
 
@@ -61,6 +61,7 @@ type done struct {
 	Text    string // "Blocked for 2h, everywhere within 2 s."
 	Rule    string
 	Key     string // as the page shows it
+	Match   bool   // Key stands for all keys that it matches
 	AllKeys bool
 	Undo    string // identifies the change; "" if it cannot be undone
 }

@@ -79,7 +79,7 @@ func (c *console) showRule(w http.ResponseWriter, r *http.Request, name string, 
 	settings, at := c.prefix.InForce(ctx)
 	p.SettingsSeen = at
 	settings = slices.DeleteFunc(settings, func(s *fleet.Setting) bool {
-		return s.Kind != fleet.Override || s.Rule != fleet.SettingName(name)
+		return s.Kind != fleet.Override || !fleet.Covers(s.Rule, fleet.SettingName(name))
 	})
 	p.Settings = part(settings, maxKeys, "rule", url.Values{"name": {name}, "from": r.URL.Query()["from"]})
 	refusing := c.prefix.Refusing(ctx, name)
