@@ -33,6 +33,12 @@ func TestMatch(t *testing.T) {
 	} {
 		require(t, server.Addr, done, step.want, strings.Fields(step.command)...)
 	}
+	require(t, server.Addr, done, "limit=9 for ever", "override", "set", "l*", "-match", "acme-*", "-limit", "9", "-forever")
+	if text, _ := ctl(t, server.Addr, "doctor"); strings.Contains(text, "setting-unusable") ||
+		!strings.Contains(text, "ratelimitctl override clear 'l*' -shown -match 'acme-*'") {
+		t.Errorf("doctor says %s", text)
+	}
+	require(t, server.Addr, done, "→ no override", "override", "clear", "l*", "-shown", "-match", "acme-*")
 	exported, status := ctl(t, server.Addr, "settings", "export")
 	if status != done || strings.Count(exported, `"match": true`) != 4 {
 		t.Errorf("status %d, exported %s", status, exported)
