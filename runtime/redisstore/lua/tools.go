@@ -101,14 +101,7 @@ func AlgorithmOf(state string) string {
 	return kind.String()
 }
 
-// BlockedUntil returns the time at which a block or a pause ends, in microseconds, or 0 for a state that no script writes.
-func BlockedUntil(state string) int64 {
-	end, _ := ReadBlock(state)
-	return end
-}
-
-// ReadBlock returns when a block or a pause ends, in microseconds, or 0 for a state that no script writes; and how long a block is, or 0 if the
-// state does not say so.
+// ReadBlock returns when a block ends, in microseconds, or 0 for a state that no script writes; and how long it is, or 0 if the state does not say so.
 func ReadBlock(state string) (end, length int64) {
 	if len(state)%8 == 1 && state[0] == layout {
 		state = state[1:]

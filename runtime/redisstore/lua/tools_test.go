@@ -101,15 +101,16 @@ func TestCharges(t *testing.T) {
 	}
 }
 
-// BlockedUntil returns 0 for a state that no script writes.
-func TestBlockedUntil(t *testing.T) {
+// ReadBlock returns 0 for a state that no script writes.
+func TestReadBlock(t *testing.T) {
 	state := func(f float64) string { return string(binary.LittleEndian.AppendUint64(nil, math.Float64bits(f))) }
-	for text, want := range map[string]int64{
-		state(1e15): 1e15, "\x01" + state(1e15): 1e15, "\x02" + state(1e15): 0,
-		"": 0, "text": 0, state(-1): 0, state(1 << 53): 0, state(math.NaN()): 0, state(math.Inf(1)): 0,
+	for text, want := range map[string][2]int64{
+		state(1e15): {1e15}, "\x01" + state(1e15): {1e15}, "\x02" + state(1e15): {}, "\x01" + state(1e15) + state(7e6): {1e15, 7e6},
+		"": {}, "text": {}, state(-1): {}, state(1 << 53): {}, state(math.NaN()): {}, state(math.Inf(1)): {},
+		"\x01" + state(1e15) + state(-7): {1e15}, "\x01" + state(-1) + state(7e6): {},
 	} {
-		if got := BlockedUntil(text); got != want {
-			t.Errorf("%q is a block until %d, want %d", text, got, want)
+		if end, length := ReadBlock(text); [2]int64{end, length} != want {
+			t.Errorf("%q is a block of %d until %d, want %d", text, length, end, want)
 		}
 	}
 	for key, want := range map[string]string{
