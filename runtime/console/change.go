@@ -51,17 +51,11 @@ func (c *console) change(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	shown, o := page{Form: r.PostForm}, order{Request: r, actor: fleet.Actor{By: by, Reason: strings.TrimSpace(r.PostForm.Get("reason"))}}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), changing)
-	defer cancel()
+	ctx := r.Context()
 	if shown.Done, err = c.obey(ctx, o); err != nil {
 		var status int
 		shown.Failed, shown.Wrong, status = c.blame(ctx, err)
 		w.WriteHeader(status)
-	}
-	if _, silent := errors.AsType[*operate.Silence](err); !silent { // otherwise the page has nothing more to wait for
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), longest)
-		defer cancel()
-		r = r.WithContext(ctx)
 	}
 	switch r.PostForm.Get("page") {
 	case "rule":

@@ -33,7 +33,7 @@ type console struct {
 
 const (
 	longest  = time.Second     // how long a page waits for a store that does not answer
-	changing = 5 * time.Second // how long a change may take on a store that does
+	patience = 5 * time.Second // and for one that answers slowly
 )
 
 // New returns a handler of the console. Store, prefix and secret are those of the limiter. Paths begin at the root: mount it elsewhere by

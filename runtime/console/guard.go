@@ -38,7 +38,7 @@ const maxForm = 256 << 10 // bytes of a form
 // bounded ends the context of a page in time for people who wait for it.
 func bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), longest)
+		ctx, cancel := context.WithTimeout(r.Context(), patience)
 		defer cancel()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
