@@ -280,7 +280,7 @@ func look(key string) chromedp.Action {
 	return chromedp.Tasks{chromedp.SendKeys("#key", key, chromedp.ByID), chromedp.Click(`form[role=search] button`), chromedp.WaitVisible("#used-title", chromedp.ByID)}
 }
 
-// requireUsable requires that axe-core finds no serious fault, and that the page does not scroll sideways.
+// requireUsable requires that axe-core finds no serious fault, that the page does not scroll sideways, and that no zero is red.
 func requireUsable(t *testing.T, ctx context.Context, what string) {
 	t.Helper()
 	script, err := axe()
@@ -296,6 +296,13 @@ func requireUsable(t *testing.T, ctx context.Context, what string) {
 		chromedp.Evaluate(`[document.documentElement.scrollWidth, innerWidth]`, &width))
 	for _, fault := range found {
 		t.Errorf("%s: %s", what, fault)
+	}
+	var zeros []string
+	run(t, ctx, chromedp.Evaluate(`{ const probe = document.body.appendChild(document.createElement("p")); probe.className = "bad";
+		const red = getComputedStyle(probe).color; probe.remove();
+		[...document.querySelectorAll("main *")].filter((e) => /^0\b/.test(e.innerText) && getComputedStyle(e).color === red).map((e) => e.outerHTML) }`, &zeros))
+	for _, zero := range zeros {
+		t.Errorf("%s: a zero is red: %s", what, zero)
 	}
 	if width[0] > width[1] {
 		t.Errorf("%s: the page is %d px wide in a window of %d", what, width[0], width[1])
@@ -517,7 +524,10 @@ func TestFollows(t *testing.T) {
 	if err := s.limiter.Block(ratelimit.WithActor(t.Context(), "eve", "later"), time.Hour, ratelimit.Request{Rule: sms, Key: "new"}); err != nil {
 		t.Fatal(err)
 	}
+	run(t, ctx, chromedp.Evaluate(`document.querySelector("[data-of^=github]").open = false; document.querySelector("[data-of^=github] summary").focus()`, nil))
 	requireText(t, ctx, "eve: later")
+	run(t, ctx, chromedp.Evaluate(`var earlier = document.querySelector("footer time").dateTime`, nil),
+		chromedp.Poll(`document.querySelector("footer time").dateTime !== earlier && document.activeElement.matches("[data-of^=github]:not([open]) summary")`, nil))
 	var sent int
 	run(t, ctx, chromedp.Navigate(s.url+"live"), chromedp.Click(".hold"))
 	requireText(t, ctx, "Go on")

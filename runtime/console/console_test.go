@@ -484,12 +484,34 @@ func TestManyProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := requireText(t, h, "/", nil, "shop v1 500 processes 4 with a fault", "shop v2 1 process", "of 500 processes, those with faults first")
+	for _, id := range []string{"store-down", "settings-stale", "clock-off", "settings-lost", "builds-differ"} {
+		if !strings.Contains(page, `<li data-problem="`+id+`"`) {
+			t.Errorf("the page does not list the problem %s: %s", id, plain(page))
+		}
+	}
+	if headline := regexp.MustCompile(`<h2 id="state-title" class="state bad">shop 0 on host077: it fails</h2>`); !headline.MatchString(page) {
+		t.Error("the headline is not the worst problem")
+	}
 	for host := range faults {
 		if name := fmt.Sprintf("host%03d", host); !strings.Contains(page, name) {
 			t.Errorf("the page names a fault of %s, and no row shows it", name)
 		}
 	}
 	requireSmall(t, "/", page)
+}
+
+// The first screen lists overrides, blocks and pauses by pattern.
+func TestSettingsByPattern(t *testing.T) {
+	t.Parallel()
+	l, h := open(t, memstore.New())
+	limit := int64(3)
+	if err := l.Overrides().Set(t.Context(), "s*", ratelimit.Override{Match: "203.0.113.0/24", Limit: &limit}); err != nil {
+		t.Fatal(err)
+	}
+	page := requireText(t, h, "/", nil, "override s* all of 203.0.113.0/24 limit=3")
+	if strings.Contains(page, `href="rule?name=s`) {
+		t.Error("a pattern of rules is a link to a rule")
+	}
 }
 
 // Each list says how old it is, also if the store is lost.
@@ -1163,7 +1185,7 @@ func TestLostStore(t *testing.T) {
 	_, h := open(t, redisstore.New(client))
 	requireText(t, h, "/rules", nil, "sms {phone}")
 	server.Stop()
-	requireText(t, h, "/", nil, "the server does not answer")
+	requireText(t, h, "/", nil, "Store not answering", "the server cannot be reached")
 	requireText(t, h, "/rules", nil, "sms {phone}", "Cannot be read now; this is from")
 	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "Cannot be read now")
 }
