@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/operate"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
@@ -117,7 +118,7 @@ func rulesOfAllKinds() []ratelimit.Rule {
 
 // aclLines returns the command to run on the server, followed by comments with further permissions.
 func (s *session) aclLines(p *permissions) [][]string {
-	all := union(p.Required, p.Seen, p.Settings, p.Operator)
+	all := union(p.Required, p.Seen, p.Settings, p.Operator, p.Faster) // without the last ones, each limiter logs that it decides slower
 	if s.all {
 		all = union(all, p.Statistics)
 	}
@@ -136,7 +137,6 @@ func (s *session) aclLines(p *permissions) [][]string {
 	}
 	more("for all checks of doctor, which show what other users do,", p.Doctor)
 	more("for redisstore.WithStats(), which is in use,", p.Statistics)
-	more("for faster decisions", p.Faster)
 	more("to log a warning if the server removes counts,", p.Warning)
 	if p.Plain != nil {
 		lines = append(lines, []string{"# for package redisstore/plain, which uses no scripts, instead:"}, []string{"# " + s.setUser(union(p.Plain, p.Seen, p.Settings, p.Operator), len(p.Settings) > 0)})
@@ -152,7 +152,7 @@ func (s *session) isCluster() bool {
 // setUser returns the command that creates a user who may run the given commands on keys of the prefix. Only one who changes settings may write
 // them.
 func (s *session) setUser(commands []string, changes bool) string {
-	keys, settings := operate.Pattern(s.prefix.Name()), " %R~"
+	keys, settings := key.Pattern(s.prefix.Name()), " %R~"
 	if changes {
 		settings = " ~"
 	}

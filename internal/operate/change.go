@@ -79,7 +79,7 @@ type keyed struct {
 }
 
 // requestsOf returns the requests for the keys of a target. A rule that has a template of keys needs a key.
-func requestsOf(t *Target, rules []ratelimit.UsedRule) (all []keyed, err error) {
+func (p *Prefix) requestsOf(ctx context.Context, t *Target, rules []ratelimit.UsedRule) (all []keyed, err error) {
 	rules = slices.DeleteFunc(slices.Clone(rules), func(r ratelimit.UsedRule) bool {
 		return fleet.SettingName(t.Rule) != t.Rule && r.Name != t.Rule && r.Name != fleet.SettingName(t.Rule) || t.Only != "" && ID(r.Rule) != t.Only
 	})
@@ -87,6 +87,9 @@ func requestsOf(t *Target, rules []ratelimit.UsedRule) (all []keyed, err error) 
 		return nil, Wrong("the rule is unknown; choose one of the list")
 	}
 	for _, k := range t.keys() {
+		if err := p.checkSecret(ctx, k, rules); err != nil && !t.Force {
+			return nil, err
+		}
 		of := keyed{key: k}
 		for _, r := range rules {
 			if err := NeedsKey(r.Rule, k); err != nil {
@@ -157,7 +160,7 @@ func (p *Prefix) edit(ctx context.Context, by fleet.Actor, t Target, kind fleet.
 		return done, err
 	}
 	t.Only = "" // a setting is for all rules of the name
-	all, err := requestsOf(&t, rules)
+	all, err := p.requestsOf(ctx, &t, rules)
 	if err != nil {
 		return done, err
 	}

@@ -84,7 +84,7 @@ func (p *Prefix) changeCounts(ctx context.Context, by fleet.Actor, t Target, cha
 	if err != nil {
 		return err
 	}
-	all, err := requestsOf(&t, rules)
+	all, err := p.requestsOf(ctx, &t, rules)
 	if err != nil {
 		return err
 	}

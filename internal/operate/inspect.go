@@ -65,6 +65,9 @@ func (p *Prefix) Inspect(ctx context.Context, k Key, rules ...ratelimit.UsedRule
 	if at := p.Follow(ctx); at.Err != nil {
 		return nil, at.Err
 	}
+	if err := p.checkSecret(ctx, k, rules); err != nil {
+		return nil, err
+	}
 	sums, _ := p.Traffic(ctx)
 	looks := make([]look, len(rules))
 	for i, rule := range rules {

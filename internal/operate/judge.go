@@ -88,7 +88,7 @@ const maxSkew = 500 * time.Millisecond
 const manyLimiters = 100
 
 func (p *Prefix) judgeProcesses(f *findings, processes []fleet.Process, read Seen) {
-	builds, secrets := map[string]map[string]int{}, map[string]int{}
+	builds, secrets, limiters := map[string]map[string]int{}, map[string]int{}, map[string]int{}
 	for i := range processes {
 		one := &processes[i]
 		name := one.String()
@@ -105,10 +105,11 @@ func (p *Prefix) judgeProcesses(f *findings, processes []fleet.Process, read See
 			f.add(ClockOff, Warning, name, fmt.Sprintf("its clock is %s the store's: limits and settings go by the store's clock, but its log has other times", Ahead(one.Ahead)),
 				"synchronize it by NTP")
 		}
-		if one.Limiters > manyLimiters {
-			f.add(LimitersMany, Warning, name, fmt.Sprintf("it has %s limiters of this prefix: each costs the servers many commands", Number(int64(one.Limiters))),
+		if before := limiters[name]; before <= manyLimiters && before+one.Limiters > manyLimiters { // it may have several clients
+			f.add(LimitersMany, Warning, name, fmt.Sprintf("it has over %d limiters of this prefix: each costs the servers many commands", manyLimiters),
 				"make one store and one limiter when the program starts, and keep them")
 		}
+		limiters[name] += one.Limiters
 		if builds[one.Program] == nil {
 			builds[one.Program] = map[string]int{}
 		}
@@ -156,17 +157,6 @@ func judgeBuilds(f *findings, builds map[string]map[string]int) {
 			texts = append(texts, fmt.Sprintf("%s (%s)", build, Count(by[build], "process")))
 		}
 		f.add(BuildsDiffer, Note, program, "several builds run: "+strings.Join(texts, ", "), "finish the deployment")
-	}
-}
-
-func (p *Prefix) judgeSecrets(f *findings, by map[string]int) {
-	own := p.machine().Fingerprint()
-	switch {
-	case len(by) > 1:
-		f.add(SecretDiffers, Warning, "", "processes hash keys with different secrets, or some do not hash: one caller has several counts", "give all programs of the prefix one secret by ratelimit.WithSubjectHash")
-	case len(by) == 1 && by[own] == 0:
-		f.add(SecretDiffers, Warning, "", "the programs hash keys with another secret than this tool, or only one of the two hashes: a key that is given as text finds nothing",
-			"set RATELIMIT_SECRET to the programs' secret, or give keys as errors show them")
 	}
 }
 

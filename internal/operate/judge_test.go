@@ -266,7 +266,7 @@ func TestProblems(t *testing.T) {
 			if err := all[0].Check(login); err != nil {
 				s.Fatal(err)
 			}
-			s.eventually(true, operate.LimitersMany, "it has 101 limiters")
+			s.eventually(true, operate.LimitersMany, "it has over 100 limiters")
 			runtime.KeepAlive(all)
 			clear(all[1:])
 			redistest.Eventually(s.T, "they are collected", func() bool {

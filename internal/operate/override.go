@@ -38,7 +38,7 @@ func (p *Prefix) Override(ctx context.Context, by fleet.Actor, t Target, w Wish)
 		return Done{}, err
 	}
 	tried := map[string]error{}
-	return p.changeOverrides(ctx, by, "set", settings, func(before, s *fleet.Setting) error {
+	done, err := p.changeOverrides(ctx, by, "set", settings, func(before, s *fleet.Setting) error {
 		s.Values = fleet.Values{} // it may be called again
 		if before != nil && !w.Replace {
 			s.Values = before.Values
@@ -54,6 +54,13 @@ func (p *Prefix) Override(ctx context.Context, by fleet.Actor, t Target, w Wish)
 		}
 		return err
 	})
+	for _, r := range rules[:min(len(rules), shownRules)] {
+		if t.Force {
+			break // perhaps no program declares it
+		}
+		done.Notes = append(done.Notes, r.Name+" declares "+Limits(r))
+	}
+	return done, err
 }
 
 // ClearOverride ends the override of a rule, or of some keys of it.
@@ -81,6 +88,9 @@ func (p *Prefix) overridden(ctx context.Context, t *Target) (rules []ratelimit.U
 		of = ratelimit.Rule{Name: t.Rule}
 	}
 	for _, k := range t.keys() {
+		if err := p.checkSecret(ctx, k, rules); err != nil && !t.Force {
+			return nil, nil, err
+		}
 		s := &fleet.Setting{Kind: fleet.Override, Rule: t.Rule, AllKeys: k.Text == ""}
 		if !s.AllKeys {
 			err = cmp.Or(err, p.setKey(s, of, k))

@@ -52,7 +52,7 @@ func (p *Prefix) Sample(ctx context.Context) (facts []Fact, err error) {
 }
 
 func (p *Prefix) sample(ctx context.Context, server string, do fleet.Do) ([]Fact, error) {
-	keys, whole, err := scan(ctx, do, Pattern(p.name)+":*")
+	keys, whole, err := scan(ctx, do, key.Pattern(p.name)+":*")
 	if err != nil && isDenied(err) {
 		return []Fact{{server, "keys", "this user may not ask: permit +scan +memory|usage +pttl"}}, nil
 	}

@@ -287,11 +287,6 @@ func scan(ctx context.Context, do fleet.Do, match string) (keys []string, all bo
 	return keys[:min(len(keys), maxSample)], cursor == "0" && len(keys) <= maxSample, nil
 }
 
-// Pattern returns the Redis pattern that matches a text. It matches a space with ?, because a permission cannot contain one.
-func Pattern(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, ` `, `?`).Replace(text)
-}
-
 // Prefixes returns the prefixes on the servers, as far as a bounded search finds them, in the form of keys.
 func (p *Prefix) Prefixes(ctx context.Context) (all []string, err error) {
 	var mu sync.Mutex

@@ -1,0 +1,57 @@
+package operate
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"slices"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+)
+
+// errSecret is the error of a key as text that programs would hash otherwise.
+var errSecret = errors.New("the programs hash keys with another secret, so to them this is another key: set RATELIMIT_SECRET to their secret, or " +
+	"give the key as errors show it, with -shown")
+
+// checkSecret returns an error if a key would be another one to the programs, as they hash keys with another secret. The hash of a key is the same to
+// everybody.
+func (p *Prefix) checkSecret(ctx context.Context, k Key, rules []ratelimit.UsedRule) error {
+	own := p.machine().Fingerprint()
+	hashes := slices.ContainsFunc(rules, func(r ratelimit.UsedRule) bool { return r.Hash != ratelimit.HashNever })
+	if k.Shown || k.Text == "" || !hashes || own == "" && isHash(k.Text) {
+		return nil
+	}
+	processes, _ := p.processes.Get(ctx)
+	known := false
+	for _, one := range processes {
+		if slices.Contains(one.Secrets, own) {
+			return nil
+		}
+		known = known || len(one.Secrets) > 0
+	}
+	if known {
+		return errSecret
+	}
+	return nil
+}
+
+// isHash reports whether a text looks like the hash of a key.
+func isHash(text string) bool {
+	hash, err := base64.RawURLEncoding.DecodeString(text)
+	return err == nil && len(hash) == hashBytes
+}
+
+// hashBytes is the length of a hash.
+const hashBytes = 16
+
+// judgeSecrets finds secrets that differ. by are how many processes have each, by its fingerprint.
+func (p *Prefix) judgeSecrets(f *findings, by map[string]int) {
+	switch {
+	case len(by) > 1:
+		f.add(SecretDiffers, Warning, "", "processes hash keys with different secrets, or some do not hash: one caller has several counts",
+			"give all programs of the prefix one secret by ratelimit.WithSubjectHash")
+	case len(by) == 1 && by[p.machine().Fingerprint()] == 0:
+		f.add(SecretDiffers, Warning, "", "the programs hash keys with another secret than this tool, or only one of the two hashes: a key that is given as text is another one to them",
+			"set RATELIMIT_SECRET to the programs' secret, or give keys as errors show them, with -shown")
+	}
+}
