@@ -64,7 +64,7 @@ func (p *Prefix) Refusing(ctx context.Context, rule string, kinds ...fleet.Kind)
 	r.At = r.At.Worse(at)
 	for s := range p.fleet.InForce().All() {
 		if wants(s.Kind) && (s.Kind != fleet.Override || s.Limit != nil && *s.Limit == 0) {
-			r.add(refusalOf(s))
+			r.All = append(r.All, refusalOf(s))
 		}
 	}
 	if wants(fleet.Pause) {
@@ -92,8 +92,6 @@ func (p *Prefix) Refusing(ctx context.Context, rule string, kinds ...fleet.Kind)
 	})
 	return r
 }
-
-func (r *Refusing) add(one Refusal) { r.All = append(r.All, one) }
 
 // refusalOf returns a setting that refuses.
 func refusalOf(s *fleet.Setting) Refusal {
@@ -125,7 +123,7 @@ func (r *Refusal) Harmless() string {
 	return fmt.Sprintf("%s is in mode %s: its calls would be refused, and pass", r.Rule, r.Mode)
 }
 
-// pauses are those that the fleet knows of rules with pause=.
+// pauses are those that the fleet knows of rules with pause=, under the names that settings use.
 type pauses struct {
 	all  []Refusal
 	more int
@@ -134,7 +132,7 @@ type pauses struct {
 // count returns how many keys are paused under a rule.
 func (p pauses) count(rule string) (n int) {
 	for _, one := range p.all {
-		if one.Rule == rule {
+		if one.Rule == fleet.SettingName(rule) {
 			n++
 		}
 	}
@@ -145,7 +143,7 @@ func (p *Prefix) readPauses(ctx context.Context, _ pauses) (found pauses, err er
 	noted, more, err := p.fleet.Pauses(ctx)
 	for _, n := range noted {
 		found.all = append(found.all, Refusal{
-			Kind: fleet.Pause, Rule: n.Rule, Key: key.Shown(n.Subject),
+			Kind: fleet.Pause, Rule: fleet.SettingName(n.Rule), Key: key.Shown(n.Subject),
 			Since: n.Since, Until: n.Until, By: n.By, FarSide: n.FarSide,
 		})
 	}
@@ -211,7 +209,7 @@ func (p *Prefix) refusalsOf(ctx context.Context, rule, shown string, set decide.
 func (p *Prefix) pauseOf(ctx context.Context, rule, shown string, until time.Time) Refusal {
 	noted, _ := p.pauses.Get(ctx)
 	for _, one := range noted.all {
-		if one.Rule == rule && one.Key == shown && one.Until.Sub(until).Abs() <= time.Second {
+		if one.Rule == fleet.SettingName(rule) && one.Key == shown && one.Until.Sub(until).Abs() <= time.Second {
 			one.Until = until
 			return one
 		}
