@@ -122,3 +122,31 @@ func TestMalformedPatterns(t *testing.T) {
 		}
 	}
 }
+
+// Settings by pattern come back after a loss as others do, from what processes know.
+func TestPatternsAreRecovered(t *testing.T) {
+	server := redistest.Start(t)
+	all := newProcesses(t, server, 2)
+	c, _ := client(t, server.Addr, 0)
+	set(t, of(c, "p"), "kim", byPattern(2)...)
+	all.beat(1)
+	server.Do("FLUSHALL")
+	all.beat(2)
+	if !isBlocked(all[0], "10.0.1.9") {
+		t.Error("a loss ends a block")
+	}
+	tool := of(c, "p")
+	r := all.recovered(t, tool)
+	if len(r.Settings) != 2 || !r.Settings[0].Match {
+		t.Fatalf("recovered are %+v", r.Settings)
+	}
+	if err := tool.Recover(t.Context(), fleet.Actor{By: "kim"}, r.Settings); err != nil {
+		t.Fatal(err)
+	}
+	all.beat(1)
+	for _, f := range append(all, tool) {
+		if !isBlocked(f, "10.0.0.9") || !isBlocked(f, "10.0.1.9") || f.Status().Lost > 0 {
+			t.Errorf("a block did not come back: %+v", f.Status())
+		}
+	}
+}
