@@ -2,10 +2,10 @@ package operate
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"slices"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -18,7 +18,7 @@ var errSecret = errors.New("the programs hash keys with another secret, so to th
 func (p *Prefix) checkSecret(ctx context.Context, k Key, rules []ratelimit.UsedRule) error {
 	own := p.machine().Fingerprint()
 	hashes := slices.ContainsFunc(rules, func(r ratelimit.UsedRule) bool { return r.Hash != ratelimit.HashNever })
-	if k.Shown || k.Text == "" || !hashes || own == "" && isHash(k.Text) {
+	if k.Shown || k.Text == "" || !hashes || own == "" && decide.IsHash(k.Text) {
 		return nil
 	}
 	processes, _ := p.processes.Get(ctx)
@@ -34,15 +34,6 @@ func (p *Prefix) checkSecret(ctx context.Context, k Key, rules []ratelimit.UsedR
 	}
 	return nil
 }
-
-// isHash reports whether a text looks like the hash of a key.
-func isHash(text string) bool {
-	hash, err := base64.RawURLEncoding.DecodeString(text)
-	return err == nil && len(hash) == hashBytes
-}
-
-// hashBytes is the length of a hash.
-const hashBytes = 16
 
 // judgeSecrets finds secrets that differ. by are how many processes have each, by its fingerprint.
 func (p *Prefix) judgeSecrets(f *findings, by map[string]int) {

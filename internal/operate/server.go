@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
-	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/redisinfo"
 )
 
@@ -308,10 +307,4 @@ func (p *Prefix) Prefixes(ctx context.Context) (all []string, err error) {
 	})
 	slices.Sort(all)
 	return slices.Compact(all), err
-}
-
-// ruleOfKey returns the rule's name in a key of a count.
-func (p *Prefix) ruleOfKey(k string) string {
-	parts, _ := key.Split(k)
-	return strings.TrimPrefix(parts.Owner, p.name+":")
 }
