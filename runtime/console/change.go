@@ -54,7 +54,7 @@ func (c *console) change(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	if shown.Done, err = c.obey(ctx, o); err != nil {
 		var status int
-		shown.Failed, shown.Wrong, status = c.blame(ctx, err)
+		shown.Failed, shown.Wrong, status = blame(err)
 		w.WriteHeader(status)
 	}
 	switch r.PostForm.Get("page") {
@@ -73,23 +73,21 @@ type wrong struct{ field, text string }
 func (e wrong) Error() string { return e.text }
 
 // blame returns what to say of an error, the field of the form that it is about, if it is one, and the status of the answer.
-func (c *console) blame(ctx context.Context, err error) (text, field string, status int) {
-	text, status = err.Error(), http.StatusUnprocessableEntity
-	mistake, isWrong := errors.AsType[wrong](err)
-	unfit, isRule := errors.AsType[*ratelimit.RuleError](err)
-	_, isStore := errors.AsType[*ratelimit.StoreError](err)
-	_, isSilent := errors.AsType[*operate.Silence](err)
-	switch {
-	case isWrong:
-		field = mistake.field
-	case isRule:
-		text, field = unfit.Error(), fieldOf(unfit.Argument)
-	case errors.Is(err, operate.ErrEnd):
-		text, field = "write how long, such as 2h or 7d", "for"
-	case isStore || isSilent || c.prefix.Follow(ctx).Err != nil:
+func blame(err error) (text, field string, status int) {
+	status = http.StatusUnprocessableEntity
+	if mistake, ok := errors.AsType[wrong](err); ok {
+		return mistake.text, mistake.field, status
+	}
+	if unfit, ok := errors.AsType[*ratelimit.RuleError](err); ok {
+		return unfit.Error(), fieldOf(unfit.Argument), status
+	}
+	_, isWrong := errors.AsType[operate.Wrong](err)
+	_, isKey := errors.AsType[*ratelimit.KeyError](err)
+	_, isUnknown := errors.AsType[*operate.UnknownRule](err)
+	if !isWrong && !isKey && !isUnknown {
 		status = http.StatusServiceUnavailable
 	}
-	return text, field, status
+	return err.Error(), "", status
 }
 
 // fieldOf returns the field of a form for an argument of a directive, or "".
@@ -129,29 +127,46 @@ func (c *console) obey(ctx context.Context, o order) (*done, error) {
 	if form.Get("do") == "undo" {
 		return c.undo(ctx, o)
 	}
-	rules, at := c.prefix.Rules(ctx)
-	i := slices.IndexFunc(rules, func(u ratelimit.UsedRule) bool { return operate.ID(u.Rule) == form.Get("rule") })
-	switch {
-	case i < 0 && at.Err != nil:
-		return nil, at.Err
-	case i < 0:
-		return nil, wrong{"rule", "the rule is unknown; choose one of the list"}
+	target, keyed, err := c.target(ctx, o.Request)
+	if err != nil {
+		return nil, err
 	}
-	rule, k := rules[i].Rule, keyIn(o.Request)
-	o.target = operate.Target{Rule: fleet.SettingName(rule.Name), Only: operate.ID(rule), Shown: k.Shown}
-	if o.target.Match = strings.TrimSpace(form.Get("match")); o.target.Match != "" {
-		k.Text = o.target.Match
-	} else if k.Text != "" {
-		o.target.Keys = []string{k.Text}
-	}
-	if form.Get("page") == "rule" && o.target.Match == "" && slices.Contains([]string{"block", "unblock", "pause", "resume"}, form.Get("do")) {
-		return nil, wrong{"match", "write a network such as 203.0.113.0/24, or a text such as ann*; the page of a key blocks the key alone"}
-	}
+	o.target = target
 	text, err := what.do(c.prefix, ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return &done{Text: text, Rule: rule.Name, Key: k.Text, Match: o.target.Match != "", AllKeys: k.Text == "" && rule.Key != "", Undo: c.undoable(ctx, o)}, nil
+	d := &done{Text: text, Rule: target.Rule, Key: target.Match, Match: target.Match != "", Undo: c.undoable(ctx, o)}
+	if len(target.Keys) > 0 {
+		d.Key = target.Keys[0]
+	}
+	d.AllKeys = d.Key == "" && keyed
+	return d, nil
+}
+
+// target returns whose settings or counts a form changes, and whether the rules count by key.
+func (c *console) target(ctx context.Context, r *http.Request) (t operate.Target, keyed bool, err error) {
+	form, k := r.PostForm, keyIn(r)
+	t = operate.Target{Rule: form.Get("rule"), Match: strings.TrimSpace(form.Get("match")), Shown: k.Shown}
+	if t.Match == "" && k.Text != "" {
+		t.Keys = []string{k.Text}
+	}
+	if form.Get("page") == "rule" && t.Match == "" && slices.Contains([]string{"block", "unblock", "pause", "resume"}, form.Get("do")) {
+		return t, false, wrong{"match", "write a network such as 203.0.113.0/24, or a text such as ann*; the page of a key blocks the key alone"}
+	}
+	if fleet.IsGlob(t.Rule) {
+		return t, true, nil
+	}
+	rules, at := c.prefix.Rules(ctx)
+	i := slices.IndexFunc(rules, func(u ratelimit.UsedRule) bool { return operate.ID(u.Rule) == t.Rule })
+	switch {
+	case i < 0 && at.Err != nil:
+		return t, false, at.Err
+	case i < 0:
+		return t, false, wrong{"rule", "the rule is unknown; choose one of the list"}
+	}
+	t.Rule, t.Only = fleet.SettingName(rules[i].Name), t.Rule
+	return t, rules[i].Key != "", nil
 }
 
 // undoable identifies what an order has just changed. It returns "" if that cannot be undone, or is not the last change any more.

@@ -50,3 +50,16 @@ func TestNetworks(t *testing.T) {
 		t.Errorf("blocked are %v, %v", blocked, err)
 	}
 }
+
+// The page of a glob shows its rules, and changes all of them together.
+func TestGlobOfRules(t *testing.T) {
+	_, h := open(t, memstore.New(), console.WithWrites(kim))
+	requireText(t, h, "/rules?q=s*", nil, "1 rule", "sms {phone}", "Change all rules s* together")
+	form := url.Values{"page": {"rule"}, "name": {"s*"}, "rule": {"s*"}, "limit": {"3"}, "reason": {"abuse"}, "for": {"1h"}, "do": {"set"}}
+	requireText(t, h, "/change", form, "Set, everywhere", "Rule s* , all keys.", "override s* all keys limit=3", "10 per hour")
+	requireText(t, h, "/", nil, "override s* all keys limit=3")
+	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "0 of 3")
+	form.Set("do", "clear")
+	requireText(t, h, "/change", form, "As declared again")
+	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "0 of 10")
+}

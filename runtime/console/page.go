@@ -24,9 +24,9 @@ import (
 var pages embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"ago": operate.Ago, "bytes": operate.Bytes, "count": operate.Count[int], "count64": operate.Count[int64], "id": operate.ID, "limits": operate.Limits, "number": operate.Number, "span": operate.Span,
-	"cut": cut, "full": fullTime, "glob": fleet.IsGlob, "label": labelled, "modes": modes, "rate": perSecond, "ruleName": ruleName, "share": share, "sides": sidesOf, "what": what, "whose": operate.Whose,
-	"window": traffic.PerWindow, "shown": key.Shown,
+	"ago": operate.Ago, "bytes": operate.Bytes, "count": operate.Count[int], "count64": operate.Count[int64], "cut": cut, "full": fullTime, "glob": fleet.IsGlob,
+	"label": labelled, "limits": operate.Limits, "modes": modes, "number": operate.Number, "rate": perSecond, "share": share, "shown": key.Shown, "sides": sidesOf,
+	"span": operate.Span, "what": what, "whose": operate.Whose, "window": traffic.PerWindow,
 }).ParseFS(pages, "page/*.html"))
 
 // page is what every page has.
@@ -50,10 +50,10 @@ type page struct {
 
 	// The form of this page.
 
-	Back    []hidden         // fields that lead back to this page
-	OfKey   bool             // it changes one key of a rule
-	Choices []ratelimit.Rule // the rules that it can change
-	Chosen  string           // the one that it begins with
+	Back    []hidden // fields that lead back to this page
+	OfKey   bool     // it changes one key of a rule
+	Choices []choice // the rules that it can change
+	Chosen  string   // the one that it begins with
 }
 
 // done is what a form has changed.
@@ -65,6 +65,9 @@ type done struct {
 	AllKeys bool
 	Undo    string // identifies the change; "" if it cannot be undone
 }
+
+// choice is a rule, or a glob of rules, that a form can change.
+type choice struct{ ID, Text string }
 
 // hidden is a field of a form that nobody sees.
 type hidden struct{ Name, Value string }
@@ -197,13 +200,13 @@ func sidesOf(c fleet.Change) []side {
 	return []side{of(c.Before), of(c.After)}
 }
 
-// ruleName is how a page names a rule: with its window and, if it has one, its key.
-func ruleName(r ratelimit.Rule) string {
+// choiceOf returns a rule as a form names it: with its window and, if it has one, its key.
+func choiceOf(r ratelimit.Rule) choice {
 	name := r.Name + " · " + traffic.PerWindow(r.Window())
 	if r.Key != "" {
 		name += " · " + r.Key
 	}
-	return name
+	return choice{operate.ID(r), name}
 }
 
 // labelled is a value with an identity, for templates that take two.

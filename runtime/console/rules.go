@@ -29,13 +29,23 @@ func (rulesPage) Modes() []ratelimit.Mode {
 // Sorts are the names of the columns.
 func (rulesPage) Sorts() []string { return []string{"name", "decisions", "refused"} }
 
+// Glob is the search, if it is a glob of rules such as shop.*.
+func (p *rulesPage) Glob() string {
+	if !fleet.IsGlob(p.Search) {
+		return ""
+	}
+	return p.Search
+}
+
 // Filtered reports whether some rules are not wanted.
 func (p *rulesPage) Filtered() bool { return p.Search != "" || p.Mode != "" || p.OnlySet }
 
 func (c *console) rules(w http.ResponseWriter, r *http.Request) {
 	ctx, query := r.Context(), r.URL.Query()
 	p := &rulesPage{recent: c.recent(ctx), Search: query.Get("q"), Mode: query.Get("mode"), OnlySet: query.Get("settings") != "", By: query.Get("by")}
-	rows, at := c.prefix.RulesInForce(ctx, func(r *ratelimit.UsedRule) bool { return contains(r.Name+" "+r.Key, p.Search) })
+	rows, at := c.prefix.RulesInForce(ctx, func(r *ratelimit.UsedRule) bool {
+		return contains(r.Name+" "+r.Key, p.Search) || fleet.Covers(p.Search, r.Name)
+	})
 	p.Seen = p.Seen.Worse(at)
 	rows = slices.DeleteFunc(rows, func(r operate.Rule) bool {
 		return p.Mode != "" && p.Mode != r.InForce.Mode.String() || p.OnlySet && r.InWords() == ""
@@ -68,11 +78,11 @@ func (c *console) rule(w http.ResponseWriter, r *http.Request) {
 	c.showRule(w, r, r.URL.Query().Get("name"), page{})
 }
 
-// showRule shows the rules of a name.
+// showRule shows the rules of a name, or those of a glob such as shop.*.
 func (c *console) showRule(w http.ResponseWriter, r *http.Request, name string, shown page) {
 	ctx := r.Context()
 	p := rulePage{recent: c.recent(ctx), Name: name}
-	p.Rules, p.RulesSeen = c.prefix.RulesInForce(ctx, func(r *ratelimit.UsedRule) bool { return r.Name == name })
+	p.Rules, p.RulesSeen = c.prefix.RulesInForce(ctx, func(r *ratelimit.UsedRule) bool { return fleet.Covers(name, r.Name) })
 	if len(p.Rules) == 0 && p.RulesSeen.Err == nil {
 		w.WriteHeader(http.StatusNotFound)
 	}
@@ -88,7 +98,10 @@ func (c *console) showRule(w http.ResponseWriter, r *http.Request, name string, 
 	shown.Title, shown.Screen, shown.Data = name, "rules", p
 	shown.Back = []hidden{{"page", "rule"}, {"name", name}}
 	for _, row := range p.Rules {
-		shown.Choices = append(shown.Choices, row.Rule)
+		shown.Choices = append(shown.Choices, choiceOf(row.Rule))
+	}
+	if fleet.IsGlob(name) {
+		shown.Choices = []choice{{name, name}}
 	}
 	shown.Chosen = shown.Form.Get("rule")
 	if r.Method == http.MethodGet && len(p.Rules) > 0 {
@@ -107,9 +120,9 @@ func (p *rulePage) addTraffic(r *http.Request, c *console) {
 		if _, found := rules[id]; !found {
 			rules[id] = c.prefix.RuleOf(id)
 		}
-		return rules[id] == p.Name
+		return fleet.Covers(p.Name, rules[id])
 	})
-	ofRule := func(k *traffic.OfKey) bool { return k.Rule == p.Name }
+	ofRule := func(k *traffic.OfKey) bool { return fleet.Covers(p.Name, k.Rule) }
 	p.Heaviest = p.Keys(traffic.Columns["decisions"], 10, ofRule)
 	p.Refused = p.Keys(traffic.Columns["refused"], 10, ofRule)
 }

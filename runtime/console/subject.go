@@ -21,7 +21,7 @@ type subjectPage struct {
 	Seen  operate.Seen
 	Fresh bool // nothing is counted, and nothing set, for this subject
 
-	choices []ratelimit.Rule // that the form can change
+	choices []choice // that the form can change
 }
 
 // use is what a subject has used under one rule, as the page shows it.
@@ -125,7 +125,7 @@ func (p *subjectPage) look(ctx context.Context, prefix *operate.Prefix, k operat
 	p.More = max(0, len(asked)-maxRows)
 	asked = asked[:len(asked)-p.More]
 	for _, r := range asked {
-		p.choices = append(p.choices, r.Rule)
+		p.choices = append(p.choices, choiceOf(r.Rule))
 	}
 	uses, err := prefix.Inspect(ctx, k, asked...)
 	if err != nil {
