@@ -40,7 +40,7 @@ func parsePause(name, text string) (n PauseNote, err error) {
 	err = decode(text, &n, false)
 	rule, subject, _ := strings.Cut(name, ":{")
 	subject, ok := strings.CutSuffix(subject, "}")
-	if err == nil && (!ok || !key.IsEscaped(subject) || rule == "" || rule != printable.Text(rule, MaxText)) {
+	if err == nil && (!ok || !key.IsSubject(subject) || rule == "" || rule != printable.Text(rule, MaxText)) {
 		err = errors.New("expected a rule and a key")
 	}
 	n.Rule, n.Subject, n.By = rule, subject, printable.Text(n.By, maxProcessText)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 )
 
@@ -55,6 +56,22 @@ func (p *pausing) note(subject string, d time.Duration, farSide bool) {
 		defer p.mu.Unlock()
 		p.again[subject] = left
 	})
+}
+
+// Pauses of all subjects are noted, also one of everybody.
+func TestPausesOfSubjects(t *testing.T) {
+	p := newPausing(t, redistest.Start(t))
+	var want []string
+	for _, text := range []string{"", "ann", "a{%:}\x1b", strings.Repeat("{", 300)} {
+		subject := key.Subject(text)
+		p.note(subject, 2*time.Hour, true)
+		want = append(want, fmt.Sprintf("far %s 2", subject))
+	}
+	p.beat(1)
+	slices.Sort(want)
+	if got, more := paused(t, p.Fleet); !slices.Equal(got, want) || more != 0 {
+		t.Errorf("got %q and %d more, want %q", got, more, want)
+	}
 }
 
 // Of a key the pause that ends last is noted, whoever noted it; one by Pause replaces others. Who ends it removes the note, and the process that made it

@@ -135,6 +135,9 @@ func Subject(text string) string {
 	return Escape(text)
 }
 
+// IsSubject reports whether Subject may have returned text.
+func IsSubject(text string) bool { return text == everybody || text != "" && IsEscaped(text) }
+
 // Shown returns a subject as errors show it. It is "" for everybody.
 func Shown(subject string) string {
 	if subject == everybody {

@@ -153,7 +153,7 @@ func checkImported(s *fleet.Setting) error {
 		return fmt.Errorf("kind: found %q; expected override, block or pause", s.Kind)
 	case s.Match && !fleet.IsMatch(s.Key):
 		return fmt.Errorf("subject: found %q with match; expected a network, or a text with a * at its end", s.Key)
-	case s.AllKeys != (s.Key == "") || s.Key != "" && key.Shown(s.Key) != "" && !key.IsEscaped(s.Key):
+	case s.AllKeys != (s.Key == "") || s.Key != "" && !key.IsSubject(s.Key):
 		return fmt.Errorf("subject: found %q; expected one in the form of keys", s.Key)
 	case s.Kind != fleet.Override && (s.AllKeys || s.Until.IsZero()):
 		return errors.New("a subject and until are needed")
