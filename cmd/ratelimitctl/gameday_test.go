@@ -39,7 +39,7 @@ var gameDays = map[string]gameDay{
 		says: map[string]string{
 			"rules":     "login +1,000 per hour +- ",
 			"processes": "2 that the store lost",
-			"doctor":    "warning +settings-lost +- +the store lost its settings, up to \\d; \\d process(es)? keeps?",
+			"doctor":    "warning +settings-lost +- +the store lost its settings; \\d process(es)? still appl",
 		},
 		end:  []string{"ratelimitctl settings recover"},
 		then: map[string]string{"inspect login ann": "900 per hour", "processes": "current", "doctor": "server +version"},

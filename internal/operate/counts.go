@@ -33,6 +33,7 @@ func (g Given) InWords() string {
 
 // Give returns permits to keys, or takes some if n is below 0. It goes on after a key that fails, and returns what it gave together with the errors.
 func (p *Prefix) Give(ctx context.Context, by fleet.Actor, t Target, n int64) (all []Given, err error) {
+	var unknown error
 	change := fleet.Change{What: "give", Permits: n}
 	err = p.changeCounts(ctx, by, t, change, func(ctx context.Context, l *ratelimit.Limiter, q ratelimit.Request, k Key) error {
 		before, err := p.left(ctx, q, k)
@@ -43,10 +44,14 @@ func (p *Prefix) Give(ctx context.Context, by fleet.Actor, t Target, n int64) (a
 			return err
 		}
 		after, err := p.left(ctx, q, k)
+		if err != nil {
+			unknown = fmt.Errorf("%s %s: the permits are given, and what is left is unknown: %w", q.Rule.Name, keyInWords(before.Key), err)
+			return nil
+		}
 		all = append(all, Given{q.Rule.Name, before.Key, before.left(), after.left(), before.Limit < 0})
-		return err
+		return nil
 	})
-	return all, err
+	return all, errors.Join(err, unknown)
 }
 
 // left returns what the key of a request has left under one rule.

@@ -44,7 +44,7 @@ func (p *Prefix) Judge(ctx context.Context) Judgement {
 	rules, read := p.rules.Get(ctx)
 	at = at.Worse(read)
 	if !read.Never() {
-		p.judgeSettings(f, rules, followed)
+		p.judgeSettings(f, rules)
 		judgeLimits(f, rules)
 	}
 	if shared, read := p.shared.Get(ctx); read.Err == nil && len(shared) > 0 {
@@ -54,6 +54,7 @@ func (p *Prefix) Judge(ctx context.Context) Judgement {
 	p.judgeTraffic(ctx, f)
 	p.judgePauses(ctx, f)
 	f.blameDenials(processes, rules, at.Err == nil)
+	f.judgeUnread(followed, at)
 	return Judgement{f.sorted(), f.facts, at}
 }
 
@@ -69,6 +70,20 @@ func (p *Prefix) judgeStore(f *findings, health fleet.Health, read Seen) {
 		f.storeError("", fmt.Sprintf("a decision of this process failed at %s: %v", LocalTime(at), err), advice, err.Error())
 	case health.Full:
 		f.add(MemoryFull, Bad, "", "the server's memory is full: calls fail", "raise maxmemory, or find out by ratelimitctl top who makes the keys")
+	}
+}
+
+// judgeUnread says what cannot be read, though the store answers.
+func (f *findings) judgeUnread(followed, all Seen) {
+	ofStore := func(p Problem) bool { return slices.Contains([]string{StoreDown, StoreSlow, MemoryFull}, p.ID) }
+	switch {
+	case all.Err == nil || slices.ContainsFunc(f.problems, ofStore):
+	case followed.Err != nil:
+		f.add(SettingsStale, Warning, "", fmt.Sprintf("overrides, blocks and pauses cannot be read: %v", followed.Err), "permit what ratelimitctl acl prints")
+	case errors.Is(all.Err, errSlow):
+		f.add(StoreSlow, Warning, "", "not all is known: "+all.Err.Error(), "look again, and see whether the server is busy")
+	default:
+		f.add(StoreDown, Warning, "", fmt.Sprintf("not all is known: %v", all.Err), "permit what ratelimitctl acl -operator prints")
 	}
 }
 
@@ -120,30 +135,9 @@ func (p *Prefix) judgeProcesses(f *findings, processes []fleet.Process, read See
 	}
 	judgeBuilds(f, builds)
 	p.judgeSecrets(f, secrets)
-	if lost := f.lost(processes, p.fleet.Status().Lost); lost != "" {
+	if lost := p.lossOf(processes).what(); lost != "" {
 		f.add(SettingsLost, Warning, "", lost+"; processes that start do not know them", "run ratelimitctl settings recover")
 	}
-}
-
-// lost says who keeps settings that the store has lost, or returns "".
-func (f *findings) lost(processes []fleet.Process, own int) string {
-	n, most := 0, own
-	for _, one := range processes {
-		if one.Lost > 0 {
-			n, most = n+1, max(most, one.Lost)
-		}
-	}
-	if most == 0 {
-		return ""
-	}
-	return fmt.Sprintf("the store lost its settings, up to %s; %s still in force what they know", Number(int64(most)), keep(n))
-}
-
-func keep(n int) string {
-	if n == 1 {
-		return "1 process keeps"
-	}
-	return Count(n, "process") + " keep"
 }
 
 func judgeBuilds(f *findings, builds map[string]map[string]int) {
@@ -161,12 +155,8 @@ func judgeBuilds(f *findings, builds map[string]map[string]int) {
 }
 
 // judgeSettings judges the settings in force.
-func (p *Prefix) judgeSettings(f *findings, rules []ratelimit.UsedRule, followed Seen) {
-	status := p.fleet.Status()
-	if followed.Err != nil && !p.IsLocal() && f.problems == nil {
-		f.add(SettingsStale, Warning, "", fmt.Sprintf("overrides, blocks and pauses cannot be read: %v", followed.Err), "permit what ratelimitctl acl prints")
-	}
-	for _, err := range status.Malformed {
+func (p *Prefix) judgeSettings(f *findings, rules []ratelimit.UsedRule) {
+	for _, err := range p.fleet.Status().Malformed {
 		f.add(SettingUnusable, Warning, "", err.Error()+"; an earlier one stays in force", "set it again, or clear it")
 	}
 	modes, byName := p.harmless(rules), map[string][]ratelimit.UsedRule{}
@@ -197,19 +187,17 @@ func whoSet(s *fleet.Setting) string {
 	return s.By
 }
 
-// undoing is the command that ends a setting.
+// undoing is the command that ends a setting. A key is a caller's text, so it is quoted for a shell.
 func undoing(s *fleet.Setting) string {
-	rule, of := s.Rule, " "+key.Shown(s.Key)+" -shown"
-	if fleet.IsGlob(rule) { // which a shell would expand
-		rule = "'" + rule + "'"
-	}
-	switch {
+	rule, of := word(s.Rule), ""
+	switch name := word(key.Shown(s.Key)); {
 	case s.AllKeys:
-		of = ""
 	case s.Match:
-		of = " -shown -match '" + s.Key + "'"
+		of = " -shown -match " + name
 	case s.Kind == fleet.Override:
-		of = " -shown -key " + key.Shown(s.Key)
+		of = " -shown -key " + name
+	case name != "":
+		of = " -shown -- " + name
 	}
 	switch s.Kind {
 	case fleet.Block:
@@ -326,7 +314,7 @@ func (p *Prefix) judgePauses(ctx context.Context, f *findings) {
 	}
 	for rule, of := range by {
 		f.add(PausedByFarSide, Warning, rule, fmt.Sprintf("the far side has paused %s, the last until %s", Count(of.keys, "key"), LocalTime(of.latest.Until)),
-			"see ratelimitctl paused "+rule+", and ask the far side; ratelimitctl resume ends a pause")
+			"see ratelimitctl paused "+word(rule)+", and ask the far side; ratelimitctl resume ends a pause")
 		f.problems[len(f.problems)-1].Since = of.since
 	}
 }

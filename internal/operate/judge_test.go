@@ -151,7 +151,7 @@ func TestProblems(t *testing.T) {
 				s.Fatal(err)
 			}
 			s.Do("FLUSHALL")
-			s.eventually(true, operate.SettingsLost, "1 process keeps")
+			s.eventually(true, operate.SettingsLost, "1 process still applies its own (1)")
 			p := s.prefix()
 			known, err := p.Recover(s.Context())
 			if err != nil || len(known.Settings) != 1 {

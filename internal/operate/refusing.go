@@ -80,6 +80,9 @@ func (p *Prefix) Refusing(ctx context.Context, rule string, kinds ...fleet.Kind)
 	}
 	modes := p.harmless(rules)
 	r.All = slices.DeleteFunc(r.All, func(one Refusal) bool {
+		if hasEnded := !one.Until.IsZero() && !one.Until.After(p.Now()); hasEnded { // since it was read
+			return true
+		}
 		return rule != "" && !isNamed(one.Rule, fleet.SettingName(rule)) && !fleet.Covers(one.Rule, fleet.SettingName(rule)) && one.Rule != rule
 	})
 	for i := range r.All {

@@ -52,6 +52,13 @@ type Loss struct {
 
 // InWords says what was lost and what to do. It is "" if nothing was.
 func (l Loss) InWords() string {
+	if l.Processes == 0 {
+		return ""
+	}
+	return l.what() + ": run ratelimitctl settings recover"
+}
+
+func (l Loss) what() string {
 	apply := "processes still apply theirs"
 	switch l.Processes {
 	case 0:
@@ -59,12 +66,16 @@ func (l Loss) InWords() string {
 	case 1:
 		apply = "process still applies its own"
 	}
-	return fmt.Sprintf("the store lost its settings; %d %s (%s): run ratelimitctl settings recover", l.Processes, apply, Number(int64(l.Settings)))
+	return fmt.Sprintf("the store lost its settings; %d %s (%s)", l.Processes, apply, Number(int64(l.Settings)))
 }
 
 // Loss returns what processes keep in force that the store has lost, this one included.
-func (p *Prefix) Loss(ctx context.Context) (l Loss, at Seen) {
+func (p *Prefix) Loss(ctx context.Context) (Loss, Seen) {
 	processes, at := p.processes.Get(ctx)
+	return p.lossOf(processes), at
+}
+
+func (p *Prefix) lossOf(processes []fleet.Process) (l Loss) {
 	for _, one := range processes {
 		if one.Lost > 0 {
 			l.Processes, l.Settings = l.Processes+1, max(l.Settings, one.Lost)
@@ -73,7 +84,7 @@ func (p *Prefix) Loss(ctx context.Context) (l Loss, at Seen) {
 	if own := p.fleet.Status().Lost; own > 0 && l.Processes == 0 {
 		l = Loss{1, own}
 	}
-	return l, at
+	return l
 }
 
 // Exported is what an export has, as JSON.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
@@ -117,6 +118,17 @@ func Because(reason string) string {
 		return ""
 	}
 	return ": " + reason
+}
+
+// word is a text as one word of a shell's command: 'a b'.
+func word(text string) string {
+	isPlain := func(c rune) bool {
+		return unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-_./:@%+=,", c)
+	}
+	if strings.TrimFunc(text, isPlain) == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // LocalTime is a time in this machine's time zone. That of the zero time is "".

@@ -1,0 +1,113 @@
+package operate_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
+)
+
+// Who may not read something is told so: what cannot be read is never well, also if something else is worth a note.
+func TestUnreadIsNotWell(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.process(nil, login)
+	s.word("a", fleet.Process{Host: "web-1", Program: "shop", Build: "v1"})
+	s.word("b", fleet.Process{Host: "web-2", Program: "shop", Build: "v2"})
+	unread := 0
+	for _, command := range []string{"hscan", "mget", "hmget", "hget", "zrangebyscore", "time", "hlen", "info"} {
+		s.Do("ACL SETUSER reader on >secret ~* +@all -" + command)
+		c := redis.NewClient(&redis.Options{Addr: s.Addr, Username: "reader", Password: "secret", DialerRetries: 1})
+		store := redisstore.New(c, redisstore.WithTimeout(time.Minute), redisstore.WithoutFunctions())
+		store.Fleet("shop").Hide()
+		judged := operate.New(ratelimit.New(store, ratelimit.WithPrefix("shop")), time.Minute).Judge(t.Context())
+		if judged.At.Err != nil {
+			unread++
+			if !slices.ContainsFunc(judged.Problems, func(p operate.Problem) bool { return p.Level > operate.Note }) {
+				t.Errorf("without %s, %v, but the problems are %+v", command, judged.At.Err, judged.Problems)
+			}
+		}
+		_ = c.Close()
+	}
+	if unread == 0 {
+		t.Error("everything was read")
+	}
+}
+
+// The command that ends a setting has the key as one word, whatever is in it: people copy it into a shell.
+func TestCommandsAreForAShell(t *testing.T) {
+	t.Parallel()
+	keys := []string{"ann", "$(touch x)", "`id`", "a;b", "it's", "a b", "-x", "~root", "*", "a>b", "#a", "é", "!1", `\`, "203.0.113.7"}
+	for _, do := range map[string]func(*operate.Prefix, operate.Target) error{
+		"override": func(p *operate.Prefix, target operate.Target) error {
+			_, err := p.Override(t.Context(), fleet.Actor{By: "kim"}, target, operate.Wish{Limit: new(int64(9)), Forever: true})
+			return err
+		},
+		"block": func(p *operate.Prefix, target operate.Target) error {
+			_, err := p.Block(t.Context(), fleet.Actor{By: "kim"}, target, time.Hour)
+			return err
+		},
+	} {
+		p := operate.New(ratelimit.New(memstore.New()), time.Minute)
+		if err := do(p, operate.Target{Rule: "no;program", Keys: keys, Force: true}); err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, problem := range p.Judge(t.Context()).Problems {
+			_, command, _ := strings.Cut(problem.Advice, "clear it by ratelimitctl ")
+			words, err := exec.Command("sh", "-c", `printf '%s\n' `+command).Output()
+			if err != nil || !strings.Contains(string(words), "\nno;program\n") {
+				t.Errorf("%s: %q, %v", command, words, err)
+			}
+			for _, key := range keys {
+				if strings.Contains(string(words), "\n"+key+"\n") {
+					found = append(found, key)
+				}
+			}
+		}
+		slices.Sort(found)
+		if want := slices.Sorted(slices.Values(keys)); !slices.Equal(found, want) {
+			t.Errorf("got the keys %q, want %q", found, want)
+		}
+	}
+}
+
+// A block that has ended is in no list, also if the list was read before its end.
+func TestWhatHasEndedRefusesNobody(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr})
+	t.Cleanup(func() { _ = client.Close() })
+	for name, store := range map[string]ratelimit.Store{"memory": memstore.New(), "Redis": redisstore.New(client, redisstore.WithTimeout(time.Minute))} {
+		l := ratelimit.New(store)
+		p := operate.New(l, time.Minute)
+		once := ratelimit.Rule{Name: "once", Key: "{user}", Limit: 1, Per: time.Second, Block: 2 * time.Second}
+		for range 2 {
+			if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: once, Key: "eve"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := p.Block(t.Context(), fleet.Actor{By: "kim"}, operate.Target{Rule: "once", Keys: []string{"ann"}, Force: true}, 2*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		redistest.Eventually(t, name+": nothing refuses any more", func() bool {
+			now, refusing := p.Now(), p.Refusing(t.Context(), "")
+			for _, one := range refusing.All {
+				if !one.Until.After(now) {
+					t.Errorf("%s: %+v has ended at %s", name, one, now)
+				}
+			}
+			return len(refusing.All) == 0
+		})
+	}
+}
