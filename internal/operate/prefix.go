@@ -58,6 +58,11 @@ func New(limiter *ratelimit.Limiter, longest time.Duration, listed ...ratelimit.
 	readFrom(p, &p.blocks, p.readBlocks)
 	readFrom(p, &p.servers, p.readServers)
 	p.blocks.fresh, p.servers.fresh = seldom, seldom
+	p.patience.probe = func() {
+		ctx, cancel := context.WithTimeout(context.Background(), longest)
+		defer cancel()
+		_, _ = p.fleet.Health(ctx)
+	}
 	return p
 }
 

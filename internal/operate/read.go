@@ -118,6 +118,7 @@ func (s Seen) Worse(other Seen) Seen {
 // patience bounds how long one look at everything waits for a store that does not answer.
 type patience struct {
 	longest  time.Duration
+	probe    func()           // asks the store something short
 	answered func() time.Time // when the store last answered anything
 	mu       sync.Mutex
 	until    time.Time // nobody waits before, because the store has just not answered
@@ -143,12 +144,14 @@ func (p *patience) wait(ctx context.Context, begin func() <-chan struct{}) error
 	if !silent {
 		bounded, cancel := context.WithTimeout(ctx, p.longest)
 		defer cancel()
+		probe := time.AfterFunc(p.longest/2, p.probe)
+		defer probe.Stop()
 		select {
 		case <-done:
 			return nil
 		case <-bounded.Done():
 		}
-		if p.answered().After(began) {
+		if p.answered().After(began) || time.Since(began) < p.longest { // or those who look have waited long enough for other parts
 			return errSlow
 		}
 		p.mu.Lock()
@@ -158,18 +161,25 @@ func (p *patience) wait(ctx context.Context, begin func() <-chan struct{}) error
 	return &Silence{p.longest}
 }
 
-// ask asks the store. It gives up as wait does.
+// ask asks the store. It gives up if the store is silent, or when ctx ends.
 func (p *patience) ask(ctx context.Context, do func(context.Context) error) error {
-	bounded, cancel := context.WithTimeout(ctx, p.longest)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answer, done := make(chan error, 1), make(chan struct{})
 	err := p.wait(ctx, func() <-chan struct{} {
 		go func() {
 			defer close(done)
-			answer <- do(bounded)
+			answer <- do(ctx)
 		}()
 		return done
 	})
+	if errors.Is(err, errSlow) {
+		select {
+		case <-done:
+			err = nil
+		case <-ctx.Done():
+		}
+	}
 	if err == nil {
 		err = <-answer
 	}
