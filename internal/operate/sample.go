@@ -79,7 +79,7 @@ func (p *Prefix) sample(ctx context.Context, server string, do fleet.Do) ([]Fact
 			p.addSampled(by, k, integer(replies[2*i]))
 		}
 	}
-	text := sampledInWords(by)
+	text := cmp.Or(sampledInWords(by), "no counts of prefix "+p.name)
 	if !whole {
 		text += fmt.Sprintf(": these are %s sampled keys; the server has more", Number(int64(len(keys))))
 	}

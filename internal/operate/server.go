@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,11 +25,12 @@ type server struct {
 	ready  error             // why calls cannot be decided
 	pinged time.Time         // when that was asked
 	slow   []slowCommand
-	events []event  // that held the server up
-	denied []denial // of other users
-	own    int64    // commands that the server denied this look
-	hidden []string // permissions that the user lacks
-	err    error    // why the server does not answer
+	events []event              // that held the server up
+	denied []denial             // of other users
+	own    int64                // commands that the server denied this look
+	hidden []string             // permissions that the user lacks
+	lacked map[string]time.Time // when the server denied that permission
+	err    error                // why the server does not answer
 }
 
 type slowCommand struct {
@@ -55,7 +57,7 @@ const recent = time.Hour
 func (p *Prefix) readServers(ctx context.Context, old []server) (all []server, err error) {
 	var mu sync.Mutex
 	err = p.store().Servers(ctx, func(ctx context.Context, name string, do fleet.Do) error {
-		s := server{name: name, do: do, at: time.Now()}
+		s := server{name: name, do: do, at: time.Now(), lacked: map[string]time.Time{}}
 		if i := slices.IndexFunc(old, func(o server) bool { return o.name == name }); i >= 0 {
 			before := old[i]
 			before.before = nil
@@ -122,13 +124,22 @@ func (s *server) isCluster() bool {
 	return s.info["redis_mode"] == "cluster" || s.info["server_mode"] == "cluster"
 }
 
+// askAnew is how long a command counts as denied: others who look would take each denial for one of a program.
+const askAnew = time.Hour
+
 // ask sends a command. It notes the permission for it if the user lacks that.
 func (s *server) ask(ctx context.Context, permission string, command ...any) (any, error) {
+	if s.before != nil {
+		if at, lacked := s.before.lacked[permission]; lacked && s.at.Sub(at) < askAnew {
+			s.lacked[permission], s.hidden = at, append(s.hidden, permission)
+			return nil, errors.New("NOPERM " + permission + " was denied lately")
+		}
+	}
 	replies, err := s.do(ctx, command)
 	if err != nil {
 		if isDenied(err) {
 			s.own++
-			s.hidden = append(s.hidden, permission)
+			s.lacked[permission], s.hidden = s.at, append(s.hidden, permission)
 		}
 		return nil, err
 	}
@@ -222,6 +233,9 @@ func (s *server) readEvents(ctx context.Context) {
 	}
 }
 
+// onlyTools are commands that no limiter runs, but who looks at a server.
+var onlyTools = []string{"ACL|LOG", "ACL|WHOAMI", "CONFIG|GET", "LATENCY|LATEST", "SLOWLOG|GET"}
+
 // readDenied reads what the server denied other users than this one.
 func (s *server) readDenied(ctx context.Context) {
 	whoami, err := s.ask(ctx, "+acl|whoami", "ACL", "WHOAMI")
@@ -246,7 +260,7 @@ func (s *server) readDenied(ctx context.Context) {
 		case text("reason") == "auth":
 			d.what = "to sign in"
 			s.denied = append(s.denied, d)
-		case d.user != whoami:
+		case d.user != whoami && !slices.Contains(onlyTools, d.what) && (d.what != "CLUSTER|SLOTS" || s.isCluster()):
 			s.denied = append(s.denied, d)
 		}
 	}

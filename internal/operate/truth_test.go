@@ -111,3 +111,26 @@ func TestWhatHasEndedRefusesNobody(t *testing.T) {
 		})
 	}
 }
+
+// Who looks as a user that may not ask for all is no problem to others who look, nor they to it.
+func TestToolsAreNoProblem(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.process(nil, login)
+	s.Do("ACL SETUSER operator on >secret ~* +@all -config -slowlog -acl -latency -cluster")
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, Username: "operator", Password: "secret", DialerRetries: 1})
+	t.Cleanup(func() { _ = c.Close() })
+	store := redisstore.New(c, redisstore.WithTimeout(time.Minute), redisstore.WithoutFunctions())
+	store.Fleet("shop").Hide()
+	operator := operate.New(ratelimit.New(store, ratelimit.WithPrefix("shop")), time.Minute)
+	_ = c.Do(t.Context(), "cluster", "slots").Err() // as ratelimitctl asks first
+	admin := s.prefix()
+	for range 3 {
+		for _, p := range []*operate.Prefix{operator, admin} {
+			p.Observe(t.Context(), time.Millisecond)
+			if judged := p.Judge(t.Context()); len(judged.Problems) > 0 {
+				t.Errorf("got %+v", judged.Problems)
+			}
+		}
+	}
+}
