@@ -112,14 +112,13 @@ const manyLimiters = 100
 // WarnedOfMany says that this process has logged that; only tests reset it.
 var WarnedOfMany atomic.Bool
 
-// View returns a limiter for a console: it decides by the same store, prefix and secret, takes keys also in the form in which they are
-// shown, and declares no rules. A new field of Limiter that changes decisions belongs here, too.
+// View returns a limiter for those who look and change: it has the same store, prefix, secret and observers, takes keys also in the form in which they
+// are shown, and declares no rules. A new field of Limiter that changes decisions belongs here, too.
 func (l *Limiter) View() *Limiter {
 	v := &Limiter{
 		store: l.store, fleet: l.fleet, prefix: l.prefix, hasher: l.hasher, shownKeys: true, policy: l.policy,
 		logger: slog.New(slog.NewTextHandler(io.Discard, nil)), public: l.public, instance: l.instance, fallback: l.fallback, notify: l.notify,
 	}
-	v.public.Fire, v.public.Observe = nil, nil
 	v.rules.start()
 	return v
 }

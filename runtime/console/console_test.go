@@ -821,10 +821,12 @@ func TestObserversAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := console.New(l, console.WithWrites(kim))
-	form := url.Values{"page": {"subject"}, "key": {"ann"}, "rule": {"sms 1h {phone}"}, "reason": {"r"}, "for": {"1h"}, "limit": {"7"}}
 	var want []string
-	for _, do := range []string{"block", "unblock", "pause", "resume", "set", "clear", "undo"} {
-		form.Set("do", do)
+	for i, do := range []string{"block", "unblock", "pause", "resume", "set", "clear", "block", "unblock", "undo"} {
+		form := url.Values{"page": {"subject"}, "key": {"ann"}, "rule": {"sms 1h {phone}"}, "reason": {"r"}, "for": {"1h"}, "limit": {"7"}, "do": {do}}
+		if i >= 6 {
+			form.Set("shown", "1")
+		}
 		if do == "undo" {
 			form = url.Values{"page": {"changes"}, "do": {"undo"}, "reason": {"r"}}
 			page := first(send(h, http.MethodGet, "/changes", nil))
