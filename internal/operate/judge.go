@@ -54,6 +54,9 @@ func (p *Prefix) Judge(ctx context.Context) Judgement {
 	p.judgeTraffic(ctx, f)
 	p.judgePauses(ctx, f)
 	f.blameDenials(processes, rules, at.Err == nil)
+	if at.Err == nil && len(processes) == 0 {
+		f.facts = append(f.facts, Fact{"", "processes", "none of prefix " + p.name + " reports"})
+	}
 	f.judgeUnread(followed, at)
 	return Judgement{f.sorted(), f.facts, at}
 }

@@ -55,6 +55,7 @@ func (c *console) change(w http.ResponseWriter, r *http.Request) {
 	if shown.Done, err = c.obey(ctx, o); err != nil {
 		var status int
 		shown.Failed, shown.Wrong, status = blame(err)
+		shown.Unsure = status == http.StatusServiceUnavailable // the store may have made the change
 		w.WriteHeader(status)
 	}
 	switch r.PostForm.Get("page") {

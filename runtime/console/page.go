@@ -47,6 +47,7 @@ type page struct {
 	Done   *done  // what it changed; or nil
 	Failed string // why it changed nothing; or ""
 	Wrong  string // the field that is wrong; or ""
+	Unsure bool   // perhaps it changed something all the same
 
 	// The form of this page.
 
