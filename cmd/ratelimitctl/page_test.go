@@ -145,7 +145,9 @@ var varying = []struct {
 }{
 	{regexp.MustCompile(`\b(\d{4}-\d\d-\d\d[ T])?\d\d:\d\d:\d\d(\.\d+)?(Z| [A-Z]+)?\b`), "TIME"}, // at midnight, times of yesterday have a day
 	{regexp.MustCompile(regexp.QuoteMeta(hostname()) + ` +\d+ `), "HOST  PID "},
-	{regexp.MustCompile(`\d+s ago`), "AGO"},
+	{regexp.MustCompile(`\d+s ago|just now`), "AGO"},
+	{regexp.MustCompile(`\bdevel-[0-9a-f]+`), "BUILD"},
+	{regexp.MustCompile(`\d+ % of \d+ calls`), "MOST calls"},
 	{regexp.MustCompile(`-?\d+ keys? and -?[0-9.]+ .B`), "GROWTH"},
 	{regexp.MustCompile(`median \S+, 99% \S+, longest \S+ of \d+`), "TRIPS"},
 	{regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?(ms|s)\b`), "DURATION"},
