@@ -177,7 +177,7 @@ func (r *inspected) notes(now time.Time) (all []string) {
 	u, key := r.use, cmp.Or(r.Key, "everybody")
 	for _, o := range r.Overrides {
 		what := "override of " + operate.Whose(o.Rule, o.Key) + ": "
-		add("%s%s, set by %s at %s%s", what, withEnd(o.Kind, &o.Values), cmp.Or(o.By, "a program"), operate.LocalTime(o.At), operate.Because(o.Reason))
+		add("%s%s, %s%s", what, withEnd(o.Kind, &o.Values), operate.SetBy(o.By, o.At), operate.Because(o.Reason))
 	}
 	switch {
 	case !r.AsOf.IsZero():
@@ -230,14 +230,12 @@ func refusalInWords(r *operate.Refusal, key string, mode ratelimit.Mode) string 
 		return fmt.Sprintf("%s%s until %s: a refusal of this rule began that, since it has block=; ratelimitctl reset ends it", text, since, operate.LocalTime(r.Until))
 	case r.FarSide:
 		return fmt.Sprintf("%s%s until %s by %s", text, since, operate.LocalTime(r.Until), r.Who())
-	case r.Since.IsZero():
-		return fmt.Sprintf("%s until %s, by the far side or by a program", text, operate.LocalTime(r.Until))
 	}
 	until := operate.LocalTime(r.Until)
 	if r.Match || fleet.IsGlob(r.Rule) {
 		until += ", as " + operate.Whose(r.Rule, r.Key)
 	}
-	return fmt.Sprintf("%s until %s, set by %s at %s%s", text, until, r.Who(), operate.LocalTime(r.Since), operate.Because(r.Reason))
+	return fmt.Sprintf("%s until %s, %s%s", text, until, operate.SetBy(r.Who(), r.Since), operate.Because(r.Reason))
 }
 
 // lastInWords lists the last permits. Only those of today lack the day.

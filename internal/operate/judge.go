@@ -162,32 +162,31 @@ func (p *Prefix) judgeSettings(f *findings, rules []ratelimit.UsedRule) {
 	for _, err := range p.fleet.Status().Malformed {
 		f.add(SettingUnusable, Warning, "", err.Error()+"; an earlier one stays in force", "set it again, or clear it")
 	}
-	modes, byName := p.harmless(rules), map[string][]ratelimit.UsedRule{}
+	modes, byName, whys := p.harmless(rules), map[string][]ratelimit.UsedRule{}, map[string]string{}
 	for _, r := range rules {
 		name := fleet.SettingName(r.Name)
 		byName[name] = append(byName[name], r)
 	}
 	for s := range p.fleet.InForce().All() {
 		subject := strings.TrimSpace(s.Rule + " " + key.Shown(s.Key))
-		set := fmt.Sprintf("%s, set by %s at %s", Values(s.Kind, &s.Values), whoSet(s), LocalTime(s.At))
-		of := byName[s.Rule]
-		if fleet.IsGlob(s.Rule) {
-			of = slices.DeleteFunc(slices.Clone(rules), func(r ratelimit.UsedRule) bool { return !isNamed(r.Name, s.Rule) })
+		set := Values(s.Kind, &s.Values) + ", " + SetBy(s.By, s.At)
+		alike := fmt.Sprint(s.Kind, " ", s.Rule, " ", s.AllKeys, " ", Arguments(&s.Values)) // there may be thousands, for as many keys
+		why, known := whys[alike]
+		if !known {
+			of := byName[s.Rule]
+			if fleet.IsGlob(s.Rule) {
+				of = slices.DeleteFunc(slices.Clone(rules), func(r ratelimit.UsedRule) bool { return !isNamed(r.Name, s.Rule) })
+			}
+			why = p.useless(s, of, modes)
+			whys[alike] = why
 		}
-		switch why := p.useless(s, of, modes); {
+		switch {
 		case why != "":
 			f.add(SettingUnusable, Warning, subject, set+", has no effect: "+why, "clear it by "+undoing(s))
 		case s.Kind == fleet.Override && s.Until.IsZero():
 			f.add(SettingEndless, Note, subject, set+Because(s.Reason)+", has no end", "write the value into the program, and clear it by "+undoing(s))
 		}
 	}
-}
-
-func whoSet(s *fleet.Setting) string {
-	if s.By == "" {
-		return "a program"
-	}
-	return s.By
 }
 
 // undoing is the command that ends a setting. A key is a caller's text, so it is quoted for a shell.

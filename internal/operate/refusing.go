@@ -217,5 +217,5 @@ func (p *Prefix) pauseOf(ctx context.Context, rule, shown string, until time.Tim
 			return one
 		}
 	}
-	return Refusal{Kind: fleet.Pause, Rule: rule, Key: shown, Until: until, By: "somebody"}
+	return Refusal{Kind: fleet.Pause, Rule: rule, Key: shown, Until: until, By: "the far side or a program"}
 }

@@ -24,6 +24,7 @@ type Rule struct {
 	Overridden int            // keys that have an override of their own
 	Blocked    int            // keys that settings block
 	Paused     int            // keys that are paused
+	MorePaused bool           // perhaps more are, as not all pauses are known
 	ByPattern  int            // settings for keys by pattern, or for keys under a glob of rules
 	Rates      traffic.Rates
 }
@@ -70,7 +71,7 @@ func (p *Prefix) ruleInForce(declared ratelimit.UsedRule, paused pauses, sums *t
 	}
 	r.ByPattern = len(p.fleet.InForce().ByPattern(fleet.SettingName(declared.Name)).Keys())
 	r.Rates = sums.Of(traffic.Named{Rule: declared.Name, Window: r.InForce.Window()})
-	r.Paused = paused.count(declared.Name)
+	r.Paused, r.MorePaused = paused.count(declared.Name), paused.more > 0
 	for s := range of.Settings() {
 		switch {
 		case s.Kind == fleet.Block:
@@ -125,6 +126,9 @@ func (r Rule) InWords() string {
 		if keys.n > 0 {
 			parts = append(parts, Count(keys.n, "key")+keys.what)
 		}
+	}
+	if r.Paused > 0 && r.MorePaused {
+		parts[len(parts)-1] += " or more"
 	}
 	if r.ByPattern > 0 {
 		parts = append(parts, Count(r.ByPattern, "setting")+" by pattern")

@@ -134,3 +134,15 @@ func TestToolsAreNoProblem(t *testing.T) {
 		}
 	}
 }
+
+// A number of paused keys that is not known whole says so.
+func TestPausesBeyondTheBound(t *testing.T) {
+	t.Parallel()
+	for want, rule := range map[string]operate.Rule{
+		"3 keys paused": {Paused: 3}, "": {MorePaused: true}, "1 key blocked; 3 keys paused or more": {Blocked: 1, Paused: 3, MorePaused: true},
+	} {
+		if got := rule.InWords(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

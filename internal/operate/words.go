@@ -112,6 +112,15 @@ func Ahead(ahead time.Duration) string {
 	return Duration(ahead) + " ahead of"
 }
 
+// SetBy says who set something, and when: "set by kim at 2026-11-29 14:02:11 CET". Both may be unknown.
+func SetBy(by string, at time.Time) string {
+	text := "set by " + cmp.Or(by, "a program")
+	if at.IsZero() {
+		return text
+	}
+	return text + " at " + LocalTime(at)
+}
+
 // Because adds a reason to a sentence.
 func Because(reason string) string {
 	if reason == "" {

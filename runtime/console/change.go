@@ -276,7 +276,7 @@ func parseFor(text string) (time.Duration, error) {
 	}
 	d, _, err := period.Parse("end", text)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("write how long, such as 2h or 7d; found %q", text)
+		return 0, fmt.Errorf("write how long, such as 2h or 7d; found %.20q", text)
 	}
 	return d, nil
 }
