@@ -12,26 +12,25 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/operate"
 )
 
-// target returns whose settings or counts the command line is about. given is KEY or -key.
-func (s *session) target(given string) (operate.Target, error) {
+// target returns who changes settings or counts, and whose. given is KEY or -key.
+func (s *session) target(given string) (by fleet.Actor, t operate.Target, err error) {
+	if by, err = s.actor(); err != nil {
+		return by, t, err
+	}
 	keys, err := s.keysOf(given)
 	if s.match != "" && (keys != nil || s.keys != "") {
 		err = misused("found a key and -match; expected one of the two")
 	}
-	return operate.Target{Rule: s.arg(0), Keys: keys, Match: s.match, Shown: s.shown, Force: s.force}, err
+	return by, operate.Target{Rule: s.arg(0), Keys: keys, Match: s.match, Shown: s.shown, Force: s.force}, err
 }
 
 // edit makes a change of settings by do, and prints what was and what is, and where that is in force.
-func (s *session) edit(ctx context.Context, given string, do func(by fleet.Actor, t operate.Target) (operate.Done, error)) error {
-	by, err := s.actor()
+func (s *session) edit(ctx context.Context, given string, do func(context.Context, fleet.Actor, operate.Target) (operate.Done, error)) error {
+	by, t, err := s.target(given)
 	if err != nil {
 		return err
 	}
-	t, err := s.target(given)
-	if err != nil {
-		return err
-	}
-	done, err := do(by, t)
+	done, err := do(ctx, by, t)
 	if err != nil {
 		return err
 	}
@@ -98,51 +97,31 @@ func (s *session) whereInForce(ctx context.Context) (string, error) {
 	return f.InWords(), err
 }
 
-func blockKeys(ctx context.Context, s *session) error {
-	if err := s.checkFor("block", "1h"); err != nil {
-		return err
-	}
-	return s.edit(ctx, s.arg(1), func(by fleet.Actor, t operate.Target) (operate.Done, error) {
-		return s.prefix.Block(ctx, by, t, s.forTime)
-	})
-}
+func blockKeys(ctx context.Context, s *session) error { return s.begin(ctx, "block", s.prefix.Block) }
 
 func unblockKeys(ctx context.Context, s *session) error {
-	return s.edit(ctx, s.arg(1), func(by fleet.Actor, t operate.Target) (operate.Done, error) { return s.prefix.Unblock(ctx, by, t) })
+	return s.edit(ctx, s.arg(1), s.prefix.Unblock)
 }
 
-func pauseKeys(ctx context.Context, s *session) error {
-	if err := s.checkFor("pause", "1m"); err != nil {
-		return err
+func pauseKeys(ctx context.Context, s *session) error { return s.begin(ctx, "pause", s.prefix.Pause) }
+
+func resumeKeys(ctx context.Context, s *session) error { return s.edit(ctx, s.arg(1), s.prefix.Resume) }
+
+// begin makes a change that lasts for -for.
+func (s *session) begin(ctx context.Context, command string,
+	do func(context.Context, fleet.Actor, operate.Target, time.Duration) (operate.Done, error)) error {
+	if s.forTime == 0 || s.forTime > operate.MaxBlock {
+		return misused(fmt.Sprintf("%s: -for: expected how long, up to %s, as in -for 1h", command, operate.Duration(operate.MaxBlock)))
 	}
-	return s.edit(ctx, s.arg(1), func(by fleet.Actor, t operate.Target) (operate.Done, error) {
-		return s.prefix.Pause(ctx, by, t, s.forTime)
+	return s.edit(ctx, s.arg(1), func(ctx context.Context, by fleet.Actor, t operate.Target) (operate.Done, error) {
+		return do(ctx, by, t, s.forTime)
 	})
-}
-
-func resumeKeys(ctx context.Context, s *session) error {
-	return s.edit(ctx, s.arg(1), func(by fleet.Actor, t operate.Target) (operate.Done, error) { return s.prefix.Resume(ctx, by, t) })
-}
-
-func (in *input) checkFor(command, example string) error {
-	if in.forTime == 0 || in.forTime > operate.MaxBlock {
-		return misused(fmt.Sprintf("%s: -for: expected how long, up to %s, as in -for %s", command, operate.Duration(operate.MaxBlock), example))
-	}
-	return nil
 }
 
 // setOverride sets an override, merged with what is set.
 func setOverride(ctx context.Context, s *session) error {
-	switch {
-	case s.forever && s.forTime > 0:
-		return misused("override set: found -for and -forever; expected one of the two")
-	case s.limit == nil && s.factor == 0 && s.per == 0 && s.burst == 0 && s.mode == nil:
-		return misused("override set: the change is missing: expected -limit, -factor, -per, -burst or -mode")
-	case s.limit != nil && s.factor != 0:
-		return misused("override set: found -limit and -factor; expected one of the two")
-	}
 	wish := operate.Wish{Limit: s.limit, Factor: s.factor, Per: s.per, Burst: s.burst, Mode: s.mode, For: s.forTime, Forever: s.forever, Replace: s.replace}
-	err := s.edit(ctx, s.options.key, func(by fleet.Actor, t operate.Target) (operate.Done, error) {
+	err := s.edit(ctx, s.options.key, func(ctx context.Context, by fleet.Actor, t operate.Target) (operate.Done, error) {
 		return s.prefix.Override(ctx, by, t, wish)
 	})
 	if errors.Is(err, operate.ErrEnd) {
@@ -152,18 +131,12 @@ func setOverride(ctx context.Context, s *session) error {
 }
 
 func clearOverride(ctx context.Context, s *session) error {
-	return s.edit(ctx, s.options.key, func(by fleet.Actor, t operate.Target) (operate.Done, error) {
-		return s.prefix.ClearOverride(ctx, by, t)
-	})
+	return s.edit(ctx, s.options.key, s.prefix.ClearOverride)
 }
 
 // reset forgets what keys have used under the rules of a name.
 func reset(ctx context.Context, s *session) error {
-	by, err := s.actor()
-	if err != nil {
-		return err
-	}
-	t, err := s.target(s.arg(1))
+	by, t, err := s.target(s.arg(1))
 	if err != nil {
 		return err
 	}
@@ -179,11 +152,7 @@ func give(ctx context.Context, s *session) error {
 	if s.n == 0 {
 		return misused("give: -n: expected how many permits, as in -n 50, or -n -50 to take them")
 	}
-	by, err := s.actor()
-	if err != nil {
-		return err
-	}
-	t, err := s.target(s.arg(1))
+	by, t, err := s.target(s.arg(1))
 	if err != nil {
 		return err
 	}
@@ -204,13 +173,8 @@ func printChanges(ctx context.Context, s *session) error {
 		return misused(fmt.Sprintf("changes: -n: found %d; expected how many changes, at least 1, as in -n 50", s.n))
 	}
 	all, at := s.prefix.Changes(ctx, s.arg(0))
-	if at.Err != nil {
-		return at.Err
-	}
-	if len(all) == 0 && s.arg(0) != "" {
-		if _, err := s.prefix.Named(ctx, s.arg(0)); err != nil {
-			return err
-		}
+	if err := cmp.Or(at.Err, s.checkNamed(ctx, len(all))); err != nil {
+		return err
 	}
 	all = all[:min(int64(len(all)), s.n)]
 	return printTable(s.output, all, "nothing was changed", "AT, BY, WHAT, RULE, KEY, BEFORE → AFTER, REASON", func(c *fleet.Change) []string {

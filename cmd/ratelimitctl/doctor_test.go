@@ -17,10 +17,13 @@ import (
 
 // found is what doctor finds and prints.
 type found struct {
-	problems []operate.Problem
+	problems []problem
 	facts    string
 	status   int
 }
+
+// problem is a problem in JSON.
+type problem struct{ ID, Level, Text, Advice string }
 
 // examined returns what doctor says of a prefix.
 func examined(t *testing.T, addr string, args ...string) (f found) {
@@ -43,7 +46,7 @@ func examined(t *testing.T, addr string, args ...string) (f found) {
 func (f found) require(t *testing.T, id string, level operate.Level, text string) {
 	t.Helper()
 	for _, p := range f.problems {
-		if p.ID == id && p.Level == level && strings.Contains(p.Text+". To do: "+p.Advice, text) {
+		if p.ID == id && p.Level == level.String() && strings.Contains(p.Text+". To do: "+p.Advice, text) {
 			return
 		}
 	}
@@ -113,7 +116,7 @@ func TestDoctorFindsBadSettings(t *testing.T) {
 			if strings.Contains(fmt.Sprint(found), "s3cret") {
 				t.Errorf("it shows arguments of commands: %+v", found)
 			}
-			isBad := slices.ContainsFunc(found.problems, func(p operate.Problem) bool { return p.Level == operate.Bad })
+			isBad := slices.ContainsFunc(found.problems, func(p problem) bool { return p.Level == operate.Bad.String() })
 			if (found.status == failed) != isBad {
 				t.Errorf("status %d of %+v", found.status, found.problems)
 			}

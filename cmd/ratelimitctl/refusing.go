@@ -19,35 +19,32 @@ type refusing struct {
 
 // printBlocked prints the keys that are blocked, of one rule or of all.
 func printBlocked(ctx context.Context, s *session) error {
-	found, err := s.refusing(ctx, fleet.Block)
-	if err != nil {
-		return err
-	}
-	return s.print(refusing{Blocked: found.All, More: found.More}, s.withLoss(refusalLines(&found, s.nothing("nobody is blocked")))...)
+	return s.printRefusing(ctx, fleet.Block, func(found *operate.Refusing) refusing { return refusing{Blocked: found.All, More: found.More} })
 }
 
 // printPaused prints the keys that are paused, of one rule or of all.
 func printPaused(ctx context.Context, s *session) error {
-	found, err := s.refusing(ctx, fleet.Pause)
-	if err != nil {
-		return err
-	}
-	return s.print(refusing{Paused: found.All, More: found.More}, s.withLoss(refusalLines(&found, s.nothing("nobody is paused")))...)
+	return s.printRefusing(ctx, fleet.Pause, func(found *operate.Refusing) refusing { return refusing{Paused: found.All, More: found.More} })
 }
 
-// refusing returns what refuses by settings or markers of a kind, under the rule that the arguments name or under all.
-func (s *session) refusing(ctx context.Context, kind fleet.Kind) (operate.Refusing, error) {
+// printRefusing prints what refuses by settings or markers of a kind, under the rule that the arguments name or under all.
+func (s *session) printRefusing(ctx context.Context, kind fleet.Kind, inJSON func(*operate.Refusing) refusing) error {
 	found := s.prefix.Refusing(ctx, s.arg(0), kind)
-	if found.At.Err != nil {
-		return found, found.At.Err
-	}
-	if len(found.All) == 0 && s.arg(0) != "" {
-		if _, err := s.prefix.Named(ctx, s.arg(0)); err != nil {
-			return found, err
-		}
+	if err := cmp.Or(found.At.Err, s.checkNamed(ctx, len(found.All))); err != nil {
+		return err
 	}
 	found.All = append([]operate.Refusal{}, found.All...) // not null in JSON
-	return found, nil
+	none := s.nothing("nobody is " + operate.Values(kind, new(fleet.Values)))
+	return s.print(inJSON(&found), s.withLoss(refusalLines(&found, none))...)
+}
+
+// checkNamed returns an error if nothing was found because no rule has the name that the arguments give.
+func (s *session) checkNamed(ctx context.Context, found int) error {
+	if found > 0 || s.arg(0) == "" {
+		return nil
+	}
+	_, err := s.prefix.Named(ctx, s.arg(0))
+	return err
 }
 
 // refusalLines are the table, or the text none if there is nothing.
@@ -95,10 +92,8 @@ func listOverrides(ctx context.Context, s *session) error {
 			rows = append(rows, shownSetting(one))
 		}
 	}
-	if len(rows) == 0 && s.arg(0) != "" {
-		if _, err := s.prefix.Named(ctx, s.arg(0)); err != nil {
-			return err
-		}
+	if err := s.checkNamed(ctx, len(rows)); err != nil {
+		return err
 	}
 	return cmp.Or(printTable(s.output, rows, s.nothing("no override is in force"), "RULE, KEY, CHANGE, UNTIL, SET BY, SET AT, REASON", func(s *setting) []string {
 		return []string{s.Rule, cmp.Or(s.Key, "all"), operate.Arguments(&s.Values), cmp.Or(operate.LocalTime(s.Until), "for ever"), s.By, operate.LocalTime(s.At), s.Reason}

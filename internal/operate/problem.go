@@ -97,13 +97,3 @@ func (f *findings) sorted() []Problem {
 	}
 	return all
 }
-
-// UnmarshalText reads what MarshalText returns.
-func (l *Level) UnmarshalText(text []byte) error {
-	i := slices.Index(levels[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("found the level %q; expected note, warning or bad", text)
-	}
-	*l = Level(i)
-	return nil
-}
