@@ -152,8 +152,16 @@ func cause(err error) error {
 	return err
 }
 
-// checkPrefix returns an error that names the prefixes on the server if programs use none by this name. If the store lost its settings, it says so.
-func (s *session) checkPrefix(ctx context.Context, c *command) error {
+// tellLoss says if the store lost its settings.
+func (s *session) tellLoss(ctx context.Context) {
+	s.loss, _ = s.prefix.Loss(ctx)
+	if text := s.loss.InWords(); text != "" {
+		fmt.Fprintln(s.stderr, text)
+	}
+}
+
+// checkPrefix returns an error that names the prefixes on the server if programs use none by this name.
+func (s *session) checkPrefix(ctx context.Context) error {
 	exists, err := s.store.Fleet(s.prefix.Name()).Exists(ctx)
 	switch {
 	case err != nil:
@@ -162,10 +170,6 @@ func (s *session) checkPrefix(ctx context.Context, c *command) error {
 		}
 		return err
 	case exists || s.force:
-		s.loss, _ = s.prefix.Loss(ctx)
-		if text := s.loss.InWords(); text != "" {
-			fmt.Fprintln(s.stderr, text)
-		}
 		return nil
 	}
 	all, err := s.prefix.Prefixes(ctx)

@@ -21,23 +21,12 @@ func doctor(ctx context.Context, s *session) error {
 			return wrong
 		}
 	}
-	var lines [][]string
-	ill := 0
-	for _, p := range judged.Problems {
-		if p.Level == operate.Bad {
-			ill++
-		}
-		text := p.Text
-		if p.Advice != "" {
-			text += ". To do: " + p.Advice
-		}
-		lines = append(lines, []string{p.Level.String(), p.ID, p.Subject, text})
-	}
-	if len(lines) == 0 {
-		lines = [][]string{{"All is well."}}
-	}
+	lines, ill := problemLines(judged.Problems)
 	facts := judged.Facts
 	if judged.At.Err == nil && !s.json {
+		if unused := s.checkPrefix(ctx); unused != nil {
+			lines = append(lines, []string{unused.Error()})
+		}
 		more, err := s.prefix.Sample(ctx)
 		if err != nil {
 			return err
@@ -60,4 +49,22 @@ func doctor(ctx context.Context, s *session) error {
 		return fmt.Errorf("%s, of which %d bad", operate.Count(len(judged.Problems), "problem"), ill)
 	}
 	return nil
+}
+
+// problemLines returns a line for each problem, and how many are bad.
+func problemLines(problems []operate.Problem) (lines [][]string, ill int) {
+	for _, p := range problems {
+		if p.Level == operate.Bad {
+			ill++
+		}
+		text := p.Text
+		if p.Advice != "" {
+			text += ". To do: " + p.Advice
+		}
+		lines = append(lines, []string{p.Level.String(), p.ID, p.Subject, text})
+	}
+	if len(lines) == 0 {
+		lines = [][]string{{"All is well."}}
+	}
+	return lines, ill
 }

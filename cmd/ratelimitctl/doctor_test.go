@@ -224,6 +224,14 @@ func TestDoctorLooksUnderThePrefix(t *testing.T) {
 		}
 	}
 	examined(t, server.Addr, "-prefix", "a*").requireFact(t, "expiry", "all of 1 key expire")
+	newFleet(t, server.Addr).known(map[string]string{"l": ruleText(login)})
+	const unused = `no program uses prefix "shoop"; on this server there is ratelimit: see -prefix`
+	if found := examined(t, server.Addr, "-prefix", "shoop"); !strings.Contains(found.facts, "\n"+unused+"\n") {
+		t.Errorf("it does not say that no program uses the prefix: %s", found.facts)
+	}
+	if found := examined(t, server.Addr); strings.Contains(found.facts, "no program uses") {
+		t.Errorf("got %s", found.facts)
+	}
 }
 
 // Settings that cannot be read do not stop any call. doctor reports them.

@@ -183,9 +183,10 @@ func (s *session) do(ctx context.Context, c *command) (err error) {
 	}
 	defer s.client.Close()
 	if !c.anyPrefix && s.rules == "" {
-		if err := s.checkPrefix(ctx, c); err != nil {
+		if err := s.checkPrefix(ctx); err != nil {
 			return err
 		}
+		s.tellLoss(ctx)
 	}
 	err = c.run(ctx, s)
 	if wrong, ok := errors.AsType[operate.Wrong](err); ok {

@@ -48,7 +48,7 @@ func (p *Prefix) Give(ctx context.Context, by fleet.Actor, t Target, n int64) (a
 			unknown = fmt.Errorf("%s %s: the permits are given, and what is left is unknown: %w", q.Rule.Name, keyInWords(before.Key), err)
 			return nil
 		}
-		all = append(all, Given{q.Rule.Name, before.Key, before.left(), after.left(), before.Limit < 0})
+		all = append(all, Given{q.Rule.Name, before.Key, before.Left(), after.Left(), before.Limit < 0})
 		return nil
 	})
 	return all, errors.Join(err, unknown)
@@ -62,9 +62,6 @@ func (p *Prefix) left(ctx context.Context, q ratelimit.Request, k Key) (Use, err
 	}
 	return uses[0], uses[0].Err
 }
-
-// left is how many permits are left, or minus what is used.
-func (u *Use) left() int64 { return max(0, u.Limit) - u.Used }
 
 // Reset forgets what keys have used, and returns how many counts there were. It goes on after a key that fails.
 func (p *Prefix) Reset(ctx context.Context, by fleet.Actor, t Target) (forgotten int, err error) {

@@ -51,8 +51,8 @@ type Running struct {
 // IsRefused reports whether a call of the key is refused now.
 func (u *Use) IsRefused() bool { return u.Never || u.Retry > 0 }
 
-// Left returns how many permits are left. It is below 0 if more are used than the key can have.
-func (u *Use) Left() int64 { return u.Limit - u.Used }
+// Left returns how many permits are left. It is below 0 if more are used than the key can have, and minus what is used if the call brings the limit.
+func (u *Use) Left() int64 { return max(0, u.Limit) - u.Used }
 
 const (
 	maxDetails = 20  // counts of which the store is asked for more than a peek says

@@ -8,6 +8,6 @@
 // The console only reads, unless [WithWrites] says who writes. It works without script and without cookies, and loads nothing from elsewhere.
 // The command "ratelimitctl serve" shows the same pages without a program.
 //
-// The package keeps nothing of its own: it shows what package internal/fleet knows, and asks the store. It is not for authentication, and not
+// The package knows nothing of its own: it shows what package internal/operate says. It is not for authentication, and not
 // for monitoring: metrics and alerts are in contrib/promlimit.
 package console
