@@ -69,6 +69,7 @@ func TestBrokenMatch(t *testing.T) {
 		"block nosuch* -match 10.0.0.0/8 -for 1h":                `"nosuch*"`,
 		"block login ann -match ann* -for 1h":                    "found a key and -match",
 		"block * -for 1h":                                        "a key",
+		"reset l* ann":                                           "only settings can be for many keys or rules",
 		"override set login -key ann -match a* -limit 1 -for 1h": "found a key and -match",
 	} {
 		text, status := ctl(t, server.Addr, strings.Fields(command)...)

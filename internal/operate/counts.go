@@ -80,7 +80,7 @@ func (p *Prefix) changeCounts(ctx context.Context, by fleet.Actor, t Target, cha
 		return err
 	}
 	if t.Match != "" || fleet.IsGlob(t.Rule) {
-		return errors.New("only settings can be for many keys or rules: name a rule and a key")
+		return Wrong("only settings can be for many keys or rules: name a rule and a key")
 	}
 	rules, err := p.Named(ctx, t.Rule)
 	if err != nil {

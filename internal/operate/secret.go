@@ -9,8 +9,8 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// errSecret is the error of a key as text that programs would hash otherwise.
-var errSecret = errors.New("the programs hash keys with another secret, so to them this is another key: set RATELIMIT_SECRET to their secret, or " +
+// ErrSecret is the error of a key as text that programs would hash otherwise.
+var ErrSecret = errors.New("the programs hash keys with another secret, so to them this is another key: set RATELIMIT_SECRET to their secret, or " +
 	"give the key as errors show it, with -shown")
 
 // checkSecret returns an error if a key would be another one to the programs, as they hash keys with another secret. The hash of a key is the same to
@@ -30,7 +30,7 @@ func (p *Prefix) checkSecret(ctx context.Context, k Key, rules []ratelimit.UsedR
 		known = known || len(one.Secrets) > 0
 	}
 	if known {
-		return errSecret
+		return ErrSecret
 	}
 	return nil
 }

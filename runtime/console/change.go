@@ -85,7 +85,7 @@ func blame(err error) (text, field string, status int) {
 	_, isWrong := errors.AsType[operate.Wrong](err)
 	_, isKey := errors.AsType[*ratelimit.KeyError](err)
 	_, isUnknown := errors.AsType[*operate.UnknownRule](err)
-	if !isWrong && !isKey && !isUnknown {
+	if !isWrong && !isKey && !isUnknown && !errors.Is(err, operate.ErrSecret) {
 		status = http.StatusServiceUnavailable
 	}
 	return err.Error(), "", status

@@ -1081,6 +1081,30 @@ func TestHashedKeys(t *testing.T) {
 	requireText(t, h, "/subject", url.Values{"key": {hash}, "shown": {"1"}}, "blocked for")
 }
 
+// A console without the programs' secret changes nothing for a key that is given as text, and is sure of that.
+func TestChangeWithAnotherSecret(t *testing.T) {
+	t.Parallel()
+	client := startRedis(t)
+	program := ratelimit.New(redisstore.New(client, patient), ratelimit.WithPrefix("shop"), ratelimit.WithSubjectHash([]byte(strings.Repeat("s", 32))))
+	if err := program.Check(sms); err != nil {
+		t.Fatal(err)
+	}
+	waitForRules(t, program, 1)
+	other := redis.NewClient(client.Options())
+	t.Cleanup(func() { _ = other.Close() })
+	h := console.New(ratelimit.New(redisstore.New(other, patient), ratelimit.WithPrefix("shop")), console.WithWrites(kim))
+	form := url.Values{"page": {"subject"}, "rule": {"sms 1h {phone}"}, "key": {"ann"}, "do": {"block"}, "for": {"1h"}, "reason": {"abuse"}}
+	code, page := 0, ""
+	redistest.Eventually(t, "the program has said which secret it has", func() bool {
+		code, page = send(h, http.MethodPost, "/change", form)
+		return code != http.StatusOK
+	})
+	if text := plain(page); code != http.StatusUnprocessableEntity || !strings.Contains(text, "Nothing changed: the programs hash keys with another secret") {
+		t.Errorf("got %d, %s", code, text)
+	}
+	waitForRules(t, program, 1) // it is still in use
+}
+
 // A fleet at its bounds, with the longest keys: pages stay small.
 func TestLargeFleet(t *testing.T) {
 	l, h := open(t, memstore.New(), console.WithWrites(kim))
