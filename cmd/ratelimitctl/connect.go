@@ -179,6 +179,22 @@ func (s *session) checkPrefix(ctx context.Context) error {
 	case len(all) == 0:
 		return errors.New("no prefix on this server")
 	}
+	return s.mistyped(all)
+}
+
+// isElsewhere returns the error of a prefix that no program uses if programs on the server use others, or nil.
+func (s *session) isElsewhere(ctx context.Context) error {
+	if exists, err := s.store.Fleet(s.prefix.Name()).Exists(ctx); err != nil || exists {
+		return nil
+	}
+	if all, _ := s.prefix.Prefixes(ctx); len(all) > 0 {
+		return s.mistyped(all)
+	}
+	return nil
+}
+
+// mistyped returns the error of a prefix that no program uses, on a server with others.
+func (s *session) mistyped(all []string) error {
 	return fmt.Errorf("no program uses prefix %q; on this server there is %s: see -prefix", s.options.prefix, shown(strings.Join(all, ", ")))
 }
 

@@ -21,12 +21,14 @@ func doctor(ctx context.Context, s *session) error {
 			return wrong
 		}
 	}
+	if judged.At.Err == nil && s.rules == "" {
+		if wrong := s.isElsewhere(ctx); wrong != nil {
+			return wrong
+		}
+	}
 	lines, ill := problemLines(judged.Problems)
 	facts := judged.Facts
 	if judged.At.Err == nil && !s.json {
-		if unused := s.checkPrefix(ctx); unused != nil {
-			lines = append(lines, []string{unused.Error()})
-		}
 		more, err := s.prefix.Sample(ctx)
 		if err != nil {
 			return err
@@ -58,6 +60,9 @@ func problemLines(problems []operate.Problem) (lines [][]string, ill int) {
 			ill++
 		}
 		text := p.Text
+		if !p.Since.IsZero() {
+			text += ", since " + operate.LocalTime(p.Since)
+		}
 		if p.Advice != "" {
 			text += ". To do: " + p.Advice
 		}

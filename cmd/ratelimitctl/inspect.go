@@ -88,7 +88,11 @@ func inspect(ctx context.Context, s *session) error {
 		}
 	}
 	return printTable(s.output, rows, "", "RULE, LIMIT, MODE, USED, REMAINING, RESET IN, RETRY AFTER", func(r *inspected) []string {
-		return []string{r.Rule, operate.Limit(r.use.InForce), r.use.InForce.Mode.String(), r.used(), r.left(), r.ResetIn, r.RetryAfter}
+		again := r.RetryAfter
+		if r.use.Never && r.use.InForce.Mode == ratelimit.ModeEnforce {
+			again = "never"
+		}
+		return []string{r.Rule, operate.Limit(r.use.InForce), r.use.InForce.Mode.String(), r.used(), r.left(), r.ResetIn, again}
 	}, s.withLoss(notes)...)
 }
 

@@ -179,3 +179,30 @@ func TestWait(t *testing.T) {
 	require(t, server.Addr, failed, " of 3 processes do not follow yet, such as ", "override", "set", "login", "-limit", "8", "-for", "1h", "-wait")
 	require(t, server.Addr, done, "not everywhere in force soon: a process cannot read settings: shop 7 on far: NOPERM", "override", "clear", "login")
 }
+
+// Settings that no rule has can be ended as doctor advises, and others cannot be made without -force.
+func TestEndSettingsOfNoRule(t *testing.T) {
+	server := redistest.Start(t)
+	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
+	for _, of := range []struct{ begin, end string }{
+		{"override set gone -limit 4 -for 1h", "override clear gone"},
+		{"override set gone -limit 4 -for 1h -key ann", "override clear gone -shown -key ann"},
+		{"override set gone* -limit 4 -for 1h", "override clear gone*"},
+		{"block gone ann -for 1h", "unblock gone ann -shown"},
+		{"pause gone -for 1h -match a*", "resume gone -shown -match a*"},
+	} {
+		begin, end := strings.Fields(of.begin), strings.Fields(of.end)
+		require(t, server.Addr, failed, "has used a rule", begin...)
+		require(t, server.Addr, failed, "has used a rule", end...)
+		require(t, server.Addr, done, "gone", append(begin, "-force")...)
+		require(t, server.Addr, done, "gone", end...)
+	}
+}
+
+// Under a limit of 0 nobody is told when to come back.
+func TestInspectNever(t *testing.T) {
+	server := redistest.Start(t)
+	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
+	ctl(t, server.Addr, "override", "set", "login", "-limit", "0", "-for", "1h")
+	require(t, server.Addr, done, " never\n", "inspect", "login", "ann")
+}

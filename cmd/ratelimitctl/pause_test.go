@@ -1,10 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -64,4 +68,16 @@ func TestGive(t *testing.T) {
 		!strings.Contains(text, "4 permits taken") || !strings.Contains(text, "1 permit taken") {
 		t.Errorf("got %s", text)
 	}
+}
+
+// A far side's pause of everybody is listed, and doctor says since when it lasts.
+func TestPauseOfAFarSide(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	f.known(map[string]string{"login": ruleText(login)})
+	since := time.Now().UTC().Truncate(time.Second)
+	note, _ := json.Marshal(fleet.PauseNote{Since: since, Until: since.Add(time.Hour), By: "shop 7 on web1", FarSide: true})
+	f.client.HSet(t.Context(), "ratelimit.seen:{ratelimit}:pauses", "login:{"+key.Subject("")+"}", note)
+	require(t, server.Addr, done, "the far side, told to shop 7 on web1", "paused", "login")
+	require(t, server.Addr, done, ", since "+operate.LocalTime(since), "doctor")
 }

@@ -178,6 +178,7 @@ func TestProcesses(t *testing.T) {
 	for id, p := range map[string]fleet.Process{
 		"a": {Host: "web1", PID: 7, Program: "shop", Build: "v1", Ahead: 2 * time.Hour},
 		"b": {Host: "web2", PID: 8, Program: "shop", Build: "v2", Store: "use redis.NewClusterClient: MOVED", Ahead: -time.Minute},
+		"A": {Host: "web1", PID: 7, Program: "shop", Build: "v1"}, // another client of process a
 		"c": {Host: "web3", PID: 9, Program: "desk", Build: "v1", Setting: "NOPERM", Lost: 3},
 	} {
 		p.At = time.Now().UTC()
@@ -193,7 +194,7 @@ func TestProcesses(t *testing.T) {
 	found := examined(t, server.Addr)
 	found.require(t, operate.BuildsDiffer, operate.Note, "several builds run: v1 (1 process), v2 (1 process)")
 	found.require(t, operate.ClockOff, operate.Warning, "its clock is 2h ahead of the store's")
-	found.require(t, operate.StoreDown, operate.Bad, "make it with redis.NewClusterClient")
+	found.require(t, operate.StoreDown, operate.Bad, "use redis.NewClusterClient: MOVED. To do: see its log")
 	found.require(t, operate.SettingsStale, operate.Warning, "NOPERM: it goes on with the settings")
 	found.require(t, operate.SettingsLost, operate.Warning, "run ratelimitctl settings recover")
 	if found.status != failed {

@@ -130,6 +130,7 @@ func (p *Prefix) Block(ctx context.Context, by fleet.Actor, t Target, d time.Dur
 
 // Unblock ends blocks. Done says which keys the block= of a rule goes on refusing.
 func (p *Prefix) Unblock(ctx context.Context, by fleet.Actor, t Target) (Done, error) {
+	p.allowUnused(ctx, &t)
 	return p.edit(ctx, by, t, fleet.Block, p.blocksThatGoOn, func(ctx context.Context, l *ratelimit.Limiter, all []keyed) error {
 		return l.Unblock(ctx, firstOfEach(all)...)
 	})
@@ -144,6 +145,7 @@ func (p *Prefix) Pause(ctx context.Context, by fleet.Actor, t Target, d time.Dur
 
 // Resume ends pauses.
 func (p *Prefix) Resume(ctx context.Context, by fleet.Actor, t Target) (Done, error) {
+	p.allowUnused(ctx, &t)
 	return p.edit(ctx, by, t, fleet.Pause, nil, func(ctx context.Context, l *ratelimit.Limiter, all []keyed) error {
 		return l.Resume(ctx, allOf(all)...)
 	})

@@ -106,12 +106,13 @@ const maxSkew = 500 * time.Millisecond
 const manyLimiters = 100
 
 func (p *Prefix) judgeProcesses(f *findings, processes []fleet.Process, read Seen) {
-	builds, secrets, limiters := map[string]map[string]int{}, map[string]int{}, map[string]int{}
+	builds, secrets, limiters := map[string]map[string]int{}, map[string]string{}, map[string]int{}
+	counted := map[[3]string]bool{} // a process may have several clients, of which each reports
 	for i := range processes {
 		one := &processes[i]
 		name := one.String()
 		if one.Store != "" {
-			f.storeError(name, one.Store, "see its log; if its client is for one server of a cluster, make it with redis.NewClusterClient", one.Store)
+			f.storeError(name, one.Store, "see its log", one.Store)
 		}
 		switch {
 		case one.Setting != "":
@@ -123,7 +124,7 @@ func (p *Prefix) judgeProcesses(f *findings, processes []fleet.Process, read See
 			f.add(ClockOff, Warning, name, fmt.Sprintf("its clock is %s the store's: limits and settings go by the store's clock, but its log has other times", Ahead(one.Ahead)),
 				"synchronize it by NTP")
 		}
-		if before := limiters[name]; before <= manyLimiters && before+one.Limiters > manyLimiters { // it may have several clients
+		if before := limiters[name]; before <= manyLimiters && before+one.Limiters > manyLimiters {
 			f.add(LimitersMany, Warning, name, fmt.Sprintf("it has over %d limiters of this prefix: each costs the servers many commands", manyLimiters),
 				"make one store and one limiter when the program starts, and keep them")
 		}
@@ -131,9 +132,12 @@ func (p *Prefix) judgeProcesses(f *findings, processes []fleet.Process, read See
 		if builds[one.Program] == nil {
 			builds[one.Program] = map[string]int{}
 		}
-		builds[one.Program][one.Build]++
+		if id := [3]string{one.Program, one.Build, name}; !counted[id] {
+			counted[id] = true
+			builds[one.Program][one.Build]++
+		}
 		for _, secret := range one.Secrets {
-			secrets[secret]++
+			secrets[secret] = cmp.Or(secrets[secret], name)
 		}
 	}
 	judgeBuilds(f, builds)
@@ -286,7 +290,7 @@ func (p *Prefix) judgeTraffic(ctx context.Context, f *findings) {
 	for rule, n := range calls {
 		if share := float64(refused[rule]) / float64(n); n >= leastCalls && share > mostRefused {
 			f.add(RefusesMost, Warning, rule, fmt.Sprintf("%.0f %% of %s calls were refused within a minute", 100*share, Number(n)),
-				"see by ratelimitctl top who calls, and by ratelimitctl rules which limit is in force")
+				"see by ratelimitctl top who calls, by ratelimitctl rules which limit is in force, and by ratelimitctl blocked and paused what else refuses")
 		}
 	}
 }

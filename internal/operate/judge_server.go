@@ -258,7 +258,11 @@ func (t *trips) judge(f *findings) {
 func (s *server) judgeSlow(f *findings) {
 	if n := len(s.slow); n > 0 {
 		slowest := slices.MaxFunc(s.slow, func(a, b slowCommand) int { return cmp.Compare(a.took, b.took) })
-		f.add(StoreSlow, Warning, s.name, fmt.Sprintf("%s within an hour, the slowest %s of %v: meanwhile all calls wait", Count(n, "slow command"), slowest.name,
+		level := Note
+		if slowest.took > lateTrip {
+			level = Warning
+		}
+		f.add(StoreSlow, level, s.name, fmt.Sprintf("%s within an hour, the slowest %s of %v: meanwhile all calls wait", Count(n, "slow command"), slowest.name,
 			slowest.took.Round(time.Millisecond)), "see SLOWLOG GET, and give the counts a server of their own")
 	}
 	var texts []string
@@ -323,9 +327,10 @@ func (s *server) judgeDenied(f *findings) {
 	if more := len(all) - shownDenials; more > 0 {
 		texts = append(texts, fmt.Sprintf("%d more", more))
 	}
-	f.add(StoreDown, Warning, s.name, "the server denied within an hour: "+strings.Join(texts, ", ")+". Calls of programs with that user may fail",
+	latest := slices.MinFunc(s.denied, func(a, b denial) int { return cmp.Compare(a.age, b.age) }).age
+	f.add(StoreDown, Warning, s.name, "the server denied within an hour, the last "+Ago(latest)+": "+strings.Join(texts, ", ")+". Calls of programs with that user may fail",
 		"see ACL LOG, check the password, and permit what ratelimitctl acl prints")
-	f.deniedNow = f.deniedNow || slices.ContainsFunc(s.denied, func(d denial) bool { return d.age <= time.Minute })
+	f.deniedNow = f.deniedNow || latest <= time.Minute
 }
 
 // blameDenials makes it bad that no process reports, if servers deny users something meanwhile.

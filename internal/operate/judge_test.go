@@ -255,7 +255,7 @@ func TestProblems(t *testing.T) {
 				s.Errorf("with the secret, got %+v", all)
 			}
 			s.process(secret("b"), login)
-			s.eventually(true, operate.SecretDiffers, "processes hash keys with different secrets")
+			s.eventually(true, operate.SecretDiffers, "one caller has several counts. They differ between ")
 		},
 		operate.LimitersMany: func(s *shop) {
 			store := redisstore.New(s.client(), redisstore.WithTimeout(time.Minute))

@@ -65,6 +65,7 @@ func (p *Prefix) Override(ctx context.Context, by fleet.Actor, t Target, w Wish)
 
 // ClearOverride ends the override of a rule, or of some keys of it.
 func (p *Prefix) ClearOverride(ctx context.Context, by fleet.Actor, t Target) (Done, error) {
+	p.allowUnused(ctx, &t)
 	_, settings, err := p.overridden(ctx, &t)
 	if err != nil {
 		return Done{}, err

@@ -3,6 +3,7 @@ package operate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -170,6 +171,20 @@ func (p *Prefix) Named(ctx context.Context, name string) ([]ratelimit.UsedRule, 
 // isNamed reports whether a name, or a glob of names, stands for a rule.
 func isNamed(rule, name string) bool {
 	return rule == name || fleet.Covers(name, fleet.SettingName(rule))
+}
+
+// allowUnused lets somebody end the settings of a name that no rule has.
+func (p *Prefix) allowUnused(ctx context.Context, t *Target) {
+	if at := p.Follow(ctx); at.Err != nil {
+		return
+	}
+	name := fleet.SettingName(t.Rule)
+	_, err := p.Named(ctx, name)
+	if _, unknown := errors.AsType[*UnknownRule](err); unknown {
+		for s := range p.fleet.InForce().All() {
+			t.Force = t.Force || s.Rule == name
+		}
+	}
 }
 
 // ofSettings returns the rules that settings of a name change. With force there may be none: a setting needs only a name.

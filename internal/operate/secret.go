@@ -3,7 +3,9 @@ package operate
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/ratelimit-go/ratelimit/internal/decide"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -35,13 +37,14 @@ func (p *Prefix) checkSecret(ctx context.Context, k Key, rules []ratelimit.UsedR
 	return nil
 }
 
-// judgeSecrets finds secrets that differ. by are how many processes have each, by its fingerprint.
-func (p *Prefix) judgeSecrets(f *findings, by map[string]int) {
+// judgeSecrets finds secrets that differ. by has a process with each, by its fingerprint.
+func (p *Prefix) judgeSecrets(f *findings, by map[string]string) {
 	switch {
 	case len(by) > 1:
-		f.add(SecretDiffers, Warning, "", "processes hash keys with different secrets, or some do not hash: one caller has several counts",
+		who := strings.Join(slices.Sorted(maps.Values(by))[:2], " and ")
+		f.add(SecretDiffers, Warning, "", "processes hash keys with different secrets, or some do not hash: one caller has several counts. They differ between "+who,
 			"give all programs of the prefix one secret by ratelimit.WithSubjectHash")
-	case len(by) == 1 && by[p.machine().Fingerprint()] == 0:
+	case len(by) == 1 && by[p.machine().Fingerprint()] == "":
 		f.add(SecretDiffers, Warning, "", "the programs hash keys with another secret than this tool, or only one of the two hashes: a key that is given as text is another one to them",
 			"set RATELIMIT_SECRET to the programs' secret, or give keys as errors show them, with -shown")
 	}
