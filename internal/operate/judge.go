@@ -117,7 +117,7 @@ func (p *Prefix) judgeProcesses(f *findings, processes []fleet.Process, read See
 		switch {
 		case one.Setting != "":
 			f.add(SettingsStale, Warning, name, one.Setting+": it goes on with the settings that it read before", "permit what ratelimitctl acl prints")
-		case p.newest.isOld(one, p.Now()):
+		case read.Err == nil && p.newest.isOld(one, p.Now()):
 			f.add(SettingsStale, Warning, name, "it does not follow the newest overrides, blocks and pauses", "see its log, and whether its machine is overloaded")
 		}
 		if one.Ahead.Abs() > maxSkew {
@@ -278,7 +278,10 @@ const (
 
 // judgeTraffic finds rules that refuse nearly all of their calls.
 func (p *Prefix) judgeTraffic(ctx context.Context, f *findings) {
-	slots, _ := p.history.Get(ctx)
+	slots, at := p.history.Get(ctx)
+	if at.Err != nil {
+		return // what was read before is not of the last minute
+	}
 	p.reports.Get(ctx) // for RuleOf
 	calls, refused := map[string]int64{}, map[string]int64{}
 	for _, slot := range slots[max(0, len(slots)-int(judgedTraffic/fleet.SlotLength)-1):] {
