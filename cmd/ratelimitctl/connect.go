@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -187,7 +188,7 @@ func (s *session) isElsewhere(ctx context.Context) error {
 	if exists, err := s.store.Fleet(s.prefix.Name()).Exists(ctx); err != nil || exists {
 		return nil
 	}
-	if all, _ := s.prefix.Prefixes(ctx); len(all) > 0 {
+	if all, _ := s.prefix.Prefixes(ctx); len(all) > 0 && !slices.Contains(all, s.prefix.Name()) {
 		return s.mistyped(all)
 	}
 	return nil

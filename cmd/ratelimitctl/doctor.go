@@ -3,8 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/operate"
 )
@@ -16,7 +19,7 @@ var observation = 2 * time.Second
 func doctor(ctx context.Context, s *session) error {
 	s.prefix.Observe(ctx, observation)
 	judged := s.prefix.Judge(ctx)
-	if len(judged.Problems) > 0 && judged.At.Err != nil {
+	if _, replied := errors.AsType[redis.Error](judged.At.Err); replied {
 		if wrong := s.sentinel(ctx); wrong != nil {
 			return wrong
 		}
