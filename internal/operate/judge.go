@@ -236,7 +236,7 @@ func (p *Prefix) useless(s *fleet.Setting, rules []ratelimit.UsedRule, modes map
 	return ""
 }
 
-// judgeLimits finds rules that processes declare differently.
+// judgeLimits finds rules that processes declare differently. A process that has used only some of the rules of a name does not differ.
 func judgeLimits(f *findings, rules []ratelimit.UsedRule) {
 	declared := map[string]map[string][]string{} // the limits of a rule, by process
 	for _, r := range rules {
@@ -252,22 +252,31 @@ func judgeLimits(f *findings, rules []ratelimit.UsedRule) {
 		}
 	}
 	for _, rule := range slices.Sorted(maps.Keys(declared)) {
-		first := map[string]string{} // the first process that declares some limits, by these limits
-		for _, process := range slices.Sorted(maps.Keys(declared[rule])) {
-			limits := declared[rule][process]
-			slices.Sort(limits)
-			text := strings.Join(slices.Compact(limits), " and ")
-			first[text] = cmp.Or(first[text], process)
+		if texts := differing(declared[rule]); len(texts) > 1 {
+			f.add(LimitsDiffer, Warning, rule, strings.Join(texts, "; "), "finish the deployment, or give the programs one limit")
 		}
-		if len(first) < 2 {
-			continue
+	}
+}
+
+// differing returns a text for each set of limits that processes declare and that is no part of another: "shop 4711 on web-1 has 5 per hour".
+func differing(declared map[string][]string) (texts []string) {
+	first := map[string]string{} // the first process that declares some limits, by these limits
+	for _, process := range slices.Sorted(maps.Keys(declared)) {
+		slices.Sort(declared[process])
+		text := strings.Join(slices.Compact(declared[process]), " and ")
+		first[text] = cmp.Or(first[text], process)
+	}
+	for _, limits := range slices.Sorted(maps.Keys(first)) {
+		isPart := false
+		for other, process := range first {
+			lacks := func(limit string) bool { return !slices.Contains(declared[process], limit) }
+			isPart = isPart || other != limits && !slices.ContainsFunc(declared[first[limits]], lacks)
 		}
-		var texts []string
-		for _, limits := range slices.Sorted(maps.Keys(first)) {
+		if !isPart {
 			texts = append(texts, first[limits]+" has "+limits)
 		}
-		f.add(LimitsDiffer, Warning, rule, strings.Join(texts, "; "), "finish the deployment, or give the programs one limit")
 	}
+	return texts
 }
 
 const (

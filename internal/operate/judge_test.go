@@ -189,10 +189,14 @@ func TestProblems(t *testing.T) {
 			s.process(nil, login)
 			s.process(nil, login)
 			s.eventually(false, operate.LimitsDiffer, "")
+			hourly := login
+			hourly.Per *= 24
+			s.process(nil, login, hourly) // the others have not used that rule
+			s.eventually(false, operate.LimitsDiffer, "")
 			other := login
 			other.Limit = 50
 			s.process(nil, other)
-			s.eventually(true, operate.LimitsDiffer, " has 5 per hour; ")
+			s.eventually(true, operate.LimitsDiffer, " and 5 per hour; ")
 			s.eventually(true, operate.LimitsDiffer, " has 50 per hour")
 		},
 		operate.BuildsDiffer: func(s *shop) {
