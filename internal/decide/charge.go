@@ -32,12 +32,12 @@ type charge struct {
 	rule  *Rule
 	index int   // of the rule in its method, or of the request
 	own   int64 // the cost of the rule itself, without those that have joined its count
-	by    holder
 	claim engine.Claim
-	text  string        // the key of the claim, from which one can say in which network it is
+	key   *string       // the key of which the claim's subject is a hash; nil if it is none
 	added *engine.Claim // what a settlement took beside claim; nil if it took nothing
-	stage stage
 
+	by     holder
+	stage  stage
 	noCost bool // the call began at a cost of 0
 }
 
@@ -82,7 +82,7 @@ func (c *Call) Charges() *Charges {
 		} else {
 			claim.KeepTexts()
 		}
-		ch.text = c.limiter.textOf(a, claim.Subject)
+		ch.key = c.limiter.keyOf(a)
 	}
 	for _, ch := range c.noCost {
 		all.add(ch)
@@ -90,12 +90,21 @@ func (c *Call) Charges() *Charges {
 	return all
 }
 
-// textOf returns the key of a charge. A subject that is no hash is like its key, but it is kept as long as the charge.
-func (l *Limiter) textOf(a *Asked, subject string) string {
-	if l.hashes(a.Rule) {
-		return strings.Clone(a.text)
+// keyOf returns the key of a charge whose subject is a hash of it, or nil. The hash does not tell in which networks the key is.
+func (l *Limiter) keyOf(a *Asked) *string {
+	if !l.hashes(a.Rule) {
+		return nil
 	}
-	return subject
+	text := strings.Clone(a.text)
+	return &text
+}
+
+// text returns the key of the charge, from which one can say in which networks it is.
+func (ch *charge) text() string {
+	if ch.key != nil {
+		return *ch.key
+	}
+	return ch.claim.Subject
 }
 
 // add adds a charge that began at a cost of 0. It joins an earlier charge on the same count.
@@ -294,7 +303,7 @@ func (c *Charges) apply(ctx context.Context, parts []part) error {
 func (c *Charges) addition(ch *charge, n int64) *engine.Claim {
 	claim := ch.claim
 	claim.Charged, claim.Delta = ch.cost()-ch.claim.Charged, n // an earlier attempt may have taken some
-	rule := c.limiter.InForce(cmp.Or(ch.rule.Base, ch.rule), ch.text, claim.Subject)
+	rule := c.limiter.InForce(cmp.Or(ch.rule.Base, ch.rule), ch.text(), claim.Subject)
 	if rule.Numbers.Tag == ch.rule.Numbers.Tag && rule.Limit > 0 && (ch.rule.Computed || claim.Limit == ch.rule.Limit) {
 		claim.Limit, claim.Burst = rule.Limit, rule.Ask.Burst
 	}

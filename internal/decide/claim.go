@@ -128,7 +128,7 @@ func (c *Call) addAtNoCost(a *Asked, err error) {
 	claim := a.Rule.ClaimOn(a.Claim.Subject, a.Limit)
 	claim.Burst = a.Rule.Capacity(claim.Limit)
 	claim.KeepTexts()
-	c.noCost = append(c.noCost, charge{rule: a.Rule, index: a.Index, claim: claim, text: c.limiter.textOf(a, claim.Subject), noCost: true})
+	c.noCost = append(c.noCost, charge{rule: a.Rule, index: a.Index, claim: claim, key: c.limiter.keyOf(a), noCost: true})
 }
 
 // setAsk sets what the claim asks when the call has waited for that time. A trigger counts beyond its limit, up to a cost that always reaches it. In shadow
