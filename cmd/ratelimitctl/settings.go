@@ -45,18 +45,13 @@ func importSettings(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	return s.printImported(ctx, found)
-}
-
-// printImported says what became of settings that were imported.
-func (s *session) printImported(ctx context.Context, found operate.Imported, more ...[]string) error {
 	where, err := s.whereInForce(ctx)
 	if err != nil {
 		return err
 	}
-	lines := append(more, []string{fmt.Sprintf("%d of %d imported, %d ended, %d not newer than the store's; the store had %s and has %d", found.Imported, found.Read,
-		found.Ended, found.Older, operate.Count(found.Before, "setting"), found.After)}, []string{where})
-	if found.Dropped > 0 && more == nil {
+	lines := [][]string{{fmt.Sprintf("%d of %d imported, %d ended, %d not newer than the store's; the store had %s and has %d", found.Imported, found.Read,
+		found.Ended, found.Older, operate.Count(found.Before, "setting"), found.After)}, {where}}
+	if found.Dropped > 0 {
 		lines = append(lines, []string{operate.Count(found.Dropped, "process") + " kept settings that the store lost; those that the import lacks are not in force any more"})
 	}
 	return s.print(found, lines...)
