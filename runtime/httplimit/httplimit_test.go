@@ -2,7 +2,6 @@ package httplimit_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +21,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
@@ -594,27 +594,26 @@ func TestRefusedLevels(t *testing.T) {
 
 // A header of an address that is not trusted is ignored, and logged once for each ClientIP.
 func TestIgnoredHeaderIsLogged(t *testing.T) {
-	var log bytes.Buffer
+	log := new(redistest.Log) // limiters of other tests may write to it, too
 	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
 	defer slog.SetDefault(before)
-	for _, clients := range []httplimit.Clients{httplimit.ClientIP(), httplimit.ClientIP(netip.MustParsePrefix("10.0.0.0/8")).Header("X-Real-IP")} {
-		log.Reset()
+	logged := func(want int, what string) {
+		t.Helper()
+		text := log.String()
+		if n := strings.Count(text, "httplimit: "); n != want || n != strings.Count(text, "name its prefix in httplimit.ClientIP") {
+			t.Errorf("%s: logged %d lines: %s", what, n, text)
+		}
+	}
+	for i, clients := range []httplimit.Clients{httplimit.ClientIP(), httplimit.ClientIP(netip.MustParsePrefix("10.0.0.0/8")).Header("X-Real-IP")} {
 		h := clients.Handler(ok)
 		get(h, "10.0.0.1:80")
-		if log.Len() > 0 {
-			t.Errorf("without a header: logged %s", log.String())
-		}
+		logged(i, "without a header")
 		for range 3 {
 			get(h, "127.0.0.1:80", "X-Forwarded-For", "203.0.113.9\n", "X-Real-IP", "203.0.113.9\n")
 		}
-		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "name its prefix in httplimit.ClientIP") {
-			t.Errorf("logged %d lines: %s", n, log.String())
-		}
+		logged(i+1, "with a header")
 	}
-	log.Reset()
 	get(httplimit.ClientIP(netip.MustParsePrefix("10.0.0.0/8")).Handler(ok), "10.0.0.1:80", "X-Forwarded-For", "203.0.113.9")
-	if log.Len() > 0 {
-		t.Errorf("a trusted proxy: logged %s", log.String())
-	}
+	logged(2, "a trusted proxy")
 }
