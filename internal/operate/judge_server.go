@@ -86,8 +86,8 @@ func (s *server) judgeMemory(f *findings) {
 		f.add(MemoryFull, Warning, s.name, text+": calls fail when it is full", "raise maxmemory")
 	}
 	evicted := int64(0)
-	if s.before != nil {
-		evicted = redisinfo.Number(s.info, "evicted_keys") - redisinfo.Number(s.before.info, "evicted_keys")
+	if before := s.justBefore(); before != nil {
+		evicted = redisinfo.Number(s.info, "evicted_keys") - redisinfo.Number(before.info, "evicted_keys")
 	}
 	const advice = "set noeviction, or give the counts a server of their own"
 	switch {
@@ -102,14 +102,15 @@ func (s *server) judgeMemory(f *findings) {
 
 // judgeGrowth says how fast keys and memory grew since the server was asked before.
 func (s *server) judgeGrowth(f *findings) {
-	if s.before == nil || s.before.info == nil {
+	before := s.justBefore()
+	if before == nil {
 		return
 	}
-	seconds := s.at.Sub(s.before.at).Seconds()
+	seconds := s.at.Sub(before.at).Seconds()
 	grown := func(name string) float64 {
-		return float64(redisinfo.Number(s.info, name)-redisinfo.Number(s.before.info, name)) / seconds
+		return float64(redisinfo.Number(s.info, name)-redisinfo.Number(before.info, name)) / seconds
 	}
-	memory, keys := grown("used_memory_dataset"), float64(keyCount(s.info)-keyCount(s.before.info))/seconds
+	memory, keys := grown("used_memory_dataset"), float64(keyCount(s.info)-keyCount(before.info))/seconds
 	f.fact(s, "growth", fmt.Sprintf("%s and %s a second", Count(int64(math.Round(keys)), "key"), Bytes(int64(memory))))
 	left := float64(redisinfo.Number(s.info, "maxmemory") - redisinfo.Number(s.info, "used_memory"))
 	if left > 0 && memory > 0 && keys > 0 && left/memory < recent.Seconds() {
@@ -274,6 +275,17 @@ func (s *server) judgeSlow(f *findings) {
 	}
 }
 
+// justNow is how far back it is said of what a server counts that it was just now.
+const justNow = time.Minute
+
+// justBefore returns what the server said of itself last time, or nil if it did not, or if that is long ago.
+func (s *server) justBefore() *server {
+	if s.before == nil || s.before.info == nil || s.at.Sub(s.before.at) > justNow {
+		return nil
+	}
+	return s.before
+}
+
 // errorCount returns how often the server replied with errors of a kind since it started.
 func (s *server) errorCount(kind string) int64 {
 	return redisinfo.Number(redisinfo.List(s.info["errorstat_"+kind]), "count")
@@ -281,12 +293,13 @@ func (s *server) errorCount(kind string) int64 {
 
 // errorsSince returns how often it did since it was asked before. What it denied this look does not count.
 func (s *server) errorsSince(kind string) int64 {
-	if s.before == nil || s.before.info == nil {
+	before := s.justBefore()
+	if before == nil {
 		return 0
 	}
-	n := s.errorCount(kind) - s.before.errorCount(kind)
+	n := s.errorCount(kind) - before.errorCount(kind)
 	if kind == "NOPERM" {
-		n -= s.before.own
+		n -= before.own
 	}
 	return max(0, n)
 }

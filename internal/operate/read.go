@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	fresh  = time.Second      // how long what was read is shown before it is read again
-	seldom = 10 * time.Second // the same for what costs the servers more
+	fresh  = time.Second     // how long what was read is shown before it is read again
+	seldom = 5 * time.Second // the same for what costs the servers more
 )
 
 // lasting is how long reading a value may go on after those who look have stopped waiting for it.

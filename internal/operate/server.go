@@ -79,9 +79,10 @@ func (p *Prefix) readServers(ctx context.Context, old []server) (all []server, e
 // pingAgain is how long it counts that calls can be decided. Asking that takes many commands.
 const pingAgain = time.Minute
 
-// askReady asks whether calls can be decided, unless that was so lately.
+// askReady asks whether calls can be decided, unless that was so lately and no decision of this process has failed.
 func (p *Prefix) askReady(ctx context.Context, s *server) {
-	if b := s.before; b != nil && b.ready == nil && s.at.Sub(b.pinged) < pingAgain {
+	_, failing := p.fleet.StoreFailure()
+	if b := s.before; b != nil && b.ready == nil && failing == nil && s.at.Sub(b.pinged) < pingAgain {
 		s.pinged = b.pinged
 		return
 	}

@@ -273,13 +273,23 @@ const (
 // Recover asks the processes what they know of the settings that the store has lost. It waits until those that are alive have answered, up to eight
 // seconds.
 func (p *Prefix) Recover(ctx context.Context) (r fleet.Recovery, err error) {
+	alive, err := p.fleet.Processes(ctx)
+	if err != nil {
+		return r, err
+	}
 	word, err := p.fleet.AskKnown(ctx)
 	if err != nil {
 		return r, err
 	}
 	for deadline := time.Now().Add(answerWithin); ; {
 		r, err = p.fleet.Known(ctx, word)
-		if err != nil || len(r.Silent) == 0 || time.Now().After(deadline) {
+		for _, one := range alive { // a hung one may count as gone meanwhile
+			isOne := func(p fleet.Process) bool { return p.ID == one.ID }
+			if !slices.ContainsFunc(r.Answered, isOne) && !slices.ContainsFunc(r.Silent, isOne) {
+				r.Silent = append(r.Silent, one)
+			}
+		}
+		if err != nil || len(r.Silent) == 0 && len(r.Answered) > 0 || time.Now().After(deadline) {
 			return r, err
 		}
 		select {
