@@ -57,6 +57,6 @@
 //	keys and messages in generated code    internal/emit/template.go
 //	doc comments in generated code         internal/emit/doc.go, phrase.go
 //	names of variables and imports         internal/names, internal/emit/plan.go
-//	what -list shows                       list.go, list_settings.go
+//	what -list shows                       list.go, internal/rulelist/of.go
 //	how a file is replaced                 write.go
 package generator
