@@ -213,11 +213,12 @@ type trips struct {
 }
 
 const (
-	keptTrips = 120
-	slowTrip  = 20 * time.Millisecond  // at the median
-	lateTrip  = 250 * time.Millisecond // the timeout of decisions
-	manyLate  = 0.05                   // the share of late ones that is not by chance
-	leastLate = 3                      // how many must be late, as one may be so by chance
+	keptTrips  = 120
+	slowTrip   = 20 * time.Millisecond  // at the median
+	lateTrip   = 250 * time.Millisecond // the timeout of decisions
+	manyLate   = 0.05                   // the share of late ones that is not by chance
+	leastLate  = 3                      // how many must be late, as one may be so by chance
+	leastTrips = 5                      // how many must be known for their median to count
 )
 
 func (t *trips) add(d time.Duration) {
@@ -250,7 +251,7 @@ func (t *trips) judge(f *findings) {
 	case late >= leastLate && float64(late) > manyLate*float64(len(trips)):
 		f.add(StoreSlow, Bad, "", fmt.Sprintf("round trip %s: %d took longer than the %v that decisions wait, and such calls fail", text, late, lateTrip),
 			"see SLOWLOG GET on the server, and the network between")
-	case len(trips) >= leastLate && at(0.5) > slowTrip:
+	case len(trips) >= leastTrips && at(0.5) > slowTrip:
 		f.add(StoreSlow, Warning, "", "round trip "+text+": each call waits so long", "run the programs near the server")
 	}
 }
