@@ -81,7 +81,7 @@ func (s *pauses) drop(until, now time.Time) {
 	}
 }
 
-// more returns how many pauses are not noted, some of which have not ended.
+// more returns how many pauses had no room for a note. It returns 0 after the last of these pauses has ended.
 func (s *pauses) more(now time.Time) int {
 	if !now.Before(s.until) {
 		return 0

@@ -228,11 +228,11 @@ func (p *Prefix) settingOf(ctx context.Context, kind fleet.Kind, of keyed) (show
 		if kind != fleet.Pause || !q.Rule.Pausable || one.Match {
 			continue
 		}
-		refusals, err := p.marked(ctx, q, of.key)
+		use, err := p.useOf(ctx, q, of.key)
 		if err != nil {
 			return shown, nil, err
 		}
-		for _, r := range refusals {
+		for _, r := range use.Refusals {
 			if r.Kind == fleet.Pause {
 				return shown, &fleet.Values{Until: r.Until}, nil
 			}
@@ -252,15 +252,6 @@ func (p *Prefix) setKey(s *fleet.Setting, r ratelimit.Rule, k Key) (err error) {
 		err = &ratelimit.RuleError{Rule: s.Rule, Argument: "match", Reason: err.Error()}
 	}
 	return err
-}
-
-// marked returns what refuses the key of a request besides its count.
-func (p *Prefix) marked(ctx context.Context, q ratelimit.Request, k Key) ([]Refusal, error) {
-	uses, err := p.Inspect(ctx, k, ratelimit.UsedRule{Rule: q.Rule})
-	if err != nil {
-		return nil, err
-	}
-	return uses[0].Refusals, uses[0].Err
 }
 
 // harmlessBlocks returns a note if none of the requests is refused while its key is blocked. The mode of some keys may be overridden.
@@ -288,11 +279,11 @@ func (p *Prefix) blocksThatGoOn(ctx context.Context, all []keyed) (notes []strin
 			if q.Rule.Block == 0 || q.Match != "" {
 				continue
 			}
-			refusals, err := p.marked(ctx, q, of.key)
+			use, err := p.useOf(ctx, q, of.key)
 			if err != nil {
 				return nil, err
 			}
-			for _, r := range refusals {
+			for _, r := range use.Refusals {
 				if r.ByRule {
 					notes = append(notes, fmt.Sprintf("the block= of rule %s still refuses %s until %s; reset ends that", r.Rule, keyInWords(r.Key), LocalTime(r.Until)))
 				}

@@ -36,14 +36,14 @@ func (p *Prefix) Give(ctx context.Context, by fleet.Actor, t Target, n int64) (a
 	var unknown error
 	change := fleet.Change{What: "give", Permits: n}
 	err = p.changeCounts(ctx, by, t, change, func(ctx context.Context, l *ratelimit.Limiter, q ratelimit.Request, k Key) error {
-		before, err := p.left(ctx, q, k)
+		before, err := p.useOf(ctx, q, k)
 		if err == nil {
 			err = l.Give(ctx, n, q)
 		}
 		if err != nil {
 			return err
 		}
-		after, err := p.left(ctx, q, k)
+		after, err := p.useOf(ctx, q, k)
 		if err != nil {
 			unknown = fmt.Errorf("%s %s: the permits are given, and what is left is unknown: %w", q.Rule.Name, keyInWords(before.Key), err)
 			return nil
@@ -54,8 +54,8 @@ func (p *Prefix) Give(ctx context.Context, by fleet.Actor, t Target, n int64) (a
 	return all, errors.Join(err, unknown)
 }
 
-// left returns what the key of a request has left under one rule.
-func (p *Prefix) left(ctx context.Context, q ratelimit.Request, k Key) (Use, error) {
+// useOf returns what the key of a request uses of one rule, and what refuses it.
+func (p *Prefix) useOf(ctx context.Context, q ratelimit.Request, k Key) (Use, error) {
 	uses, err := p.Inspect(ctx, k, ratelimit.UsedRule{Rule: q.Rule})
 	if err != nil {
 		return Use{}, err

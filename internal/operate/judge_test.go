@@ -91,7 +91,7 @@ func (s *shop) eventually(is bool, id, text string) {
 	}
 }
 
-// word makes a process say something of itself that this machine cannot be.
+// word stores what another process would say of itself.
 func (s *shop) word(id string, p fleet.Process) {
 	p.At, p.Start = time.Now().UTC(), time.Now().UTC()
 	text, _ := json.Marshal(p)

@@ -176,8 +176,7 @@ func (p *Prefix) readBlocks(ctx context.Context, _ blocks) (found blocks, err er
 		found.more = fmt.Sprintf("there may be more keys that the block= of a rule refuses: at most %s are listed, and a part of a large server is searched", Number(maxBlocks))
 	}
 	for _, b := range begun {
-		name := b.Rule
-		name = cmp.Or(traffic.RuleOf(traffic.Named{Rule: name, Window: b.Tag}, names), name)
+		name := cmp.Or(traffic.RuleOf(traffic.Named{Rule: b.Rule, Window: b.Tag}, names), b.Rule)
 		found.all = append(found.all, Refusal{Kind: fleet.Block, Rule: name, Key: key.Shown(b.Subject), Since: b.Since, Until: b.Until, ByRule: true})
 	}
 	return found, nil

@@ -14,8 +14,8 @@ import (
 
 const mostTold = 500 // charges that one run of the script tells, in less than a millisecond
 
-// Look returns what people see of the count of a call's claim. It changes nothing. ask runs the script, which is sent the calendar window that
-// holds at a time, and is asked again if that is not the server's.
+// Look returns what people see of the count of a call's claim. It changes nothing. ask runs the script. The
+// script is sent the calendar window that holds at now. If another window holds at the server's time, Look asks again for that time.
 func Look(call *engine.Call, now int64, ask func(Run) (reply any, err error)) (l engine.Looked, err error) {
 	var before []engine.Charge
 	for runs := 0; runs == 0 || len(before) == mostTold && runs*mostTold < engine.MostTold; runs++ {
