@@ -167,7 +167,10 @@ func Undoable(all []fleet.Change) string {
 	return c.At.Format("20060102150405.000") + " " + c.What + " " + c.By
 }
 
-// Undo brings back what was in force before the newest change, which id identifies.
+// errChanged is the error of an undo that would undo another change, too.
+const errChanged = Wrong("there was another change since; look at the list again")
+
+// Undo brings back what was in force before the newest change, which id identifies. What a program has set since stays, though no list has it.
 func (p *Prefix) Undo(ctx context.Context, by fleet.Actor, id string) (Changed, error) {
 	p.changes.forget()
 	all, at := p.changes.Get(ctx)
@@ -175,14 +178,28 @@ func (p *Prefix) Undo(ctx context.Context, by fleet.Actor, id string) (Changed, 
 		return Changed{}, at.Err
 	}
 	if id == "" || Undoable(all) != id {
-		return Changed{}, Wrong("there was another change since; look at the list again")
+		return Changed{}, errChanged
 	}
 	last := &all[0]
-	s := &fleet.Setting{Cleared: true}
-	if last.Before != nil {
-		s = last.Before
+	s := &fleet.Setting{Kind: last.Kind, Rule: last.Rule, Key: last.Key, Match: last.Match, AllKeys: last.Kind == fleet.Override && last.Key == ""}
+	if s.Cleared = last.Before == nil; !s.Cleared { // others may read what was before
+		s.Values = last.Before.Values
 	}
-	s.Kind, s.Rule, s.Key, s.Match, s.AllKeys = last.Kind, last.Rule, last.Key, last.Match, last.Kind == fleet.Override && last.Key == ""
-	err := p.change(ctx, fleet.Edit{Actor: by, What: "undo", Settings: []*fleet.Setting{s}})
+	meanwhile := false
+	err := p.change(ctx, fleet.Edit{Actor: by, What: "undo", Settings: []*fleet.Setting{s}, Each: func(now, _ *fleet.Setting) bool {
+		meanwhile = !p.isStill(last.After, now)
+		return !meanwhile
+	}})
+	if meanwhile {
+		return Changed{}, errChanged
+	}
 	return Changed{s.Kind, s.Rule, key.Shown(s.Key), s.Match, valuesOf(last.After), valuesOf(s)}, err
+}
+
+// isStill reports whether a setting is in force as a change made it, or none if that has ended. Either may be nil.
+func (p *Prefix) isStill(made, now *fleet.Setting) bool {
+	if made == nil || made.EndedAt(p.Now()) {
+		return now == nil
+	}
+	return now != nil && now.At.Equal(made.At)
 }

@@ -1,0 +1,81 @@
+package operate_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+)
+
+var kim = fleet.Actor{By: "kim", Reason: "ticket 8"}
+
+// undo undoes the newest change.
+func undo(t *testing.T, p *operate.Prefix) error {
+	all, _ := p.Changes(t.Context(), "")
+	_, err := p.Undo(t.Context(), kim, operate.Undoable(all))
+	return err
+}
+
+// inMemory returns a limiter that uses rules, and its prefix.
+func inMemory(t *testing.T, rules ...ratelimit.Rule) (*ratelimit.Limiter, *operate.Prefix) {
+	l := ratelimit.New(memstore.New())
+	if err := l.Check(rules...); err != nil {
+		t.Fatal(err)
+	}
+	return l, operate.New(l, time.Minute)
+}
+
+// An undo leaves alone what a program has set since the change, or cleared, though no list of changes has that.
+func TestUndoKeepsWhatProgramsSet(t *testing.T) {
+	for name, program := range map[string]func(o *ratelimit.Overrides) error{
+		"set":     func(o *ratelimit.Overrides) error { return o.Set(t.Context(), "login", ratelimit.Override{Factor: 3}) },
+		"cleared": func(o *ratelimit.Overrides) error { return o.Clear(t.Context(), "login", "") },
+		"":        func(*ratelimit.Overrides) error { return nil },
+	} {
+		l, p := inMemory(t, login)
+		for _, limit := range []int64{8, 9} {
+			if _, err := p.Override(t.Context(), kim, operate.Target{Rule: "login"}, operate.Wish{Limit: &limit, Forever: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(2 * time.Millisecond) // times of changes have milliseconds
+		if err := program(l.Overrides()); err != nil {
+			t.Fatal(err)
+		}
+		before, _ := p.InForce(t.Context())
+		err := undo(t, p)
+		after, _ := p.InForce(t.Context())
+		switch _, isWrong := errors.AsType[operate.Wrong](err); {
+		case name == "" && (err != nil || len(after) != 1 || *after[0].Limit != 8):
+			t.Errorf("an undo leaves %+v, %v", after, err)
+		case name != "" && (!isWrong || len(after) != len(before) || len(after) > 0 && after[0] != before[0]):
+			t.Errorf("a program %s the override: an undo leaves %+v of %+v, %v", name, after, before, err)
+		}
+	}
+}
+
+// An undo changes no setting that others read.
+func TestUndoWhileOthersLook(t *testing.T) {
+	_, p := inMemory(t, login)
+	for _, d := range []time.Duration{time.Hour, 2 * time.Hour} {
+		if _, err := p.Block(t.Context(), kim, operate.Target{Rule: "login", Keys: []string{"ann"}}, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, _ := p.Changes(t.Context(), "")
+	var looks sync.WaitGroup
+	looks.Go(func() {
+		for range 1000 {
+			_ = all[0].Before.Rule
+		}
+	})
+	if err := undo(t, p); err != nil {
+		t.Fatal(err)
+	}
+	looks.Wait()
+}
