@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
 	"github.com/ratelimit-go/ratelimit/internal/period"
@@ -190,8 +191,11 @@ func (p *Prefix) Undo(ctx context.Context, by fleet.Actor, id string) (Changed, 
 		meanwhile = !p.isStill(last.After, now)
 		return !meanwhile
 	}})
-	if meanwhile {
+	switch {
+	case meanwhile:
 		return Changed{}, errChanged
+	case err == nil && s.Kind == fleet.Pause && last.After != nil:
+		err = p.endMarks(ctx, s)
 	}
 	return Changed{s.Kind, s.Rule, key.Shown(s.Key), s.Match, valuesOf(last.After), valuesOf(s)}, err
 }
@@ -202,4 +206,31 @@ func (p *Prefix) isStill(made, now *fleet.Setting) bool {
 		return now == nil
 	}
 	return now != nil && now.At.Equal(made.At)
+}
+
+// endMarks ends the pauses beside the counts of the key of a pause: where rules are Pausable, the pause of an actor is there, too.
+func (p *Prefix) endMarks(ctx context.Context, s *fleet.Setting) error {
+	rules, at := p.rules.Get(ctx)
+	if at.Err != nil {
+		return at.Err
+	}
+	marks := p.machine().Change(engine.Repauses)
+	for _, r := range rules {
+		if !r.Pausable || s.Match || fleet.IsGlob(s.Rule) || !isNamed(r.Name, s.Rule) {
+			continue
+		}
+		rule, err := prepared(r.Rule)
+		if err != nil {
+			return err
+		}
+		for _, count := range p.machine().InForce(rule, s.Key, s.Key).Counts() {
+			claim := count.ClaimOn(s.Key, count.LimitFor(count.MostLimit))
+			claim.Delta = -1
+			marks.Put(count, claim)
+		}
+	}
+	if len(marks.Claims) == 0 {
+		return nil
+	}
+	return marks.Adjust(ctx)
 }

@@ -2,14 +2,19 @@ package operate_test
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/operate"
+	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
 var kim = fleet.Actor{By: "kim", Reason: "ticket 8"}
@@ -55,6 +60,36 @@ func TestUndoKeepsWhatProgramsSet(t *testing.T) {
 			t.Errorf("an undo leaves %+v, %v", after, err)
 		case name != "" && (!isWrong || len(after) != len(before) || len(after) > 0 && after[0] != before[0]):
 			t.Errorf("a program %s the override: an undo leaves %+v of %+v, %v", name, after, before, err)
+		}
+	}
+}
+
+// An undo of a pause lets calls pass, also where the pause is beside the count, too.
+func TestUndoOfAPause(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr})
+	t.Cleanup(func() { _ = client.Close() })
+	for name, store := range map[string]ratelimit.Store{"memory": memstore.New(), "Redis": redisstore.New(client, redisstore.WithTimeout(time.Minute))} {
+		for _, pausable := range []bool{false, true} {
+			rule := ratelimit.Rule{Name: fmt.Sprint("pausable.", pausable), Key: "{user}", Limit: 5, Per: time.Hour, Pausable: pausable}
+			l := ratelimit.New(store)
+			p := operate.New(l, time.Minute)
+			if err := l.Check(rule); err != nil {
+				t.Fatal(err)
+			}
+			redistest.Eventually(t, name+": the rule is known", func() bool {
+				all, _ := p.Named(t.Context(), rule.Name)
+				return len(all) == 1
+			})
+			passes := func() bool {
+				d, err := l.Peek(t.Context(), ratelimit.Request{Rule: rule, Key: "203.0.113.7"})
+				return err == nil && d.Allowed
+			}
+			if _, err := p.Pause(t.Context(), kim, operate.Target{Rule: rule.Name, Keys: []string{"203.0.113.7"}}, time.Hour); err != nil || passes() {
+				t.Fatalf("%s: the key is not paused: %v", name, err)
+			}
+			if err := undo(t, p); err != nil || !passes() {
+				t.Errorf("%s, %s: the key is still paused after an undo, %v", name, rule.Name, err)
+			}
 		}
 	}
 }
