@@ -2,14 +2,13 @@ package operate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
-	"github.com/ratelimit-go/ratelimit/internal/period"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -52,7 +51,7 @@ func (p *Prefix) Give(ctx context.Context, by fleet.Actor, t Target, n int64) (a
 		all = append(all, Given{q.Rule.Name, before.Key, before.Left(), after.Left(), before.Limit < 0})
 		return nil
 	})
-	return all, errors.Join(err, unknown)
+	return all, printable.Join(err, unknown)
 }
 
 // useOf returns what the key of a request uses of one rule, and what refuses it.
@@ -106,31 +105,32 @@ func (p *Prefix) changeCounts(ctx context.Context, by fleet.Actor, t Target, cha
 			changed, subject = changed+1, shown
 		}
 	}
-	if changed > 0 {
+	if err = joined(failed, changed); changed > 0 {
 		change.By, change.Reason, change.Rule = by.By, by.Reason, t.Rule
 		if change.Key = subject; changed > 1 {
 			change.Key, change.Keys = "", changed
 		}
-		if err := p.fleet.Note(ctx, change); err != nil {
-			failed = append(failed, fmt.Errorf("it is done, but not noted in changes: %w", err))
+		if unnoted := p.fleet.Note(ctx, change); unnoted != nil {
+			err = printable.Join(err, fmt.Errorf("it is done, but not noted in changes: %w", unnoted))
 		}
 	}
 	p.forget()
-	return joined(failed, changed)
+	return err
 }
 
-// joined returns errors as one that says how many changes were made besides.
+// joined returns errors as one, in one line, that says how many changes were made besides.
 func joined(failed []error, done int) error {
 	const most = 3
-	if len(failed) == 0 {
-		return nil
-	}
-	err := errors.Join(failed[:min(len(failed), most)]...)
+	err := printable.Join(failed[:min(len(failed), most)]...)
 	if more := len(failed) - most; more > 0 {
-		err = fmt.Errorf("%w\nand %d more", err, more)
+		err = fmt.Errorf("%w; and %d more", err, more)
 	}
-	if done > 0 || len(failed) > 1 {
-		err = fmt.Errorf("%s of %s failed, and the others are done: %w", period.Count(int64(len(failed)), "count"), Number(int64(len(failed)+done)), err)
+	switch {
+	case err == nil:
+	case done > 0:
+		err = fmt.Errorf("%s of %s failed, and the others are done: %w", Number(int64(len(failed))), Count(len(failed)+done, "count"), err)
+	case len(failed) > 1:
+		err = fmt.Errorf("%s failed: %w", Count(len(failed), "count"), err)
 	}
 	return err
 }
