@@ -2,7 +2,6 @@ package servers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore/internal/probe"
 )
 
@@ -52,7 +52,7 @@ func (s *Servers) Each(ctx context.Context, look func(ctx context.Context, name 
 		})
 	}
 	looks.Wait()
-	return errors.Join(failed...)
+	return printable.Join(failed...)
 }
 
 // doOn returns a function that sends commands to one server. It does not send them if the server is known to be away and still is.
