@@ -67,7 +67,7 @@ func (s *store) Blocks(ctx context.Context, prefix string, most int) (all []back
 func scan(ctx context.Context, do fleet.Do, match string, most int) (keys []string, whole bool, err error) {
 	cursor := any("0")
 	for range maxScans {
-		replies, err := do(ctx, fleet.Command{"SCAN", cursor, "MATCH", match, "COUNT", scanned})
+		replies, err := do(ctx, fleet.Command{"SCAN", cursor, "MATCH", match, "COUNT", scanned, "TYPE", "string"})
 		if err != nil {
 			return nil, false, err
 		}
@@ -105,8 +105,10 @@ func readBlocks(ctx context.Context, do fleet.Do, prefix string, keys []string) 
 		for i, k := range some {
 			state, _ := replies[i+1].(string)
 			parts, ok := key.Split(k)
-			if end, length := lua.ReadBlock(state); ok && parts.IsBlock && end > now {
-				b := backend.Block{Rule: strings.TrimPrefix(parts.Owner, prefix+":"), Tag: parts.Tag, Subject: parts.Subject, Until: time.UnixMicro(end)}
+			rule := strings.TrimPrefix(parts.Owner, prefix+":")
+			isOther := strings.Contains(rule, ":") // no rule's name has a colon: the key is one of a prefix such as shop:eu beside shop
+			if end, length := lua.ReadBlock(state); ok && parts.IsBlock && !isOther && end > now {
+				b := backend.Block{Rule: rule, Tag: parts.Tag, Subject: parts.Subject, Until: time.UnixMicro(end)}
 				if length > 0 {
 					b.Since = time.UnixMicro(end - length)
 				}
