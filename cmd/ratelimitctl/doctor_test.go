@@ -142,6 +142,7 @@ func TestDoctorPrintsFacts(t *testing.T) {
 		{"no LATENCY", nil, []string{"ACL SETUSER default -latency"}, "not asked", "+latency|latest"},
 		{"no ACL LOG", nil, []string{"ACL SETUSER default -acl|log"}, "not asked", "+acl|log"},
 		{"no keys", nil, []string{"HSET ratelimit.fleet:{ratelimit}:settings a b", "SET ratelimits z"}, "keys", "no counts of prefix ratelimit"},
+		{"another prefix", nil, []string{"SET ratelimit:eu:x:{y}:1m z EX 99"}, "keys", "no counts of prefix ratelimit"},
 		{"no MEMORY", nil, []string{"SET ratelimit:x:{y}:1m z EX 99", "ACL SETUSER default -memory"}, "keys", "+memory|usage"},
 		{"no PTTL", nil, []string{"SET ratelimit:x:{y}:1m z", "ACL SETUSER default -pttl"}, "keys", "+pttl"},
 		{"no SCAN", nil, []string{"ACL SETUSER default -scan"}, "keys", "+scan"},

@@ -93,12 +93,13 @@ func (p *Prefix) sample(ctx context.Context, server string, do fleet.Do) ([]Fact
 
 func (p *Prefix) addSampled(by map[string]*sampled, k string, bytes int64) {
 	parts, ok := key.Split(k)
-	if !ok || parts.IsBlock {
+	rule := strings.TrimPrefix(parts.Owner, p.name+":")
+	if !ok || parts.IsBlock || strings.Contains(rule, ":") { // no rule's name has a colon: the key is one of a prefix such as shop:eu beside shop
 		return
 	}
 	s := by[parts.Owner+" "+parts.Tag]
 	if s == nil {
-		s = &sampled{rule: strings.TrimPrefix(parts.Owner, p.name+":"), algorithm: parts.Tag}
+		s = &sampled{rule: rule, algorithm: parts.Tag}
 		by[parts.Owner+" "+parts.Tag] = s
 	}
 	s.keys, s.bytes = s.keys+1, s.bytes+bytes
