@@ -64,6 +64,7 @@ func TestBadImports(t *testing.T) {
 	server := redistest.Start(t)
 	for text, want := range map[string]string{
 		"{":                  "expected the output of settings export",
+		`[] []`:              "found text after the value; expected the output of settings export",
 		`[{"kinds":"x"}]`:    `unknown field "kinds"`,
 		`[{"kind":"x"}]`:     `setting 1: kind: found "x"; expected override, block or pause`,
 		`[{"kind":"block"}]`: "setting 1: a subject and until are needed",

@@ -140,6 +140,9 @@ func ReadExport(in io.Reader) (prefix string, settings []*fleet.Setting, err err
 	default:
 		err = d.Decode(&all)
 	}
+	if _, more := d.Token(); err == nil && more != io.EOF { // perhaps a second export, which would be lost
+		err = errors.New("found text after the value")
+	}
 	if err != nil {
 		return "", nil, fmt.Errorf("%w; expected the output of settings export", err)
 	}
