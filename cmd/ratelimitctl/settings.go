@@ -82,8 +82,16 @@ func recoverSettings(ctx context.Context, s *session) error {
 	for _, one := range known.Settings {
 		out.Settings = append(out.Settings, shownSetting(one))
 	}
+	keeps := ""
 	for i := range known.Silent {
 		out.Silent = append(out.Silent, known.Silent[i].String())
+		if known.Silent[i].Lost > 0 {
+			keeps = known.Silent[i].String()
+		}
+	}
+	if keeps != "" && len(known.Settings) == 0 { // an import of nothing would end them
+		return cmp.Or(s.print(out, lines...), fmt.Errorf("nothing is restored: who answered knows no lost setting, and %s, which keeps some, did not answer: "+
+			"run it again, or restore an export by settings import", keeps))
 	}
 	if loss, _ := s.prefix.Loss(ctx); loss.Processes == 0 && len(known.Settings) == 0 {
 		return s.print(out, append(lines, []string{"the store has lost nothing that they know"})...)

@@ -202,3 +202,24 @@ func TestProcesses(t *testing.T) {
 		t.Errorf("status %d", found.status)
 	}
 }
+
+// What only processes keep that do not answer stays in force: recover writes nothing if nobody else knows a lost setting.
+func TestRecoverOfWhatNobodyTells(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	f.allow(1, login, "ann")
+	f.waitUntilSeen(t)
+	old, err := json.Marshal(fleet.Process{Host: "web-1", PID: 7, Program: "shop", At: time.Now(), Lost: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.client.HSet(t.Context(), "ratelimit.seen:{ratelimit}:processes", "old", old)
+	got, status := ctl(t, server.Addr, "settings", "recover")
+	if want := "no answer came from shop 7 on web-1\n"; status != failed || !strings.Contains(got, want) || !strings.Contains(got, "nothing is restored: ") {
+		t.Errorf("status %d, got %q, want %q", status, got, want)
+	}
+	if epoch := server.Do("EXISTS ratelimit.fleet:{ratelimit}:epoch"); epoch != "0" {
+		t.Errorf("settings were written")
+	}
+}
