@@ -130,9 +130,8 @@ func (f *Fleet) PausesHere(farSide bool) map[string]int {
 
 // renewPauses makes the next beat write all notes again, and pauses again what the server may have lost.
 func (f *Fleet) renewPauses() {
-	now := f.Now()
 	f.mu.Lock()
-	all := slices.Collect(maps.Values(f.pauses.known))
+	all := maps.Clone(f.pauses.known)
 	for _, p := range all {
 		p.text = ""
 	}
@@ -141,12 +140,19 @@ func (f *Fleet) renewPauses() {
 		return
 	}
 	go func() { // which takes a command for each
-		for _, p := range all {
-			if left := p.Until.Sub(now); left > 0 {
+		for name, p := range all {
+			if left := p.Until.Sub(f.Now()); left > 0 && f.isKnownPause(name, p) {
 				p.again(context.Background(), left)
 			}
 		}
 	}()
+}
+
+// isKnownPause reports whether a pause was neither ended nor replaced.
+func (f *Fleet) isKnownPause(name string, p *pause) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pauses.known[name] == p
 }
 
 // tellPauses writes notes that are new, at most perCommand of them, and removes those of pauses that were ended. If all is true, it looks at the notes

@@ -126,6 +126,28 @@ func TestPauses(t *testing.T) {
 	}
 }
 
+// A pause that is ended while others are made again is not made again.
+func TestPauseEndedDuringARenewal(t *testing.T) {
+	server := redistest.Start(t)
+	p := newPausing(t, server)
+	again, others := make(chan string, 2), map[string]string{"ann": "bob", "bob": "ann"}
+	for subject, other := range others {
+		p.NotePause("far", subject, time.Hour, false, func(context.Context, time.Duration) {
+			p.ForgetPause("far", other)
+			again <- subject
+		})
+	}
+	p.beat(5)
+	server.Do("FLUSHALL")
+	p.beat(1)
+	first := <-again
+	select {
+	case second := <-again:
+		t.Errorf("%s ended the pause of %s, which was made again", first, second)
+	case <-time.After(100 * time.Millisecond):
+	}
+}
+
 // A pause that moves by less than a second is not noted again.
 func TestPausesThatHardlyMove(t *testing.T) {
 	server := redistest.Start(t)
