@@ -270,17 +270,28 @@ func placesInWords(places []place) string {
 	return fmt.Sprintf("%s, the first in %s and the last in %s", operate.Count(permits, "permit"), first, last)
 }
 
-// runningInWords says which calls run, process by process.
+// runningInWords says which calls run, process by process. Those that end first come first.
 func (r *inspected) runningInWords() (all []string) {
-	type owner struct{ process, ends string }
-	permits := map[owner]int64{}
-	for _, one := range r.Running {
-		permits[owner{one.Process, one.EndsIn}] += one.Permits
+	type owner struct {
+		process string
+		end     bool // they end if the process is gone
 	}
-	for o, n := range permits {
-		text := operate.Count(n, "permit") + " of calls that run in " + cmp.Or(o.process, "a process that does not report")
-		if o.ends != "" {
-			text += ", which end in " + o.ends + " if the process is gone"
+	by := map[owner][]place{}
+	for _, one := range r.Running {
+		o := owner{one.Process, one.EndsIn != ""}
+		by[o] = append(by[o], place{one.EndsIn, one.Permits})
+	}
+	for o, running := range by {
+		permits := int64(0)
+		for _, one := range running {
+			permits += one.Permits
+		}
+		text := operate.Count(permits, "permit") + " of calls that run in " + cmp.Or(o.process, "a process that does not report")
+		switch first, last := running[0].In, running[len(running)-1].In; {
+		case o.end && first != last:
+			text += ", of which the first ends in " + first + " and the last in " + last + " if the process is gone"
+		case o.end:
+			text += ", which end in " + first + " if the process is gone"
 		}
 		all = append(all, text)
 	}

@@ -133,8 +133,13 @@ func TestInspectShowsRunningCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	time.Sleep(2 * time.Millisecond) // so that its permits end later, if the process is gone
 	f.allow(1, rule, "red")
 	require(t, server.Addr, done, "3 of 4", "inspect", "make", "red")
+	text, _ := ctl(t, server.Addr, "inspect", "make", "red")
+	if lines := strings.Count(text, "calls that run"); lines != 1 || !regexp.MustCompile(`: 3 permits of calls that run in .*, of which the first ends in [0-9.]+s and the last in [0-9.]+s if`).MatchString(text) {
+		t.Errorf("%d lines of calls that run: %s", lines, text)
+	}
 	if err := d.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
