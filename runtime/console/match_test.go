@@ -1,10 +1,14 @@
 package console_test
 
 import (
+	"bytes"
 	"html"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,4 +66,25 @@ func TestGlobOfRules(t *testing.T) {
 	form.Set("do", "clear")
 	requireText(t, h, "/change", form, "As declared again")
 	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "0 of 10")
+}
+
+// A form of a rule that no process declares any more is answered with one status.
+func TestFormOfARuleThatIsGone(t *testing.T) {
+	_, h := open(t, memstore.New(), console.WithWrites(kim))
+	var log bytes.Buffer
+	server := httptest.NewUnstartedServer(h)
+	server.Config.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(&log, nil), slog.LevelError)
+	server.Start()
+	form := url.Values{"page": {"rule"}, "name": {"gone"}, "rule": {"gone 1h "}, "do": {"clear"}, "reason": {"r"}}
+	request, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/change", strings.NewReader(form.Encode()))
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Origin", server.URL)
+	answer, err := server.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if server.Close(); answer.StatusCode != http.StatusUnprocessableEntity || log.Len() > 0 {
+		t.Errorf("%s, and the log has %s", answer.Status, log.String())
+	}
 }

@@ -83,7 +83,7 @@ func (c *console) showRule(w http.ResponseWriter, r *http.Request, name string, 
 	ctx := r.Context()
 	p := rulePage{recent: c.recent(ctx), Name: name}
 	p.Rules, p.RulesSeen = c.prefix.RulesInForce(ctx, func(r *ratelimit.UsedRule) bool { return fleet.Covers(name, r.Name) })
-	if len(p.Rules) == 0 && p.RulesSeen.Err == nil {
+	if len(p.Rules) == 0 && p.RulesSeen.Err == nil && r.Method == http.MethodGet { // the answer of a form has a status of its own
 		w.WriteHeader(http.StatusNotFound)
 	}
 	settings, at := c.prefix.InForce(ctx)
