@@ -168,9 +168,6 @@ func Undoable(all []fleet.Change) string {
 	return c.At.Format("20060102150405.000") + " " + c.What + " " + c.By
 }
 
-// errChanged is the error of an undo that would undo another change, too.
-const errChanged = Wrong("there was another change since; look at the list again")
-
 // Undo brings back what was in force before the newest change, which id identifies. What a program has set since stays, though no list has it.
 func (p *Prefix) Undo(ctx context.Context, by fleet.Actor, id string) (Changed, error) {
 	p.changes.forget()
@@ -179,7 +176,7 @@ func (p *Prefix) Undo(ctx context.Context, by fleet.Actor, id string) (Changed, 
 		return Changed{}, at.Err
 	}
 	if id == "" || Undoable(all) != id {
-		return Changed{}, errChanged
+		return Changed{}, Wrong("there was another change since; look at the list again")
 	}
 	last := &all[0]
 	s := &fleet.Setting{Kind: last.Kind, Rule: last.Rule, Key: last.Key, Match: last.Match, AllKeys: last.Kind == fleet.Override && last.Key == ""}
@@ -193,7 +190,7 @@ func (p *Prefix) Undo(ctx context.Context, by fleet.Actor, id string) (Changed, 
 	}})
 	switch {
 	case meanwhile:
-		return Changed{}, errChanged
+		return Changed{}, Wrong("it was changed again since, perhaps by a program, whose changes are not listed: look at what is in force")
 	case err == nil && s.Kind == fleet.Pause && last.After != nil:
 		err = p.endMarks(ctx, s)
 	}
