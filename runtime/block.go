@@ -31,7 +31,7 @@ type Blocked struct {
 	Until  time.Time // by the store's clock
 	By     string    // who set the block, as [WithActor] or [WithUserID] said
 	Reason string    // why
-	Match  string    // in place of Key, as in [Request]
+	Match  string    // in place of Key: a network, or a text such as ann*, escaped like Key
 }
 
 // Blocked returns the keys that [Limiter.Block] refuses now, whichever process blocked them. They are sorted by rule and key. Blocked leaves
