@@ -38,7 +38,15 @@ func readFrom[T any](p *Prefix, r *Read[T], from func(ctx context.Context, old T
 
 // Get returns the value, and reads it again if it is old. Callers who come meanwhile wait for the same reply. What comes later than they wait
 // is there for the next Get.
-func (r *Read[T]) Get(ctx context.Context) (T, Seen) { return r.seen(r.patience.wait(ctx, r.read)) }
+func (r *Read[T]) Get(ctx context.Context) (T, Seen) {
+	began := time.Now()
+	err := r.patience.wait(ctx, r.read)
+	value, at := r.seen(err)
+	if err == nil {
+		r.patience.note(began, at.Err)
+	}
+	return value, at
+}
 
 // await is Get for what reads another value: it waits until ctx ends.
 func (r *Read[T]) await(ctx context.Context) (T, Seen) {
@@ -122,6 +130,10 @@ type patience struct {
 	answered func() time.Time // when the store last answered anything
 	mu       sync.Mutex
 	until    time.Time // nobody waits before, because the store has just not answered
+
+	// A store may give up sooner than those who look, each time anew.
+	lost     time.Duration // that people have waited for attempts that failed without an answer
+	lostFrom time.Time     // when the first of them began
 }
 
 // Silence is the error of a store that does not answer.
@@ -138,31 +150,55 @@ func (p *patience) wait(ctx context.Context, begin func() <-chan struct{}) error
 	if done == nil {
 		return nil
 	}
-	p.mu.Lock()
-	silent := began.Before(p.until)
-	p.mu.Unlock()
+	silent, left := p.leftAt(began)
 	if !silent {
-		bounded, cancel := context.WithTimeout(ctx, p.longest)
+		bounded, cancel := context.WithTimeout(ctx, left)
 		defer cancel()
-		probe := time.AfterFunc(p.longest/2, p.probe)
+		probe := time.AfterFunc(left/2, p.probe)
 		defer probe.Stop()
 		select {
 		case <-done:
 			return nil
 		case <-bounded.Done():
 		}
-		if p.answered().After(began) || time.Since(began) < p.longest { // or those who look have waited long enough for other parts
+		if p.answered().After(began) || time.Since(began) < left { // or those who look have waited long enough for other parts
 			return errSlow
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.until = time.Now().Add(fresh)
+		p.lost, p.until = 0, time.Now().Add(fresh)
 	}
 	return &Silence{p.longest}
 }
 
+// leftAt reports whether the store has just kept somebody waiting for nothing, and how long people wait otherwise.
+func (p *patience) leftAt(now time.Time) (silent bool, left time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.answered().After(p.lostFrom) || now.Sub(p.lostFrom) > p.longest+fresh { // that was another look
+		p.lost = 0
+	}
+	return now.Before(p.until), p.longest - p.lost
+}
+
+// note adds up how long people waited for attempts that failed without an answer. If that is long enough, the store is silent.
+func (p *patience) note(began time.Time, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil || p.answered().After(began) {
+		return
+	}
+	if p.lost == 0 {
+		p.lostFrom = began
+	}
+	if p.lost += time.Since(began); p.lost >= p.longest {
+		p.lost, p.until = 0, time.Now().Add(fresh)
+	}
+}
+
 // ask asks the store. It gives up if the store is silent, or when ctx ends.
 func (p *patience) ask(ctx context.Context, do func(context.Context) error) error {
+	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answer, done := make(chan error, 1), make(chan struct{})
@@ -182,6 +218,7 @@ func (p *patience) ask(ctx context.Context, do func(context.Context) error) erro
 	}
 	if err == nil {
 		err = <-answer
+		p.note(began, err)
 	}
 	return err
 }
