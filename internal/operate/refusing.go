@@ -64,7 +64,9 @@ func (p *Prefix) Refusing(ctx context.Context, rule string, kinds ...fleet.Kind)
 	r.At = r.At.Worse(at)
 	for s := range p.fleet.InForce().All() {
 		if wants(s.Kind) && (s.Kind != fleet.Override || s.Limit != nil && *s.Limit == 0) {
-			r.All = append(r.All, refusalOf(s))
+			one := refusalOf(s)
+			one.Mode = s.Mode // an override may set it
+			r.All = append(r.All, one)
 		}
 	}
 	if wants(fleet.Pause) {
@@ -86,8 +88,11 @@ func (p *Prefix) Refusing(ctx context.Context, rule string, kinds ...fleet.Kind)
 		return rule != "" && !isNamed(one.Rule, fleet.SettingName(rule)) && !fleet.Covers(one.Rule, fleet.SettingName(rule)) && one.Rule != rule
 	})
 	for i := range r.All {
-		if r.All[i].Kind != fleet.Override {
-			r.All[i].Mode = modes[fleet.SettingName(r.All[i].Rule)]
+		switch one := &r.All[i]; one.Mode {
+		case ratelimit.ModeEnforce.String():
+			one.Mode = ""
+		case "":
+			one.Mode = modes[fleet.SettingName(one.Rule)]
 		}
 	}
 	slices.SortStableFunc(r.All, func(a, b Refusal) int {

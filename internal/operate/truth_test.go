@@ -1,6 +1,7 @@
 package operate_test
 
 import (
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -109,6 +110,37 @@ func TestWhatHasEndedRefusesNobody(t *testing.T) {
 			}
 			return len(refusing.All) == 0
 		})
+	}
+}
+
+// An override of limit 0 refuses nobody in shadow mode, be it the mode of the rule or of the override.
+func TestLimitOfZeroInShadowMode(t *testing.T) {
+	t.Parallel()
+	l := ratelimit.New(memstore.New())
+	shadow := ratelimit.Rule{Name: "shadow", Key: "{user}", Limit: 1, Per: time.Hour, Mode: ratelimit.ModeShadow}
+	if err := l.Check(login, shadow); err != nil {
+		t.Fatal(err)
+	}
+	p := operate.New(l, time.Minute)
+	enforce := ratelimit.ModeEnforce
+	for _, one := range []struct {
+		rule, key string
+		mode      *ratelimit.Mode
+	}{{"login", "", nil}, {"login", "ann", &shadow.Mode}, {"shadow", "", nil}, {"shadow", "ann", &enforce}} {
+		target := operate.Target{Rule: one.rule}
+		if one.key != "" {
+			target.Keys = []string{one.key}
+		}
+		if _, err := p.Override(t.Context(), fleet.Actor{By: "kim"}, target, operate.Wish{Limit: new(int64(0)), Mode: one.mode, Forever: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]string{}
+	for _, one := range p.Refusing(t.Context(), "").All {
+		got[one.Rule+" "+one.Key] = one.Mode
+	}
+	if want := map[string]string{"login ": "", "login ann": "shadow", "shadow ": "shadow", "shadow ann": ""}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
