@@ -103,6 +103,16 @@ func TestMatchOfHashedKeys(t *testing.T) {
 			t.Errorf("%s: status %d, %s; want %s", step.command, status, text, step.want)
 		}
 	}
+	redistest.Eventually(t, "the program has said which secret it has", func() bool {
+		text, _ := ctl(t, server.Addr, "block", "byip", "198.51.100.7", "-for", "1h")
+		return strings.Contains(text, "the programs hash keys with another secret")
+	})
+	for command, want := range map[string]string{ // a network is not hashed, so it needs no secret
+		"block byip -match 198.51.100.0/24 -for 1h": "→ blocked until", "unblock byip -match 203.0.113.0/24": "→ not blocked",
+		"override set byip -match 198.51.100.0/24 -limit 2 -for 1h": "→ limit=2",
+	} {
+		require(t, server.Addr, done, want, strings.Fields(command)...)
+	}
 }
 
 // hashOf returns the hash of a key.

@@ -16,11 +16,12 @@ var ErrSecret = errors.New("the programs hash keys with another secret, so to th
 	"give the key as errors show it, with -shown")
 
 // checkSecret returns an error if a key would be another one to the programs, as they hash keys with another secret. The hash of a key is the same to
-// everybody.
+// everybody, and a network is matched before a key is hashed.
 func (p *Prefix) checkSecret(ctx context.Context, k Key, rules []ratelimit.UsedRule) error {
 	own := p.machine().Fingerprint()
 	hashes := slices.ContainsFunc(rules, func(r ratelimit.UsedRule) bool { return r.Hash != ratelimit.HashNever })
-	if k.Shown || k.Text == "" || !hashes || own == "" && decide.IsHash(k.Text) {
+	isNetwork := k.Match && !strings.HasSuffix(k.Text, "*")
+	if k.Shown || k.Text == "" || isNetwork || !hashes || own == "" && decide.IsHash(k.Text) {
 		return nil
 	}
 	processes, _ := p.processes.Get(ctx)
