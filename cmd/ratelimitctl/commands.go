@@ -30,7 +30,7 @@ func init() {
 			short: "rules of programs, as declared and in force"},
 		{name: "inspect", args: "RULE [KEY]", flags: "all shown", run: inspect,
 			short: "what is in force for a key, why, and what it has used",
-			long:  "With -all, the only argument is KEY, and every rule that has keys is shown."},
+			long:  "With -all, the only argument is KEY, and it is shown under every rule, although a rule may have keys of another kind."},
 		{name: "reset", args: "RULE [KEY]", flags: "keys shown reason", run: reset,
 			short: "forget what a key has used"},
 		{name: "override set", args: "RULE", flags: "key keys match shown limit factor per burst mode for forever replace force reason wait", run: setOverride,

@@ -96,7 +96,7 @@ func inspect(ctx context.Context, s *session) error {
 	}, s.withLoss(notes)...)
 }
 
-// inspectedBy returns the rules of the name RULE, or with -all those whose requests may have keys, and KEY.
+// inspectedBy returns the rules of the name RULE, or with -all every rule, and KEY.
 func (s *session) inspectedBy(ctx context.Context) (rules []ratelimit.UsedRule, k operate.Key, err error) {
 	if k = (operate.Key{Text: s.arg(1), Shown: s.shown}); !s.all {
 		rules, err = s.prefix.Named(ctx, s.arg(0))
@@ -111,7 +111,7 @@ func (s *session) inspectedBy(ctx context.Context) (rules []ratelimit.UsedRule, 
 	k.Text = s.arg(0)
 	rules, at := s.prefix.Rules(ctx)
 	if at.Err == nil && len(rules) == 0 {
-		at.Err = errors.New("no rule has keys")
+		at.Err = errors.New("no rule is in use")
 	}
 	return rules, k, at.Err
 }

@@ -103,7 +103,7 @@ func (o *options) define(flags *flag.FlagSet, command, names string) {
 		"actor-header": text(&o.actorHeader, "`name` of the header in which a proxy tells who changes something; without it, the user who runs this tool"),
 		"host":         text(&o.host, "`host` of a proxy that passes requests on"),
 
-		"all":      is(&o.all, "all rules that have keys"),
+		"all":      is(&o.all, "every rule"),
 		"acl all":  is(&o.all, "for rules of all kinds"),
 		"settings": is(&o.settings, "also for programs that make overrides, blocks and pauses"),
 		"operator": is(&o.operator, "also for this tool"),
