@@ -462,6 +462,18 @@ func TestScreenOfLostSettings(t *testing.T) {
 	for _, path := range []string{"/rules", "/rule?name=sms", "/refusing", "/live", "/changes", "/subject"} {
 		requireText(t, h, path, nil, "the store lost its settings; 1 process still applies its own (1): run ratelimitctl settings recover")
 	}
+	// A console that did not know the settings does not say that there are none.
+	other := redis.NewClient(client.Options())
+	t.Cleanup(func() { _ = other.Close() })
+	h = console.New(ratelimit.New(redisstore.New(other, patient), ratelimit.WithPrefix("shop")))
+	for path, form := range map[string]url.Values{"/": nil, "/rule?name=sms": nil, "/refusing": nil, "/refusing?kind=block": nil, "/subject": {"key": {"ann"}}} {
+		page := plain(requireText(t, h, path, form, "the store lost its settings", "rocesses may apply"))
+		for _, untrue := range []string{"is in force.", "Nothing of that kind", "No key of the rule", "Neither the rule", "nothing is set"} {
+			if strings.Contains(page, untrue) {
+				t.Errorf("%s says %q: %s", path, untrue, page)
+			}
+		}
+	}
 }
 
 // The first screen groups the processes of a large fleet by program and build. A row shows each fault that it names.

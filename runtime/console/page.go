@@ -93,10 +93,8 @@ func modes() []ratelimit.Mode { return []ratelimit.Mode{ratelimit.ModeEnforce, r
 // show writes a page.
 func (c *console) show(ctx context.Context, w http.ResponseWriter, name string, p page) {
 	p.Now, p.Prefix, p.Writes, p.Local = c.prefix.Now(), c.prefix.Name(), c.actor != nil, c.prefix.IsLocal()
-	if name != "now" { // which lists all problems
-		loss, _ := c.prefix.Loss(ctx)
-		p.Lost = loss.InWords()
-	}
+	loss, _ := c.prefix.Loss(ctx)
+	p.Lost = loss.InWords()
 	var b bytes.Buffer
 	if err := templates.ExecuteTemplate(&b, name, p); err != nil {
 		http.Error(w, "the page cannot be made", http.StatusInternalServerError)
