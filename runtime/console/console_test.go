@@ -159,7 +159,7 @@ func TestSubjectInTime(t *testing.T) {
 		}
 	}
 	waiting.Go(func() { _, _ = l.Wait(ctx, ratelimit.Request{Rule: queue, Key: "ann"}) })
-	page := requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "3 permits taken", "1 of 1 in 59m", "calls wait for 1 permit, the first in 29m", "2 of 4 running", "1 permit of ", "at the latest until")
+	page := requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "3 permits taken", "1 of 1 in 59m", "calls wait for 1 permit, the first in 29m", "2 of 4 running", "1 permit of ", "if the process is gone")
 	requireClean(t, page)
 	if strips := strings.Count(page, `class="strip"`); strips != 2 {
 		t.Errorf("%d strips", strips)
