@@ -201,7 +201,11 @@ var everywhere = ", everywhere within " + operate.Duration(operate.Within) + "."
 
 // said puts into words what a change did.
 func said(text string, done operate.Done, err error) (string, error) {
-	return strings.Join(append([]string{text + everywhere}, done.Notes...), " "), err
+	text += everywhere
+	for _, note := range done.Notes {
+		text += " " + note + "."
+	}
+	return text, err
 }
 
 func block(p *operate.Prefix, ctx context.Context, o order) (string, error) {

@@ -22,6 +22,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
+	"github.com/ratelimit-go/ratelimit/internal/operate"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/console"
@@ -324,7 +325,7 @@ func TestSettingsOfAnUnnamedRule(t *testing.T) {
 		t.Fatal(err)
 	}
 	form := url.Values{"page": {"rule"}, "name": {"p.T.M#2"}, "do": {"set"}, "rule": {"p.T.M#2 1h {user}"}, "limit": {"7"}, "for": {"1h"}, "reason": {"r"}}
-	requireText(t, h, "/change", form, "Set, everywhere", "20 per hour {user} 7 per hour enforce", "override p.T.M all keys limit=7")
+	requireText(t, h, "/change", form, "Set, everywhere within 2s. p.T.M declares 10 per hour. p.T.M#2 declares 20 per hour. Rule p.T.M", "20 per hour {user} 7 per hour enforce", "override p.T.M all keys limit=7")
 	requireText(t, h, "/rules", nil, "p.T.M#2 {user} 20 per hour 7 per hour enforce")
 	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "limit=7")
 	form.Set("do", "clear")
@@ -334,7 +335,11 @@ func TestSettingsOfAnUnnamedRule(t *testing.T) {
 // The list of changes says of how many rules a change is.
 func TestChangeOfSeveralRules(t *testing.T) {
 	t.Parallel()
-	l, h := open(t, memstore.New())
+	l, h := open(t, redisstore.New(startRedis(t), patient))
+	if _, err := operate.New(l, time.Minute).Import(t.Context(), fleet.Actor{By: "ada", Reason: "empty"}, "", nil, true); err != nil {
+		t.Fatal(err)
+	}
+	requireText(t, h, "/changes", nil, "ada import – empty") // it has no rule and no key
 	ctx := ratelimit.WithActor(t.Context(), "kim", "abuse")
 	if err := l.Block(ctx, time.Hour, ratelimit.Request{Rule: sms, Key: "ann"}, ratelimit.Request{Rule: ratelimit.Rule{Name: "all", Limit: 5, Per: time.Minute}}); err != nil {
 		t.Fatal(err)
