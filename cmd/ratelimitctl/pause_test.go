@@ -70,6 +70,19 @@ func TestGive(t *testing.T) {
 	}
 }
 
+// What is done to a count, and cannot be noted in changes, did not fail.
+func TestCountsThatAreNotNoted(t *testing.T) {
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	f.known(map[string]string{"login": ruleText(login)})
+	f.allow(5, login, "ann")
+	server.Do("CONFIG SET maxmemory 1")
+	text, status := ctl(t, server.Addr, "reset", "login", "ann")
+	if status != failed || !strings.Contains(text, "1 count forgotten") || !strings.Contains(text, "ratelimitctl: it is done, but not noted in changes: ") {
+		t.Errorf("status %d, %s", status, text)
+	}
+}
+
 // A far side's pause of everybody is listed, and doctor says since when it lasts.
 func TestPauseOfAFarSide(t *testing.T) {
 	server := redistest.Start(t)
