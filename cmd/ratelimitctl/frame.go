@@ -40,12 +40,13 @@ type frame struct {
 	Shadow     []traffic.OfKey  `json:"mostShadowRefused"`
 	Failed     []traffic.OfKey  `json:"mostFailed"`
 
-	old time.Duration // since At, if it is stale
+	old    time.Duration // since At, if it is stale
+	filter string        // what rules and keys that are shown contain
 }
 
 // newFrame adds up the reports.
 func newFrame(of frameOf) *frame {
-	f := &frame{At: of.now.UTC(), Prefix: of.prefix, Processes: len(of.processes)}
+	f := &frame{At: of.now.UTC(), Prefix: of.prefix, Processes: len(of.processes), filter: of.filter}
 	for i := range of.processes {
 		p := &of.processes[i]
 		if p.Stats {
@@ -125,7 +126,11 @@ func (f *frame) nothing() string {
 	case f.Publishing == 0:
 		return "no process publishes statistics: make their stores with redisstore.WithStats(), and permit " + strings.Join(statistics, ", ")
 	}
-	return fmt.Sprintf("%s with statistics, but no decisions in the last five seconds", operate.Count(f.Publishing, "process"))
+	text := operate.Count(f.Publishing, "process") + " with statistics, but no decisions in the last five seconds"
+	if f.filter != "" {
+		text += fmt.Sprintf(" of a rule or key with %q", f.filter)
+	}
+	return text
 }
 
 func cells(r traffic.Rates) []string {

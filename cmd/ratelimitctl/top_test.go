@@ -280,6 +280,14 @@ func TestTopFiltersAndSorts(t *testing.T) {
 			t.Errorf("filter %q: got %q", filter, got)
 		}
 	}
+	of.filter, of.processes = "zz", []fleet.Process{{Host: "new", At: now, Stats: true}}
+	f := newFrame(of)
+	if want := "no decisions in the last five seconds of a rule or key with \"zz\"\n"; !strings.HasSuffix(f.text(0), want) {
+		t.Errorf("got %s; want %s", f.text(0), want)
+	}
+	if text, err := json.Marshal(f); err != nil || strings.Contains(string(text), "null") {
+		t.Errorf("got %s, %v", text, err)
+	}
 }
 
 // Lines are cut to the width of the window, in which some characters take two columns. Numbers stay.

@@ -196,7 +196,8 @@ func (s *Sums) Rules(by Column, wanted func(Named) bool) []OfRule {
 }
 
 // Keys returns the wanted keys with the highest numbers of a column, at most n. It leaves out keys whose number is 0.
-func (s *Sums) Keys(by Column, n int, wanted func(*OfKey) bool) (rows []OfKey) {
+func (s *Sums) Keys(by Column, n int, wanted func(*OfKey) bool) []OfKey {
+	rows := []OfKey{} // not null in JSON
 	for _, k := range s.keys {
 		if by(k.Rates) > 0 && wanted(k) {
 			rows = append(rows, *k)
