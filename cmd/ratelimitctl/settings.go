@@ -94,6 +94,11 @@ func recoverSettings(ctx context.Context, s *session) error {
 			"run it again, or restore an export by settings import", keeps))
 	}
 	if loss, _ := s.prefix.Loss(ctx); loss.Processes == 0 && len(known.Settings) == 0 {
+		all, err := s.prefix.Settings(ctx)
+		if all == nil {
+			return err
+		}
+		out.Before, out.After = len(all), len(all)
 		return s.print(out, append(lines, []string{"the store has lost nothing that they know"})...)
 	}
 	if out.Imported, err = s.prefix.Restore(ctx, by, known); err != nil {

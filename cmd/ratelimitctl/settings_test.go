@@ -119,6 +119,7 @@ func TestLostSettings(t *testing.T) {
 		}
 		require(t, server.Addr, done, "limit=9", "override", "set", "login", "-limit", "9", "-for", "1h", "-wait")
 	}
+	require(t, server.Addr, done, "\"before\": 1,\n\t\"after\": 1,\n\t\"settings\": []", "-json", "settings", "recover") // it has nothing to do
 }
 
 // A wrong prefix is an error that names the others. So is an empty server.
