@@ -18,7 +18,7 @@ import (
 // judge judges one server, and notes what is worth knowing of it.
 func (s *server) judge(f *findings) {
 	if s.err != nil {
-		f.storeError(s.name, "the store does not answer: "+s.err.Error(), "check whether it runs", s.err.Error())
+		f.storeError(s.name, "the store does not answer: "+s.err.Error(), "check whether it runs, and its address and password", s.err.Error())
 		return
 	}
 	defer s.judgeReady(f) // the other findings say more

@@ -76,7 +76,7 @@ func (f *findings) add(id string, level Level, subject, text, advice string) {
 	if subject == "" && (id == MemoryFull || id == StoreDown) && slices.ContainsFunc(f.problems, isStore) {
 		return
 	}
-	f.problems = append(f.problems, Problem{ID: id, Level: level, Subject: subject, Text: text, Advice: advice})
+	f.problems = append(f.problems, Problem{ID: id, Level: level, Subject: subject, Text: strings.TrimSuffix(text, "."), Advice: advice})
 }
 
 // sorted returns the problems, the worst first. Of many that are alike it leaves out some, and says how many.

@@ -144,6 +144,19 @@ func TestLimitOfZeroInShadowMode(t *testing.T) {
 	}
 }
 
+// Who cannot sign in is not told alone to see whether the server runs.
+func TestAdviceOnAWrongPassword(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, Username: "nobody", Password: "wrong", DialerRetries: 1})
+	t.Cleanup(func() { _ = c.Close() })
+	p := operate.New(ratelimit.New(redisstore.New(c, redisstore.WithTimeout(time.Minute))), time.Minute)
+	found := p.Judge(t.Context()).Problems
+	if len(found) == 0 || !strings.Contains(found[0].Text, "WRONGPASS") || strings.HasSuffix(found[0].Text, ".") || !strings.Contains(found[0].Advice, "password") {
+		t.Errorf("got %+v", found)
+	}
+}
+
 // Who looks as a user that may not ask for all is no problem to others who look, nor they to it.
 func TestToolsAreNoProblem(t *testing.T) {
 	t.Parallel()
