@@ -481,6 +481,19 @@ func TestScreenOfLostSettings(t *testing.T) {
 	}
 }
 
+// The store is up, though somebody else has a wrong password.
+func TestStoreThatRefusesAStranger(t *testing.T) {
+	t.Parallel()
+	client := startRedis(t)
+	_, h := open(t, redisstore.New(client, patient))
+	stranger := redis.NewClient(&redis.Options{Addr: client.Options().Addr, Username: "stranger", Password: "wrong", MaxRetries: -1, DialerRetries: 1})
+	t.Cleanup(func() { _ = stranger.Close() })
+	if err := stranger.Ping(t.Context()).Err(); err == nil {
+		t.Fatal("the stranger may sign in")
+	}
+	requireText(t, h, "/", nil, "stranger to sign in", "Store up asked")
+}
+
 // The first screen groups the processes of a large fleet by program and build. A row shows each fault that it names.
 func TestManyProcesses(t *testing.T) {
 	client := startRedis(t)

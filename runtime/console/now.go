@@ -40,7 +40,9 @@ func (p *nowPage) Worst() *operate.Problem {
 
 // Store says in a word or two how the store is.
 func (p *nowPage) Store() string {
-	failing := func(one operate.Problem) bool { return one.ID == operate.StoreDown && one.Subject == "" }
+	failing := func(one operate.Problem) bool {
+		return one.ID == operate.StoreDown && one.Level == operate.Bad && one.Subject == ""
+	}
 	switch {
 	case p.HealthSeen.Err != nil:
 		return "not answering"
