@@ -26,6 +26,9 @@ func serve(ctx context.Context, s *session) error {
 	if at := s.prefix.Follow(ctx); at.Err != nil {
 		return at.Err
 	}
+	if wrong := s.isElsewhere(ctx); wrong != nil { // perhaps the programs start later
+		fmt.Fprintln(s.stderr, wrong)
+	}
 	listener, url, err := s.openConsole()
 	if err != nil {
 		return err

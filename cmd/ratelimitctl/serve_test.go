@@ -162,3 +162,16 @@ func TestServeElsewhere(t *testing.T) {
 		t.Errorf("status %d, %s", status, text)
 	}
 }
+
+// A console of a mistyped prefix says so when it starts. Its programs may also start later.
+func TestConsoleOfAMistypedPrefix(t *testing.T) {
+	server := redistest.Start(t)
+	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
+	const want = `no program uses prefix "nope"; on this server there is ratelimit: see -prefix`
+	if line := startConsole(t, server.Addr, "-prefix", "nope", "-listen", "127.0.0.1:0"); line != want {
+		t.Errorf("got %s, want %s", line, want)
+	}
+	if line := startConsole(t, server.Addr, "-listen", "127.0.0.1:0"); !strings.HasPrefix(line, "the console is at ") {
+		t.Errorf("got %s", line)
+	}
+}
