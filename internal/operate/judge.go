@@ -44,7 +44,7 @@ func (p *Prefix) Judge(ctx context.Context) Judgement {
 	rules, read := p.rules.Get(ctx)
 	at = at.Worse(read)
 	if !read.Never() {
-		p.judgeSettings(f, rules)
+		p.judgeSettings(f, rules, allHash(processes))
 		judgeLimits(f, rules)
 	}
 	if shared, read := p.shared.Get(ctx); read.Err == nil && len(shared) > 0 {
@@ -161,8 +161,8 @@ func judgeBuilds(f *findings, builds map[string]map[string]int) {
 	}
 }
 
-// judgeSettings judges the settings in force.
-func (p *Prefix) judgeSettings(f *findings, rules []ratelimit.UsedRule) {
+// judgeSettings judges the settings in force. hashes reports whether the programs hash keys.
+func (p *Prefix) judgeSettings(f *findings, rules []ratelimit.UsedRule, hashes bool) {
 	for _, err := range p.fleet.Status().Malformed {
 		f.add(SettingUnusable, Warning, "", err.Error()+"; an earlier one stays in force", "set it again, or clear it")
 	}
@@ -174,14 +174,18 @@ func (p *Prefix) judgeSettings(f *findings, rules []ratelimit.UsedRule) {
 	for s := range p.fleet.InForce().All() {
 		subject := strings.TrimSpace(s.Rule + " " + key.Shown(s.Key))
 		set := Values(s.Kind, &s.Values) + ", " + SetBy(s.By, s.At)
-		alike := fmt.Sprint(s.Kind, " ", s.Rule, " ", s.AllKeys, " ", Arguments(&s.Values)) // there may be thousands, for as many keys
+		isText := s.Match && strings.HasSuffix(s.Key, "*")
+		alike := fmt.Sprint(s.Kind, " ", s.Rule, " ", s.AllKeys, " ", isText, " ", Arguments(&s.Values)) // there may be thousands, for as many keys
 		why, known := whys[alike]
 		if !known {
 			of := byName[s.Rule]
 			if fleet.IsGlob(s.Rule) {
 				of = slices.DeleteFunc(slices.Clone(rules), func(r ratelimit.UsedRule) bool { return !isNamed(r.Name, s.Rule) })
 			}
-			why = p.useless(s, of, modes)
+			isPlain := func(r ratelimit.UsedRule) bool { return r.Hash == ratelimit.HashNever }
+			if why = p.useless(s, of, modes); why == "" && isText && hashes && !slices.ContainsFunc(of, isPlain) {
+				why = "the keys are hashed, so no text matches them"
+			}
 			whys[alike] = why
 		}
 		switch {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/internal/decide"
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -49,4 +50,16 @@ func (p *Prefix) judgeSecrets(f *findings, by map[string]string) {
 		f.add(SecretDiffers, Warning, "", "the programs hash keys with another secret than this tool, or only one of the two hashes: a key that is given as text is another one to them",
 			"set RATELIMIT_SECRET to the programs' secret, or give keys as errors show them, with -shown")
 	}
+}
+
+// allHash reports whether all processes hash keys, as far as they say.
+func allHash(processes []fleet.Process) bool {
+	said := false
+	for _, one := range processes {
+		if slices.Contains(one.Secrets, "") {
+			return false
+		}
+		said = said || len(one.Secrets) > 0
+	}
+	return said
 }

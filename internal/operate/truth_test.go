@@ -157,6 +157,27 @@ func TestAdviceOnAWrongPassword(t *testing.T) {
 	}
 }
 
+// A setting for keys that begin with a text has no effect where all keys are hashed.
+func TestTextOfHashedKeys(t *testing.T) {
+	t.Parallel()
+	for hashes, options := range map[bool][]ratelimit.Option{false: nil, true: {ratelimit.WithSubjectHash([]byte(strings.Repeat("s", 32)))}} {
+		s := open(t)
+		s.process(options, login)
+		for _, match := range []string{"203.0.113.0/24", "5*"} {
+			if _, err := s.prefix(options...).Block(t.Context(), fleet.Actor{By: "kim"}, operate.Target{Rule: "*", Match: match}, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		for _, p := range s.prefix(options...).Judge(t.Context()).Problems {
+			got = append(got, p.ID+" "+p.Subject)
+		}
+		if want := map[bool][]string{true: {operate.SettingUnusable + " * 5*"}}[hashes]; !slices.Equal(got, want) {
+			t.Errorf("hashes: %v, got %q, want %q", hashes, got, want)
+		}
+	}
+}
+
 // Who looks as a user that may not ask for all is no problem to others who look, nor they to it.
 func TestToolsAreNoProblem(t *testing.T) {
 	t.Parallel()
