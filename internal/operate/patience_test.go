@@ -71,3 +71,31 @@ func TestAttemptsThatFailSoon(t *testing.T) {
 		time.Sleep(4 * time.Second) // the last ones end
 	})
 }
+
+// A look waits no longer for a silent store if one of its readings ends with a value: that servers do not answer is one.
+func TestValueOfASilentStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &patience{longest: time.Second, probe: func() {}, answered: func() time.Time { return time.Time{} }}
+		servers := &Read[int]{patience: p, fresh: seldom, from: func(context.Context, int) (int, error) {
+			time.Sleep(750 * time.Millisecond)
+			return 1, nil
+		}}
+		began := time.Now()
+		servers.Get(t.Context())
+		err := p.ask(t.Context(), func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if _, silent := errors.AsType[*Silence](err); time.Since(began) != time.Second || !silent {
+			t.Errorf("a look took %s, and the last error is %v", time.Since(began), err)
+		}
+		time.Sleep(3 * time.Second)
+		for range 10 { // what is fresh keeps nobody waiting
+			servers.Get(t.Context())
+		}
+		if _, left := p.leftAt(time.Now()); left != time.Second {
+			t.Errorf("then people wait only %s", left)
+		}
+	})
+}

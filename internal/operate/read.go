@@ -42,8 +42,8 @@ func (r *Read[T]) Get(ctx context.Context) (T, Seen) {
 	began := time.Now()
 	err := r.patience.wait(ctx, r.read)
 	value, at := r.seen(err)
-	if err == nil {
-		r.patience.note(began, at.Err)
+	if err == nil && (at.Err != nil || at.At.After(began)) { // it was read now: also that servers do not answer is a value
+		r.patience.note(began)
 	}
 	return value, at
 }
@@ -132,7 +132,7 @@ type patience struct {
 	until    time.Time // nobody waits before, because the store has just not answered
 
 	// A store may give up sooner than those who look, each time anew.
-	lost     time.Duration // that people have waited for attempts that failed without an answer
+	lost     time.Duration // that people have waited for attempts that ended without an answer
 	lostFrom time.Time     // when the first of them began
 }
 
@@ -181,11 +181,11 @@ func (p *patience) leftAt(now time.Time) (silent bool, left time.Duration) {
 	return now.Before(p.until), p.longest - p.lost
 }
 
-// note adds up how long people waited for attempts that failed without an answer. If that is long enough, the store is silent.
-func (p *patience) note(began time.Time, err error) {
+// note adds up how long people waited for attempts that ended without an answer. If that is long enough, the store is silent.
+func (p *patience) note(began time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err == nil || p.answered().After(began) {
+	if p.answered().After(began) {
 		return
 	}
 	if p.lost == 0 {
@@ -217,8 +217,9 @@ func (p *patience) ask(ctx context.Context, do func(context.Context) error) erro
 		}
 	}
 	if err == nil {
-		err = <-answer
-		p.note(began, err)
+		if err = <-answer; err != nil {
+			p.note(began)
+		}
 	}
 	return err
 }
