@@ -95,6 +95,20 @@ var build = sync.OnceValue(func() string {
 	return fmt.Sprintf("devel-%x", h.Sum(nil)[:4])
 })
 
+// failedFormat is how Store begins, before a colon and the error.
+const failedFormat = "at 2006-01-02 15:04:05 MST"
+
+// SinceFailure returns how long before its last word a decision of the process last failed. It is 0 if Store does not say when. The word itself is
+// proof that the store then answered what was no decision.
+func (p *Process) SinceFailure() time.Duration {
+	text, _, _ := strings.Cut(p.Store, ": ")
+	at, err := time.Parse(failedFormat, text)
+	if err != nil {
+		return 0
+	}
+	return p.At.Sub(at)
+}
+
 // word returns what this process says of itself now.
 func (f *Fleet) word() string {
 	p, now := program(), f.Now()
@@ -112,7 +126,7 @@ func (f *Fleet) word() string {
 			p.Setting = printable.Text(err.Error(), most)
 		}
 		if failure != nil {
-			p.Store = at.UTC().Format("at 2006-01-02 15:04:05 MST: ") + printable.Text(failure.Error(), most)
+			p.Store = at.UTC().Format(failedFormat) + ": " + printable.Text(failure.Error(), most)
 		}
 		text, _ := json.Marshal(p) // texts and numbers: it never fails
 		if len(text) <= MaxText || most == 0 {

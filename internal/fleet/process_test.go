@@ -81,11 +81,17 @@ func TestBuildWithoutAVersion(t *testing.T) {
 
 // StoreFailure is that of decisions, until the store works again.
 func TestStoreFailure(t *testing.T) {
-	f := fleet.NewLocal(time.Now, nil)
+	now := time.Now()
+	f := fleet.NewLocal(func() time.Time { return now }, nil)
 	if _, err := f.StoreFailure(); err != nil {
 		t.Error(err)
 	}
 	f.NoteStore(os.ErrDeadlineExceeded)
+	now = now.Add(90 * time.Second)
+	all, err := f.Processes(t.Context())
+	if since := all[0].SinceFailure(); err != nil || since < 90*time.Second || since > 91*time.Second {
+		t.Errorf("got %s, %v", since, err)
+	}
 	if at, err := f.StoreFailure(); err != os.ErrDeadlineExceeded || time.Since(at) > time.Hour {
 		t.Errorf("got %v, %v", at, err)
 	}

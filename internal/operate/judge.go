@@ -69,7 +69,7 @@ func (p *Prefix) judgeStore(f *findings, health fleet.Health, read Seen) {
 		f.add(StoreSlow, Warning, "", "the server answers slowly: "+read.Err.Error(), "run the programs near the server, and see whether it is busy")
 	case read.Err != nil:
 		f.storeError("", fmt.Sprintf("the store does not answer: %v", read.Err), advice, read.Err.Error())
-	case err != nil:
+	case err != nil && p.Now().Sub(at) <= failingFor:
 		f.storeError("", fmt.Sprintf("a decision of this process failed at %s: %v", LocalTime(at), err), advice, err.Error())
 	case health.Full:
 		f.add(MemoryFull, Bad, "", "the server's memory is full: calls fail", "raise maxmemory, or find out by ratelimitctl top who makes the keys")
@@ -89,6 +89,14 @@ func (f *findings) judgeUnread(followed, all Seen) {
 		f.add(StoreDown, Warning, "", fmt.Sprintf("not all is known: %v", all.Err), "permit what ratelimitctl acl -operator prints")
 	}
 }
+
+// failingFor is how long after their last failure decisions count as failing, if the store answers the process otherwise. A process without calls cannot
+// find out whether they work again, and its beats do not need all that decisions need, such as EVAL. So the failure is a note then, and after an hour
+// nothing.
+const failingFor = time.Minute
+
+// callsFail reports whether a process says that calls fail.
+func callsFail(p *fleet.Process) bool { return p.Store != "" && p.SinceFailure() <= failingFor }
 
 // storeError adds an error of a store. That of a full memory says so.
 func (f *findings) storeError(subject, text, advice, cause string) {
@@ -111,8 +119,11 @@ func (p *Prefix) judgeProcesses(f *findings, processes []fleet.Process, read See
 	for i := range processes {
 		one := &processes[i]
 		name := one.String()
-		if one.Store != "" {
+		switch {
+		case callsFail(one):
 			f.storeError(name, one.Store, "see its log", one.Store)
+		case one.Store != "" && one.SinceFailure() <= recent:
+			f.add(StoreDown, Note, name, one.Store+"; no decision has failed since, and the store answers the process", "see its log")
 		}
 		switch {
 		case one.Setting != "":

@@ -3,7 +3,9 @@ package operate_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/operate"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/limittest"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
@@ -112,6 +115,60 @@ func TestAllIsWell(t *testing.T) {
 	if all := operate.New(l, time.Minute).Judge(t.Context()).Problems; len(all) > 0 {
 		t.Errorf("in memory: got %+v", all)
 	}
+}
+
+// A process without calls goes on saying why its last one failed. That is bad at first, then a note, and after an hour nothing. A word that does not say
+// when it was is bad.
+func TestFailureOfLongAgo(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for ago, want := range map[time.Duration]string{
+		2 * time.Second: "bad", 50 * time.Second: "bad", 70 * time.Second: "note", 50 * time.Minute: "note", 2 * time.Hour: "", -1: "bad",
+	} {
+		for _, failure := range []string{"EOF", "OOM command not allowed"} {
+			word := fleet.Process{Host: "web-1", Program: "shop", PID: 7, Store: failure}
+			if ago > 0 {
+				word.Store = time.Now().Add(-ago).UTC().Format("at 2006-01-02 15:04:05 MST: ") + failure
+			}
+			s.word("a", word)
+			got := ""
+			for _, p := range s.judge() {
+				got += p.Level.String()
+				if isNote := p.Level == operate.Note; p.Subject != "shop 7 on web-1" || isNote != strings.HasSuffix(p.Text, failure+"; no decision has failed since, and the store answers the process") {
+					t.Errorf("%s ago: got %+v", ago, p)
+				}
+			}
+			if got != want {
+				t.Errorf("%s ago, %s: got %q, want %q", ago, failure, got, want)
+			}
+		}
+	}
+}
+
+// The failure of the process that looks is judged like that of others.
+func TestOwnFailureOfLongAgo(t *testing.T) {
+	t.Parallel()
+	clock := limittest.NewClock()
+	store := limittest.NewOutage(clock)
+	l := ratelimit.New(store, ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+	store.Begin(errors.New("connection refused"))
+	_, _ = l.Allow(t.Context(), ratelimit.Request{Rule: login, Key: "ann"})
+	store.End()
+	require := func(want ...operate.Level) {
+		t.Helper()
+		all := operate.New(l, time.Minute).Judge(t.Context()).Problems
+		all = slices.DeleteFunc(all, func(p operate.Problem) bool { return p.ID == operate.ClockOff }) // that of the test stands still
+		if !slices.EqualFunc(all, want, func(p operate.Problem, level operate.Level) bool {
+			return p.ID == operate.StoreDown && p.Level == level
+		}) {
+			t.Errorf("got %+v, want levels %v", all, want)
+		}
+	}
+	require(operate.Bad, operate.Bad) // of the store, and of the process
+	clock.Advance(2 * time.Minute)
+	require(operate.Note)
+	clock.Advance(time.Hour)
+	require()
 }
 
 // Each problem is there when it is true, and goes when it is not, on a real server.

@@ -165,6 +165,9 @@ type ProcessState struct {
 // IsSkewed reports whether the process's clock is wrong.
 func (p ProcessState) IsSkewed() bool { return p.Ahead.Abs() > maxSkew }
 
+// CallsFail reports whether the process says that calls fail.
+func (p ProcessState) CallsFail() bool { return callsFail(&p.Process) }
+
 // ProcessStates returns the processes that have lately said something.
 func (p *Prefix) ProcessStates(ctx context.Context) (all []ProcessState, at Seen) {
 	followed := p.Follow(ctx)

@@ -499,7 +499,7 @@ func TestManyProcesses(t *testing.T) {
 	client := startRedis(t)
 	_, h := open(t, redisstore.New(client, patient))
 	faults := map[int]fleet.Process{
-		77: {Store: "it fails"}, 177: {Setting: "they fail"}, 277: {Ahead: time.Minute}, 377: {Lost: 3},
+		77: {Store: "it fails"}, 78: {Store: time.Now().UTC().Add(-10*time.Minute).Format("at 2006-01-02 15:04:05 MST: ") + "it failed"}, 177: {Setting: "they fail"}, 277: {Ahead: time.Minute}, 377: {Lost: 3},
 	}
 	_, err := client.Pipelined(t.Context(), func(pipe redis.Pipeliner) error {
 		for i := range 501 {
@@ -521,6 +521,9 @@ func TestManyProcesses(t *testing.T) {
 		if !strings.Contains(page, `<li data-problem="`+id+`"`) {
 			t.Errorf("the page does not list the problem %s: %s", id, plain(page))
 		}
+	}
+	if !regexp.MustCompile(`<td class="text" data-label="Last error">store: at [^<]*: it failed </td>`).MatchString(page) {
+		t.Error("a failure of long ago is not shown, or as a fault")
 	}
 	if headline := regexp.MustCompile(`<h2 id="state-title" class="state bad">shop 0 on host077: it fails</h2>`); !headline.MatchString(page) {
 		t.Error("the headline is not the worst problem")

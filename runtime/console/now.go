@@ -96,10 +96,12 @@ func (p *nowPage) addProcesses(ctx context.Context, c *console) {
 	p.ProcessesSeen = at
 	for _, one := range found {
 		name := one.String()
-		blamed := slices.ContainsFunc(p.Problems, func(problem operate.Problem) bool {
-			return strings.Contains(problem.Subject, name) || strings.Contains(problem.Text, name)
-		})
-		faulted := blamed || one.Store != "" || one.Setting != "" || one.Lost > 0 || one.IsSkewed()
+		blamed, faulted := false, one.CallsFail() || one.Setting != "" || one.Lost > 0 || one.IsSkewed()
+		for _, problem := range p.Problems {
+			if strings.Contains(problem.Subject, name) || strings.Contains(problem.Text, name) {
+				blamed, faulted = true, faulted || problem.Level > operate.Note
+			}
+		}
 		p.processes = append(p.processes, process{one, c.prefix.Now().Sub(one.Start), blamed, faulted})
 	}
 	groups := grouped(p.processes)
