@@ -84,13 +84,13 @@ func firstKeys(lines [][]string) [][]string {
 // waitAtMost is longer than a process that died counts as one.
 var waitAtMost = 20 * time.Second
 
-// whereInForce says where the newest setting is in force. With -wait, it waits until that is everywhere.
-func (s *session) whereInForce(ctx context.Context) (string, error) {
+// whereInForce says where the newest setting is in force. With -wait, it waits until that is everywhere. Silent are processes that did not answer before.
+func (s *session) whereInForce(ctx context.Context, silent ...fleet.Process) (string, error) {
 	wait := time.Duration(0)
 	if s.wait {
 		wait = waitAtMost
 	}
-	f, err := s.prefix.Following(ctx, wait)
+	f, err := s.prefix.Following(ctx, wait, silent...)
 	if err == nil && s.wait && len(f.Behind) > 0 {
 		err = fmt.Errorf("it is set, but %d of %s do not follow yet, such as %s", len(f.Behind), operate.Count(f.Processes, "process"), f.Behind[0].String())
 	}

@@ -14,7 +14,6 @@ import (
 const (
 	shownRules    = 15
 	shownSubjects = 10
-	silentAfter   = 7 * time.Second // a process says something every five
 )
 
 // frameOf is what a frame is made of.
@@ -52,7 +51,7 @@ func newFrame(of frameOf) *frame {
 		if p.Stats {
 			f.Publishing++
 		}
-		if silent := of.now.Sub(p.At); silent > silentAfter {
+		if silent := of.now.Sub(p.At); silent > operate.SilentAfter {
 			f.Silent = append(f.Silent, fmt.Sprintf("%s, silent for %.0fs; its rates are from before", p.String(), silent.Seconds()))
 		}
 	}

@@ -172,6 +172,10 @@ func TestWait(t *testing.T) {
 			}
 		}
 	}
+	hung, _ := json.Marshal(fleet.Process{Host: "near", PID: 8, Program: "shop", At: time.Now().Add(-8 * time.Second).UTC()})
+	a.client.HSet(t.Context(), "ratelimit.seen:{ratelimit}:processes", "hung", hung)
+	require(t, server.Addr, done, "perhaps not everywhere in force soon: nothing is heard of shop 8 on near\n", "override", "set", "login", "-limit", "8", "-for", "1h")
+	a.client.HDel(t.Context(), "ratelimit.seen:{ratelimit}:processes", "hung")
 	defer func(before time.Duration) { waitAtMost = before }(waitAtMost)
 	waitAtMost = 200 * time.Millisecond
 	deaf, _ := json.Marshal(fleet.Process{Host: "far", PID: 7, Program: "shop", At: time.Now().Add(10 * time.Second).UTC(), Setting: "NOPERM"})

@@ -104,7 +104,7 @@ func recoverSettings(ctx context.Context, s *session) error {
 	if out.Imported, err = s.prefix.Restore(ctx, by, known); err != nil {
 		return err
 	}
-	where, err := s.whereInForce(ctx)
+	where, err := s.whereInForce(ctx, known.Silent...)
 	if err != nil {
 		return err
 	}

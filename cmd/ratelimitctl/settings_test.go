@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -222,5 +223,38 @@ func TestRecoverOfWhatNobodyTells(t *testing.T) {
 	}
 	if epoch := server.Do("EXISTS ratelimit.fleet:{ratelimit}:epoch"); epoch != "0" {
 		t.Errorf("settings were written")
+	}
+}
+
+// What recover restores is perhaps not in force in a process that did not answer.
+func TestRecoverBesidesAHungProcess(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []bool{false, true} {
+		t.Run(fmt.Sprint("wait=", wait), func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			f := newFleet(t, server.Addr)
+			f.allow(1, login, "ann")
+			f.waitUntilSeen(t)
+			require(t, server.Addr, done, "in force in 1 process\n", "block", "login", "eve", "-for", "1h", "-wait")
+			server.Do("FLUSHALL")
+			redistest.Eventually(t, "the loss is known", func() bool {
+				text, _ := ctl(t, server.Addr, "processes")
+				return strings.Contains(text, "1 that the store lost")
+			})
+			hung, err := json.Marshal(fleet.Process{Host: "web-1", PID: 7, Program: "shop", At: time.Now()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.client.HSet(t.Context(), "ratelimit.seen:{ratelimit}:processes", "hung", hung)
+			args := []string{"settings", "recover"}
+			if wait {
+				args = append(args, "-wait")
+			}
+			const want = "no answer came from shop 7 on web-1\n1 of 1 restored; the store has 1 setting\nperhaps not everywhere in force soon: nothing is heard of shop 7 on web-1\n"
+			if got, status := ctl(t, server.Addr, args...); status != done || !strings.HasSuffix(got, want) {
+				t.Errorf("status %d, got %q, want %q", status, got, want)
+			}
+		})
 	}
 }

@@ -312,16 +312,21 @@ func (p *Prefix) Restore(ctx context.Context, by fleet.Actor, r fleet.Recovery) 
 type Following struct {
 	Processes int
 	Behind    []fleet.Process // that do not say yet that they follow it
+	Silent    []fleet.Process // of which nothing was heard lately, perhaps as they hang
 }
 
-// Following returns which processes follow the newest setting. If wait is above 0, it waits so long until all do.
-func (p *Prefix) Following(ctx context.Context, wait time.Duration) (f Following, err error) {
+// SilentAfter is how long after its last word nothing counts as heard of a process, which says something every five seconds.
+const SilentAfter = 7 * time.Second
+
+// Following returns which processes follow the newest setting. If wait is above 0, it waits so long until all do. Silent are processes that did not
+// answer before.
+func (p *Prefix) Following(ctx context.Context, wait time.Duration, silent ...fleet.Process) (f Following, err error) {
 	for deadline := time.Now().Add(wait); ; {
 		all, behind, err := p.fleet.Behind(ctx)
 		if err != nil {
 			return f, fmt.Errorf("it is set, but the processes cannot be read: %w", err)
 		}
-		if f = (Following{len(all), behind}); len(behind) == 0 || !time.Now().Before(deadline) {
+		if f = (Following{len(all), behind, p.unheard(all, behind, silent)}); len(behind) == 0 || !time.Now().Before(deadline) {
 			return f, nil
 		}
 		select {
@@ -332,6 +337,21 @@ func (p *Prefix) Following(ctx context.Context, wait time.Duration) (f Following
 	}
 }
 
+// unheard returns those of which nothing was heard lately: of the processes that are behind, and of silent ones, which perhaps count as gone by now.
+func (p *Prefix) unheard(all, behind, silent []fleet.Process) (unheard []fleet.Process) {
+	for _, one := range behind {
+		if p.Now().Sub(one.At) > SilentAfter {
+			unheard = append(unheard, one)
+		}
+	}
+	for _, one := range silent {
+		if !slices.ContainsFunc(all, func(p fleet.Process) bool { return p.ID == one.ID }) {
+			unheard = append(unheard, one)
+		}
+	}
+	return unheard
+}
+
 // Within is how soon every process follows a setting.
 const Within = 2 * time.Second
 
@@ -340,13 +360,20 @@ func (f Following) InWords() string {
 	switch {
 	case f.Processes == 0:
 		return "no process reports now; those that start, or reach the server again, follow it"
-	case len(f.Behind) == 0:
+	case len(f.Behind) == 0 && len(f.Silent) == 0:
 		return "in force in " + Count(f.Processes, "process")
 	}
 	for i := range f.Behind {
 		if f.Behind[i].Setting != "" {
 			return "not everywhere in force soon: a process cannot read settings: " + f.Behind[i].String() + ": " + f.Behind[i].Setting
 		}
+	}
+	if n := len(f.Silent); n > 0 {
+		name := f.Silent[0].String()
+		if n > 1 {
+			name += fmt.Sprintf(" and %d more", n-1)
+		}
+		return "perhaps not everywhere in force soon: nothing is heard of " + name
 	}
 	return "in force everywhere within " + Duration(Within)
 }
