@@ -357,23 +357,44 @@ const Within = 2 * time.Second
 
 // InWords says where the newest setting is in force.
 func (f Following) InWords() string {
+	text := f.hindrance()
 	switch {
 	case f.Processes == 0:
 		return "no process reports now; those that start, or reach the server again, follow it"
-	case len(f.Behind) == 0 && len(f.Silent) == 0:
+	case text != "":
+		return text
+	case len(f.Behind) == 0:
 		return "in force in " + Count(f.Processes, "process")
 	}
+	return "in force everywhere within " + Duration(Within)
+}
+
+// hindrance says of which process it is known that it does not follow soon, or not known whether it does. It is "" if there is none.
+func (f Following) hindrance() string {
 	for i := range f.Behind {
 		if f.Behind[i].Setting != "" {
 			return "not everywhere in force soon: a process cannot read settings: " + f.Behind[i].String() + ": " + f.Behind[i].Setting
 		}
 	}
-	if n := len(f.Silent); n > 0 {
-		name := f.Silent[0].String()
-		if n > 1 {
-			name += fmt.Sprintf(" and %d more", n-1)
-		}
-		return "perhaps not everywhere in force soon: nothing is heard of " + name
+	if len(f.Silent) == 0 {
+		return ""
 	}
-	return "in force everywhere within " + Duration(Within)
+	text := "perhaps not everywhere in force soon: nothing is heard of " + f.Silent[0].String()
+	if more := len(f.Silent) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// Hindrance says where the newest setting is perhaps not in force soon. It is "" if no such process is known.
+func (p *Prefix) Hindrance(ctx context.Context) string {
+	var f Following
+	err := p.patience.ask(ctx, func(ctx context.Context) (err error) {
+		f, err = p.Following(ctx, 0)
+		return err
+	})
+	if err != nil {
+		return ""
+	}
+	return f.hindrance()
 }

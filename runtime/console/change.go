@@ -197,35 +197,43 @@ func give(p *operate.Prefix, ctx context.Context, o order) (string, error) {
 }
 
 // everywhere says how soon other processes follow.
-var everywhere = ", everywhere within " + operate.Duration(operate.Within) + "."
+func everywhere(ctx context.Context, p *operate.Prefix) string {
+	if text := p.Hindrance(ctx); text != "" {
+		return ", but " + text + "."
+	}
+	return ", everywhere within " + operate.Duration(operate.Within) + "."
+}
 
 // said puts into words what a change did.
-func said(text string, done operate.Done, err error) (string, error) {
-	text += everywhere
+func said(p *operate.Prefix, ctx context.Context, text string, done operate.Done, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	text += everywhere(ctx, p)
 	for _, note := range done.Notes {
 		text += " " + note + "."
 	}
-	return text, err
+	return text, nil
 }
 
 func block(p *operate.Prefix, ctx context.Context, o order) (string, error) {
 	done, err := p.Block(ctx, o.actor, o.target, o.length)
-	return said("Blocked for "+operate.Span(o.length), done, err)
+	return said(p, ctx, "Blocked for "+operate.Span(o.length), done, err)
 }
 
 func unblock(p *operate.Prefix, ctx context.Context, o order) (string, error) {
 	done, err := p.Unblock(ctx, o.actor, o.target)
-	return said("Not blocked any more", done, err)
+	return said(p, ctx, "Not blocked any more", done, err)
 }
 
 func pause(p *operate.Prefix, ctx context.Context, o order) (string, error) {
 	done, err := p.Pause(ctx, o.actor, o.target, o.length)
-	return said("Paused for "+operate.Span(o.length), done, err)
+	return said(p, ctx, "Paused for "+operate.Span(o.length), done, err)
 }
 
 func resume(p *operate.Prefix, ctx context.Context, o order) (string, error) {
 	done, err := p.Resume(ctx, o.actor, o.target)
-	return said("Not paused any more", done, err)
+	return said(p, ctx, "Not paused any more", done, err)
 }
 
 // set overrides a rule for all keys, or for one. What the form leaves empty stays as an earlier override has it.
@@ -254,12 +262,12 @@ func set(p *operate.Prefix, ctx context.Context, o order) (string, error) {
 		return "", wrong{"limit", "write a limit, a factor or a mode"}
 	}
 	done, err := p.Override(ctx, o.actor, o.target, wish)
-	return said("Set", done, err)
+	return said(p, ctx, "Set", done, err)
 }
 
 func clearOverride(p *operate.Prefix, ctx context.Context, o order) (string, error) {
 	done, err := p.ClearOverride(ctx, o.actor, o.target)
-	return said("As declared again", done, err)
+	return said(p, ctx, "As declared again", done, err)
 }
 
 // undo brings back what was in force before the last change.
@@ -269,7 +277,7 @@ func (c *console) undo(ctx context.Context, o order) (*done, error) {
 		return nil, err
 	}
 	return &done{
-		Text: "Undone" + everywhere, Rule: changed.Rule, Key: changed.Key, Match: changed.Match, AllKeys: changed.Kind == fleet.Override && changed.Key == "",
+		Text: "Undone" + everywhere(ctx, c.prefix), Rule: changed.Rule, Key: changed.Key, Match: changed.Match, AllKeys: changed.Kind == fleet.Override && changed.Key == "",
 	}, nil
 }
 

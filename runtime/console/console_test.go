@@ -536,6 +536,35 @@ func TestManyProcesses(t *testing.T) {
 	requireSmall(t, "/", page)
 }
 
+// A form does not say that its change is in force everywhere if it is known that a process does not follow, or not known whether it does.
+func TestChangeBesidesAHungProcess(t *testing.T) {
+	client := startRedis(t)
+	_, h := open(t, redisstore.New(client, patient), console.WithWrites(kim))
+	requireText(t, h, "/rules", nil, "sms {phone} 10 per hour")
+	form := url.Values{"page": {"subject"}, "key": {"ann"}, "rule": {"sms 1h {phone}"}, "reason": {"ticket 8"}, "for": {"2h"}, "limit": {"5"}}
+	for silent, want := range map[time.Duration]string{
+		8 * time.Second: "perhaps not everywhere in force soon: nothing is heard of shop 7 on web-1.",
+		0:               "not everywhere in force soon: a process cannot read settings: shop 7 on web-1: NOPERM HGET.",
+	} {
+		p := fleet.Process{Host: "web-1", PID: 7, Program: "shop"}
+		if silent == 0 {
+			p.Setting = "NOPERM HGET"
+		}
+		for do, text := range map[string]string{"block": "Blocked for 2h", "set": "Set"} {
+			p.At = time.Now().Add(-silent)
+			word, err := json.Marshal(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client.HSet(t.Context(), "shop.seen:{shop}:processes", "hung", word)
+			form.Set("do", do)
+			if _, page := send(h, http.MethodPost, "/change", form); !strings.Contains(plain(page), text+", but "+want) {
+				t.Errorf("%s: want %q: %s", do, want, plain(page))
+			}
+		}
+	}
+}
+
 // Each list says how old it is, also if the store is lost.
 func TestAges(t *testing.T) {
 	t.Parallel()
