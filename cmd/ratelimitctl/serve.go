@@ -35,7 +35,9 @@ func serve(ctx context.Context, s *session) error {
 	}
 	defer listener.Close()
 	server := &http.Server{Handler: s.onlyHosts(console.New(s.limiter, options...)), ReadHeaderTimeout: patience}
+	shut := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
+		defer close(shut)
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		_ = server.Shutdown(ctx)
@@ -47,6 +49,7 @@ func serve(ctx context.Context, s *session) error {
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
+	<-shut // a form may be in flight
 	return nil
 }
 

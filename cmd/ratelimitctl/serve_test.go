@@ -149,6 +149,58 @@ func TestServeWrites(t *testing.T) {
 	}
 }
 
+// A form that is in flight when the tool is interrupted is answered before the tool ends.
+func TestServeEndsAfterAForm(t *testing.T) {
+	server := redistest.Start(t)
+	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
+	ctx, stop := context.WithCancel(t.Context())
+	in, out := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"serve", "-write", "-listen", "127.0.0.1:0"}, env("redis://"+server.Addr), strings.NewReader(""), out, out)
+	}()
+	line, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.TrimPrefix(strings.TrimSpace(line), "the console is at ")
+	body, rest := io.Pipe() // of the form, which comes slowly
+	r, err := http.NewRequest("POST", at+"change", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	status := make(chan int, 1)
+	go func() {
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			status <- 0 // it was cut off
+			return
+		}
+		_ = response.Body.Close()
+		status <- response.StatusCode
+	}()
+	form := formFields.Encode()
+	_, _ = io.WriteString(rest, form[:10]) // the transport has it, so the connection is there
+	time.Sleep(200 * time.Millisecond)
+	stop()
+	select {
+	case <-ended:
+		_ = rest.Close()
+		t.Fatal("the tool ended while a form was in flight")
+	case <-time.After(200 * time.Millisecond):
+	}
+	_, _ = io.WriteString(rest, form[10:])
+	_ = rest.Close()
+	if got := <-status; got != http.StatusOK {
+		t.Errorf("the form was answered with %d", got)
+	}
+	if got := <-ended; got != done {
+		t.Errorf("the tool ended with status %d", got)
+	}
+}
+
 // An address that others reach is refused.
 func TestServeElsewhere(t *testing.T) {
 	server := redistest.Start(t)
