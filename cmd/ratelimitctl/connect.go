@@ -153,10 +153,9 @@ func cause(err error) error {
 	return err
 }
 
-// tellLoss says if the store lost its settings.
-func (s *session) tellLoss(ctx context.Context) {
-	s.loss, _ = s.prefix.Loss(ctx)
-	if text := s.loss.InWords(); text != "" {
+// tellLoss says if the store lost its settings, unless the command has printed that.
+func (s *session) tellLoss() {
+	if text := s.loss.InWords(); text != "" && !s.told {
 		fmt.Fprintln(s.stderr, text)
 	}
 }

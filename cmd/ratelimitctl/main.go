@@ -56,6 +56,7 @@ type session struct {
 	prefix  *operate.Prefix
 	limiter *ratelimit.Limiter // of prefix
 	loss    operate.Loss
+	told    bool // the command prints the loss
 }
 
 // silent discards the client's own log messages, because its errors say the same.
@@ -186,7 +187,8 @@ func (s *session) do(ctx context.Context, c *command) (err error) {
 		if err := s.checkPrefix(ctx); err != nil {
 			return err
 		}
-		s.tellLoss(ctx)
+		s.loss, _ = s.prefix.Loss(ctx)
+		defer s.tellLoss()
 	}
 	err = c.run(ctx, s)
 	if wrong, ok := errors.AsType[operate.Wrong](err); ok {

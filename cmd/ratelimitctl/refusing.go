@@ -100,10 +100,10 @@ func listOverrides(ctx context.Context, s *session) error {
 	}, s.withLoss(nil)...), err)
 }
 
-// withLoss adds to an answer about settings that processes keep others.
+// withLoss adds to an answer about settings that processes keep others. JSON leaves that to tellLoss.
 func (s *session) withLoss(lines [][]string) [][]string {
-	if text := s.loss.InWords(); text != "" {
-		lines = append(lines, []string{text})
+	if text := s.loss.InWords(); text != "" && !s.output.json {
+		lines, s.told = append(lines, []string{text}), true
 	}
 	return lines
 }

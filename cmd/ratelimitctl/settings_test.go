@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -109,6 +110,13 @@ func TestLostSettings(t *testing.T) {
 		require(t, server.Addr, done, kept, "inspect", "login", "ann")
 		require(t, server.Addr, done, "login eve: none in the store → not blocked\n", "unblock", "login", "eve", "-force")
 		require(t, server.Addr, done, kept, "unblock", "login", "eve")
+		for _, command := range []string{"blocked", "paused", "override list", "inspect login ann", "block login bob -for 1h", "unblock login bob"} { // these are about settings
+			requireLoss(t, server.Addr, kept, true, strings.Fields(command)...)
+			requireLoss(t, server.Addr, kept, false, append([]string{"-json"}, strings.Fields(command)...)...)
+		}
+		for _, command := range []string{"rules", "changes", "processes", "top -once", "reset login zoe", "override clear nosuch"} {
+			requireLoss(t, server.Addr, kept, false, strings.Fields(command)...)
+		}
 		text, status := ctlWith(t, env("redis://"+server.Addr), in, "settings", "import", "-wait")
 		if status != done || !strings.Contains(text, "in force in 1 process\n1 process kept settings that the store lost; those that the import lacks are not") {
 			t.Errorf("status %d, %s", status, text)
@@ -121,6 +129,17 @@ func TestLostSettings(t *testing.T) {
 		require(t, server.Addr, done, "limit=9", "override", "set", "login", "-limit", "9", "-for", "1h", "-wait")
 	}
 	require(t, server.Addr, done, "\"before\": 1,\n\t\"after\": 1,\n\t\"settings\": []", "-json", "settings", "recover") // it has nothing to do
+}
+
+// requireLoss runs the tool, which says once what was lost: on the standard output or beside it.
+func requireLoss(t *testing.T, addr, kept string, isOutput bool, args ...string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	run(t.Context(), args, env("redis://"+addr), strings.NewReader(""), &stdout, &stderr)
+	out, beside := strings.Count(stdout.String(), kept), strings.Count(stderr.String(), kept)
+	if out+beside != 1 || isOutput != (out == 1) {
+		t.Errorf("%q says it %d times, and %d times beside:\n%s%s", args, out, beside, stdout.String(), stderr.String())
+	}
 }
 
 // A wrong prefix is an error that names the others. So is an empty server.
