@@ -168,7 +168,8 @@ func Undoable(all []fleet.Change) string {
 	return c.At.Format("20060102150405.000") + " " + c.What + " " + c.By
 }
 
-// Undo brings back what was in force before the newest change, which id identifies. What a program has set since stays, though no list has it.
+// Undo brings back what was in force before the newest change, which id identifies. What a program has set since stays, though no list has it. It is an
+// error if that has ended meanwhile, or if nothing was in force and the change itself has ended.
 func (p *Prefix) Undo(ctx context.Context, by fleet.Actor, id string) (Changed, error) {
 	p.changes.forget()
 	all, at := p.changes.Get(ctx)
@@ -183,14 +184,21 @@ func (p *Prefix) Undo(ctx context.Context, by fleet.Actor, id string) (Changed, 
 	if s.Cleared = last.Before == nil; !s.Cleared { // others may read what was before
 		s.Values = last.Before.Values
 	}
-	meanwhile := false
+	var wrong error
 	err := p.change(ctx, fleet.Edit{Actor: by, What: "undo", Settings: []*fleet.Setting{s}, Each: func(now, _ *fleet.Setting) bool {
-		meanwhile = !p.isStill(last.After, now)
-		return !meanwhile
+		switch wrong = nil; { // it may be called again
+		case !p.isStill(last.After, now):
+			wrong = Wrong("it was changed again since, perhaps by a program, whose changes are not listed: look at what is in force")
+		case !s.Cleared && s.EndedAt(p.Now()):
+			wrong = Wrong("what held before ended at " + LocalTime(s.Until) + ", so nothing is changed")
+		case s.Cleared && now == nil:
+			wrong = Wrong("what was set ended at " + LocalTime(last.After.Until) + ", so nothing is changed")
+		}
+		return wrong == nil
 	}})
 	switch {
-	case meanwhile:
-		return Changed{}, Wrong("it was changed again since, perhaps by a program, whose changes are not listed: look at what is in force")
+	case wrong != nil:
+		return Changed{}, wrong
 	case err == nil && s.Kind == fleet.Pause && last.After != nil:
 		err = p.endMarks(ctx, s)
 	}

@@ -65,6 +65,66 @@ func TestUndoKeepsWhatProgramsSet(t *testing.T) {
 	}
 }
 
+// An undo says that what it would bring back has ended, or what it would end, and changes nothing.
+func TestUndoOfWhatHasEnded(t *testing.T) {
+	ann := operate.Target{Rule: "login", Keys: []string{"ann"}}
+	const soon, long = 50 * time.Millisecond, time.Hour
+	for name, of := range map[string]struct {
+		do   func(l *ratelimit.Limiter, p *operate.Prefix) error
+		want string
+	}{
+		"unblock": {func(_ *ratelimit.Limiter, p *operate.Prefix) error {
+			_, err := p.Block(t.Context(), kim, ann, soon)
+			if err == nil {
+				_, err = p.Unblock(t.Context(), kim, ann)
+			}
+			return err
+		}, "what held before ended at "},
+		"resume": {func(_ *ratelimit.Limiter, p *operate.Prefix) error {
+			_, err := p.Pause(t.Context(), kim, ann, soon)
+			if err == nil {
+				_, err = p.Resume(t.Context(), kim, ann)
+			}
+			return err
+		}, "what held before ended at "},
+		"a longer block": {func(_ *ratelimit.Limiter, p *operate.Prefix) error {
+			_, err := p.Block(t.Context(), kim, ann, soon)
+			if err == nil {
+				_, err = p.Block(t.Context(), kim, ann, long)
+			}
+			return err
+		}, "what held before ended at "},
+		"clear": {func(l *ratelimit.Limiter, p *operate.Prefix) error {
+			err := set(t, l, soon)
+			if err == nil {
+				_, err = p.ClearOverride(t.Context(), kim, ann)
+			}
+			return err
+		}, "what held before ended at "},
+		"set": {func(l *ratelimit.Limiter, _ *operate.Prefix) error { return set(t, l, soon) }, "what was set ended at "},
+		"block": {func(_ *ratelimit.Limiter, p *operate.Prefix) error {
+			_, err := p.Block(t.Context(), kim, ann, soon)
+			return err
+		}, "what was set ended at "},
+	} {
+		l, p := inMemory(t, login)
+		if err := of.do(l, p); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		time.Sleep(2 * soon)
+		err := undo(t, p)
+		all, _ := p.Changes(t.Context(), "")
+		if _, isWrong := errors.AsType[operate.Wrong](err); !isWrong || !strings.HasPrefix(err.Error(), of.want) || all[0].What == "undo" {
+			t.Errorf("%s: %v, want %s; the last change is %s", name, err, of.want, all[0].What)
+		}
+	}
+}
+
+// set overrides a key for a while, which may be shorter than a second.
+func set(t *testing.T, l *ratelimit.Limiter, d time.Duration) error {
+	return l.Overrides().Set(ratelimit.WithActor(t.Context(), "kim", ""), "login", ratelimit.Override{Key: "ann", Factor: 2, Until: time.Now().Add(d)})
+}
+
 // An undo of a pause lets calls pass, also where the pause is beside the count, too.
 func TestUndoOfAPause(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr})
