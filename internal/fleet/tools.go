@@ -19,8 +19,11 @@ func PrefixOf(key string) (prefix string, ok bool) {
 	return prefix, ok && strings.HasPrefix(key, head+SlotOf(prefix))
 }
 
-// Exists reports whether the store knows anything of this fleet: its rules, processes, settings or changes.
+// Exists reports whether the store knows anything of this fleet: its rules, processes, settings or changes. A store in this process knows this one.
 func (f *Fleet) Exists(ctx context.Context) (bool, error) {
+	if f.server == nil {
+		return true, nil
+	}
 	return alone(ctx, f, func() (bool, error) {
 		replies, err := f.do(ctx, Command{"HLEN", f.keys.sets}, Command{"HLEN", f.keys.processes}, Command{"MGET", f.keys.epoch, f.keys.version},
 			Command{"LRANGE", f.keys.changes, 0, 0})
