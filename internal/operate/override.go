@@ -60,6 +60,9 @@ func (p *Prefix) Override(ctx context.Context, by fleet.Actor, t Target, w Wish)
 		}
 		done.Notes = append(done.Notes, r.Name+" declares "+Limits(r))
 	}
+	if more := len(rules) - shownRules; more > 0 && !t.Force {
+		done.Notes = append(done.Notes, t.Rule+" is for "+Count(more, "rule")+" more")
+	}
 	return done, err
 }
 
