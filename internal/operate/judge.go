@@ -239,14 +239,10 @@ func (p *Prefix) useless(s *fleet.Setting, rules []ratelimit.UsedRule, modes map
 	case s.Kind != fleet.Override:
 		return ""
 	}
-	v, err := overrideOf(s)
 	for _, r := range rules {
-		if err == nil {
-			err = p.tryRule(r.Rule, s, v)
+		if err := p.tryRule(r.Rule, s, "", p.fleet.InForce()); err != nil {
+			return err.Error()
 		}
-	}
-	if err != nil {
-		return err.Error()
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/decide"
@@ -47,10 +48,14 @@ func (p *Prefix) Override(ctx context.Context, by fleet.Actor, t Target, w Wish)
 			return err
 		}
 		text, _ := json.Marshal(s.Values) // numbers, texts and a time: it never fails
-		err, known := tried[string(text)]
+		id := string(text)
+		if fleet.IsGlob(s.Rule) || len(p.fleet.InForce().ByPattern(s.Rule).Keys()) > 0 { // others may be for some of the keys
+			id += s.Name()
+		}
+		err, known := tried[id]
 		if !known {
 			err = p.try(rules, s, t.Force)
-			tried[string(text)] = err
+			tried[id] = err
 		}
 		return err
 	})
@@ -189,34 +194,49 @@ func (p *Prefix) try(rules []ratelimit.UsedRule, s *fleet.Setting, force bool) e
 	if err := ratelimit.New(memstore.New()).Overrides().SetLocal(s.Rule, v); err != nil || force {
 		return err
 	}
+	after := p.fleet.InForce().With(slices.Values([]*fleet.Setting{s}), p.Now())
 	for _, r := range rules {
-		if err := p.tryRule(r.Rule, s, v); err != nil {
+		if err := p.tryRule(r.Rule, s, s.Key, after); err != nil {
 			return fmt.Errorf("%w; set it anyway with -force", err)
 		}
 	}
 	return nil
 }
 
-// tryRule returns an error if a rule cannot have an override, together with that for all keys. It asks a limiter of its own.
-func (p *Prefix) tryRule(r ratelimit.Rule, s *fleet.Setting, v ratelimit.Override) error {
-	l := ratelimit.New(memstore.New())
-	if !s.AllKeys {
-		if set := p.inForce(s.Rule).All; set != nil {
-			all, err := overrideOf(set)
-			if err == nil {
-				err = l.Overrides().SetLocal(s.Rule, all)
-			}
-			if err != nil {
-				return err
-			}
+// tryRule returns an error if a rule cannot have an override, or another one because of it. It tries it with those that are in force for a subject too,
+// or for "" with those of all keys. After is what is in force with the override.
+func (p *Prefix) tryRule(r ratelimit.Rule, s *fleet.Setting, subject string, after *fleet.InForce) error {
+	rule, err := prepared(r)
+	if err != nil {
+		return err
+	}
+	overrides := func(in *fleet.InForce) []*fleet.Setting {
+		return in.ForKey(fleet.SettingName(r.Name), subject, subject, false).Overrides
+	}
+	all := overrides(after)
+	if !slices.Contains(all, s) {
+		all = append([]*fleet.Setting{s}, all...) // of some keys
+	}
+	known, wrong := unusable(rule, overrides(p.fleet.InForce())), unusable(rule, all)
+	for _, other := range append([]*fleet.Setting{s}, all...) {
+		if err := wrong[other]; err != nil && (other == s || known[other] == nil) {
+			return err
 		}
-		v.Key = "key"
 	}
-	if err := l.Overrides().SetLocal(s.Rule, v); err != nil {
-		return err
+	return nil
+}
+
+// unusable returns why a rule cannot have some of the overrides for a key beside more exact ones, which come first.
+func unusable(rule *decide.Rule, overrides []*fleet.Setting) map[*fleet.Setting]error {
+	var usable []*fleet.Setting
+	wrong := map[*fleet.Setting]error{}
+	for _, s := range overrides {
+		more := append(slices.Clone(usable), s)
+		if _, err := rule.Declared.Override(rule, more); err != nil {
+			wrong[s] = err
+		} else {
+			usable = more
+		}
 	}
-	if _, err := l.RuleFor(ratelimit.Request{Rule: r, Key: v.Key}); err != nil {
-		return err
-	}
-	return l.Overrides().Err()
+	return wrong
 }
