@@ -207,7 +207,10 @@ func TestBlocksPartlyInShadowMode(t *testing.T) {
 		}
 	}
 	require(t, server.Addr, done, "→ blocked", "block", "p.T.M", "ann", "-for", "1h")
-	if text, status := ctl(t, server.Addr, "blocked"); status != done || !strings.Contains(text, "p.T.M") || strings.Contains(text, "in mode shadow") {
+	const note = "\nlogin is in mode shadow for ann: such calls would be refused, and pass\n"
+	require(t, server.Addr, done, note, "block", "login", "ann", "-for", "1h")
+	text, status := ctl(t, server.Addr, "blocked")
+	if status != done || !strings.Contains(text, "p.T.M") || !strings.HasSuffix(text, note) || strings.Count(text, "in mode shadow") != 1 {
 		t.Errorf("status %d: %s", status, text)
 	}
 }

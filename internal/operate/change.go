@@ -261,12 +261,14 @@ func (p *Prefix) harmlessBlocks(_ context.Context, all []keyed) (notes []string,
 			if fleet.IsGlob(q.Rule.Name) {
 				continue
 			}
-			q.Match = ""
+			q.Key, q.Match = of.key.Text, ""
 			now, err := p.limiterFor(of.key).RuleFor(q)
 			if err != nil || now.Mode == ratelimit.ModeEnforce {
 				return nil, err
 			}
-			notes = []string{(&Refusal{Rule: q.Rule.Name, Mode: now.Mode.String()}).Harmless()}
+			all, _ := p.shown.RuleFor(ratelimit.Request{Rule: q.Rule})
+			harmless := Refusal{Rule: q.Rule.Name, Key: key.Shown(p.subjectOf(q.Rule, of.key)), Mode: now.Mode.String(), keyMode: all.Mode != now.Mode}
+			notes = []string{harmless.Harmless()}
 		}
 	}
 	return notes, nil

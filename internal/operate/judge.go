@@ -177,7 +177,7 @@ func (p *Prefix) judgeSettings(f *findings, rules []ratelimit.UsedRule, hashes b
 	for _, err := range p.fleet.Status().Malformed {
 		f.add(SettingUnusable, Warning, "", err.Error()+"; an earlier one stays in force", "set it again, or clear it")
 	}
-	modes, byName, whys := p.harmless(rules), map[string][]ratelimit.UsedRule{}, map[string]string{}
+	modeOf, byName, whys := p.modesOf(rules), map[string][]ratelimit.UsedRule{}, map[string]string{}
 	for _, r := range rules {
 		name := fleet.SettingName(r.Name)
 		byName[name] = append(byName[name], r)
@@ -186,7 +186,14 @@ func (p *Prefix) judgeSettings(f *findings, rules []ratelimit.UsedRule, hashes b
 		subject := strings.TrimSpace(s.Rule + " " + key.Shown(s.Key))
 		set := Values(s.Kind, &s.Values) + ", " + SetBy(s.By, s.At)
 		isText := s.Match && strings.HasSuffix(s.Key, "*")
-		alike := fmt.Sprint(s.Kind, " ", s.Rule, " ", s.AllKeys, " ", isText, " ", Arguments(&s.Values)) // there may be thousands, for as many keys
+		mode := ""
+		if s.Kind != fleet.Override {
+			var ofKey bool
+			if mode, ofKey, _ = modeOf(s.Rule, key.Shown(s.Key)); ofKey && mode != "" {
+				mode += " for it"
+			}
+		}
+		alike := fmt.Sprint(s.Kind, " ", s.Rule, " ", s.AllKeys, " ", isText, " ", mode, " ", Arguments(&s.Values)) // there may be thousands, for as many keys
 		why, known := whys[alike]
 		if !known {
 			of := byName[s.Rule]
@@ -194,7 +201,7 @@ func (p *Prefix) judgeSettings(f *findings, rules []ratelimit.UsedRule, hashes b
 				of = slices.DeleteFunc(slices.Clone(rules), func(r ratelimit.UsedRule) bool { return !isNamed(r.Name, s.Rule) })
 			}
 			isPlain := func(r ratelimit.UsedRule) bool { return r.Hash == ratelimit.HashNever }
-			if why = p.useless(s, of, modes); why == "" && isText && hashes && !slices.ContainsFunc(of, isPlain) {
+			if why = p.useless(s, of, mode); why == "" && isText && hashes && !slices.ContainsFunc(of, isPlain) {
 				why = "the keys are hashed, so no text matches them"
 			}
 			whys[alike] = why
@@ -229,13 +236,13 @@ func undoing(s *fleet.Setting) string {
 	return "ratelimitctl override clear " + rule + of
 }
 
-// useless says why a setting has no effect on the rules of its name, or returns "".
-func (p *Prefix) useless(s *fleet.Setting, rules []ratelimit.UsedRule, modes map[string]string) string {
+// useless says why a setting has no effect on the rules of its name, or returns "". mode is theirs, if all of them refuse nobody.
+func (p *Prefix) useless(s *fleet.Setting, rules []ratelimit.UsedRule, mode string) string {
 	switch {
 	case len(rules) == 0:
 		return "no program has used a rule of this name within a day"
-	case s.Kind != fleet.Override && modes[s.Rule] != "":
-		return "the rule is in mode " + modes[s.Rule]
+	case s.Kind != fleet.Override && mode != "":
+		return "the rule is in mode " + mode
 	case s.Kind != fleet.Override:
 		return ""
 	}

@@ -32,7 +32,8 @@ type Refusal struct {
 	ByRule  bool       `json:"byRule,omitempty"`  // a refusal by the rule began the block, since the rule has block=
 	Nth     int        `json:"nth,omitempty"`     // which block of the rule within a day that is, if that is known
 	FarSide bool       `json:"farSide,omitempty"` // an answer of the far side began the pause, since the rule has pause=
-	Mode    string     `json:"mode,omitempty"`    // of the rule, if it refuses nobody: "shadow"
+	Mode    string     `json:"mode,omitempty"`    // of the rule for the key, if it refuses nobody: "shadow"
+	keyMode bool       // the rule has another mode for other keys
 }
 
 // Who says who refuses: "kim", "the rule's block=", "the far side, told to shop 4711 on web-1".
@@ -80,21 +81,13 @@ func (p *Prefix) Refusing(ctx context.Context, rule string, kinds ...fleet.Kind)
 		begun, at := p.blocks.Get(ctx)
 		r.All, r.At, r.More = append(r.All, begun.all...), r.At.Worse(at), cmp.Or(r.More, begun.more)
 	}
-	modes := p.harmless(rules)
 	r.All = slices.DeleteFunc(r.All, func(one Refusal) bool {
 		if hasEnded := !one.Until.IsZero() && !one.Until.After(p.Now()); hasEnded { // since it was read
 			return true
 		}
 		return rule != "" && !isNamed(one.Rule, fleet.SettingName(rule)) && !fleet.Covers(one.Rule, fleet.SettingName(rule)) && one.Rule != rule
 	})
-	for i := range r.All {
-		switch one := &r.All[i]; one.Mode {
-		case ratelimit.ModeEnforce.String():
-			one.Mode = ""
-		case "":
-			one.Mode = modes[fleet.SettingName(one.Rule)]
-		}
-	}
+	p.setModes(r.All, rules)
 	slices.SortStableFunc(r.All, func(a, b Refusal) int {
 		return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))
 	})
@@ -106,27 +99,66 @@ func refusalOf(s *fleet.Setting) Refusal {
 	return Refusal{Kind: s.Kind, Rule: s.Rule, Key: key.Shown(s.Key), Match: s.Match, Since: s.At, Until: s.Until, By: s.By, Reason: s.Reason}
 }
 
-// harmless returns the modes of those rules that refuse nobody, by the names that settings use. All rules of a name must be so.
-func (p *Prefix) harmless(rules []ratelimit.UsedRule) map[string]string {
-	modes, refuse := map[string]string{}, map[string]bool{}
+// setModes sets the modes of those refusals that have no effect. A refusal of a rule that no program uses keeps its mode.
+func (p *Prefix) setModes(all []Refusal, rules []ratelimit.UsedRule) {
+	mode := p.modesOf(rules)
+	for i := range all {
+		one := &all[i]
+		if m, ofKey, known := mode(one.Rule, one.Key); known {
+			one.Mode, one.keyMode = m, ofKey
+		} else if one.Mode == ratelimit.ModeEnforce.String() {
+			one.Mode = ""
+		}
+	}
+}
+
+// modesOf returns a function that says in which mode all rules of a name, or of a glob, are for a key as errors show it, or for a pattern of keys. The
+// mode is "" if one of the rules refuses. ofKey says that other keys have another mode, and known that there are such rules.
+func (p *Prefix) modesOf(rules []ratelimit.UsedRule) func(rule, shown string) (mode string, ofKey, known bool) {
+	byKey := false // some keys have a mode of their own
+	for s := range p.fleet.InForce().All() {
+		byKey = byKey || s.Mode != "" && !s.AllKeys
+	}
+	named, modes := map[string][]ratelimit.UsedRule{}, map[string]string{}
 	for _, r := range rules {
 		name := fleet.SettingName(r.Name)
-		now, err := p.shown.RuleFor(ratelimit.Request{Rule: r.Rule})
-		if err != nil || now.Mode == ratelimit.ModeEnforce {
-			refuse[name] = true
+		named[name] = append(named[name], r)
+	}
+	return func(rule, shown string) (string, bool, bool) {
+		name := fleet.SettingName(rule)
+		if _, isKnown := modes[name]; !isKnown {
+			if fleet.IsGlob(name) {
+				named[name] = slices.DeleteFunc(slices.Clone(rules), func(r ratelimit.UsedRule) bool { return !isNamed(r.Name, name) })
+			}
+			modes[name] = p.harmless("", named[name])
 		}
-		modes[name] = now.Mode.String()
+		mode := modes[name]
+		if byKey && shown != "" {
+			mode = p.harmless(shown, named[name])
+		}
+		return mode, mode != modes[name], len(named[name]) > 0
 	}
-	for name := range refuse {
-		delete(modes, name)
+}
+
+// harmless returns the mode of rules for a key as errors show it, for a pattern of keys, or for "" all keys. It is "" if one of the rules refuses.
+func (p *Prefix) harmless(shown string, rules []ratelimit.UsedRule) (mode string) {
+	for _, r := range rules {
+		now, err := p.shown.RuleFor(ratelimit.Request{Rule: r.Rule, Key: shown})
+		if err != nil || now.Mode == ratelimit.ModeEnforce {
+			return ""
+		}
+		mode = now.Mode.String()
 	}
-	return modes
+	return mode
 }
 
 // Harmless says that what refuses under a rule has no effect.
 func (r *Refusal) Harmless() string {
-	if r.Mode == "" {
+	switch {
+	case r.Mode == "":
 		return ""
+	case r.keyMode:
+		return fmt.Sprintf("%s is in mode %s for %s: such calls would be refused, and pass", r.Rule, r.Mode, r.Key)
 	}
 	return fmt.Sprintf("%s is in mode %s: its calls would be refused, and pass", r.Rule, r.Mode)
 }
