@@ -216,15 +216,22 @@ func (f *Fleet) clock(ctx context.Context) (time.Time, error) {
 	return f.Now(), err
 }
 
-// readClock reads the server's clock.
+// slowReading is how long a reading of the server's clock may take and still say more than the reading before it.
+const slowReading = 200 * time.Millisecond
+
+// readClock reads the server's clock. While a server hangs, a reading may be off by half of the time that it took. If it takes long, the clock stays
+// as it was, unless the reading contradicts it.
 func (f *Fleet) readClock(ctx context.Context) error {
 	sent := time.Since(began)
 	at, err := f.server.Time(ctx)
 	if err != nil {
 		return err
 	}
-	between := (sent + time.Since(began)) / 2
-	f.offset.Store(int64(at.Sub(began.Round(0).Add(between))))
+	took := time.Since(began) - sent
+	offset := at.Sub(began.Round(0).Add(sent + took/2))
+	if took <= slowReading || (offset-time.Duration(f.offset.Load())).Abs() > took/2 {
+		f.offset.Store(int64(offset))
+	}
 	f.synced.Store(time.Now().UnixMilli())
 	return nil
 }
