@@ -264,8 +264,9 @@ func (s *server) judgeSlow(f *findings) {
 		if slowest.took > lateTrip {
 			level = Warning
 		}
-		f.add(StoreSlow, level, s.name, fmt.Sprintf("%s within an hour, the slowest %s of %v: meanwhile all calls wait", Count(n, "slow command"), slowest.name,
-			slowest.took.Round(time.Millisecond)), "see SLOWLOG GET, and give the counts a server of their own")
+		latest := slices.MinFunc(s.slow, func(a, b slowCommand) int { return cmp.Compare(a.age, b.age) }).age
+		f.add(StoreSlow, level, s.name, fmt.Sprintf("%s within an hour, the last %s, the slowest %s of %v: meanwhile all calls waited", Count(n, "slow command"),
+			Ago(latest), slowest.name, slowest.took.Round(time.Millisecond)), "see SLOWLOG GET, and give the counts a server of their own")
 	}
 	var texts []string
 	for _, e := range s.events {

@@ -36,6 +36,7 @@ type server struct {
 type slowCommand struct {
 	name string
 	took time.Duration
+	age  time.Duration
 }
 
 type event struct {
@@ -212,14 +213,23 @@ func (s *server) readSlow(ctx context.Context) {
 	entries, _ := reply.([]any)
 	for _, e := range entries {
 		entry, _ := e.([]any)
-		if len(entry) < 4 || time.Since(time.Unix(integer(entry[1]), 0)) > recent {
+		if len(entry) < 4 {
+			continue
+		}
+		age := s.age(entry[1])
+		if age > recent {
 			continue
 		}
 		if words, ok := entry[3].([]any); ok && len(words) > 0 {
 			name, _ := words[0].(string)
-			s.slow = append(s.slow, slowCommand{strings.ToUpper(name), time.Duration(integer(entry[2])) * time.Microsecond})
+			s.slow = append(s.slow, slowCommand{strings.ToUpper(name), time.Duration(integer(entry[2])) * time.Microsecond, age})
 		}
 	}
+}
+
+// age returns how long ago a time is, in seconds by the server's clock.
+func (s *server) age(at any) time.Duration {
+	return time.Since(time.Unix(integer(at), 0)) + s.ahead
 }
 
 // readEvents reads the events that held the server up, if it records them: of each its name, time, last and longest duration in milliseconds.
@@ -227,7 +237,7 @@ func (s *server) readEvents(ctx context.Context) {
 	reply, _ := s.ask(ctx, "+latency|latest", "LATENCY", "LATEST")
 	entries, _ := reply.([]any)
 	for _, e := range entries {
-		if entry, ok := e.([]any); ok && len(entry) >= 4 && time.Since(time.Unix(integer(entry[1]), 0)) <= recent {
+		if entry, ok := e.([]any); ok && len(entry) >= 4 && s.age(entry[1]) <= recent {
 			name, _ := entry[0].(string)
 			s.events = append(s.events, event{name, time.Duration(integer(entry[3])) * time.Millisecond})
 		}
