@@ -101,7 +101,7 @@ func callsFail(p *fleet.Process) bool { return p.Store != "" && p.SinceFailure()
 // storeError adds an error of a store. That of a full memory says so.
 func (f *findings) storeError(subject, text, advice, cause string) {
 	if strings.Contains(cause, "OOM ") || strings.Contains(cause, "memory is full") {
-		f.add(MemoryFull, Bad, subject, text+": calls fail", "raise maxmemory, or find out by ratelimitctl top who makes the keys")
+		f.add(MemoryFull, Bad, subject, strings.TrimSuffix(text, ".")+": calls fail", "raise maxmemory, or find out by ratelimitctl top who makes the keys")
 		return
 	}
 	f.add(StoreDown, Bad, subject, text, advice)

@@ -195,6 +195,10 @@ func TestProblems(t *testing.T) {
 			s.eventually(true, operate.MemoryFull, "calls fail")
 			s.Do("CONFIG SET maxmemory 0")
 			s.eventually(false, operate.MemoryFull, "")
+			s.word("a", fleet.Process{Host: "web-1", Program: "shop", PID: 7, Store: "OOM command not allowed."})
+			s.eventually(true, operate.MemoryFull, "not allowed: calls fail")
+			s.word("a", fleet.Process{Host: "web-1", Program: "shop", PID: 7})
+			s.eventually(false, operate.MemoryFull, "")
 		},
 		operate.Evicts: func(s *shop) {
 			s.Do("CONFIG SET maxmemory-policy allkeys-lru")
