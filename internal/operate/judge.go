@@ -373,9 +373,9 @@ func (n *newest) note(f *fleet.Fleet) {
 // staleAfter is how long after a setting a process may still say that it follows older ones.
 const staleAfter = 2 * Within
 
-// isOld reports whether a process does not follow a setting of some time ago.
+// isOld reports whether a process does not follow a setting of some time ago. If it has said nothing for a while, the setting may be new to who looks.
 func (n *newest) isOld(p *fleet.Process, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return p.Version < n.version && now.Sub(n.at) > staleAfter
+	return p.Version < n.version && (now.Sub(n.at) > staleAfter || now.Sub(p.At) > SilentAfter)
 }

@@ -96,7 +96,9 @@ func (s *shop) eventually(is bool, id, text string) {
 
 // word stores what another process would say of itself.
 func (s *shop) word(id string, p fleet.Process) {
-	p.At, p.Start = time.Now().UTC(), time.Now().UTC()
+	if p.Start = time.Now().UTC(); p.At.IsZero() {
+		p.At = p.Start
+	}
 	text, _ := json.Marshal(p)
 	s.client().HSet(s.Context(), "shop.seen:{shop}:processes", id, text)
 }
@@ -227,6 +229,14 @@ func TestProblems(t *testing.T) {
 			s.word("a", fleet.Process{Host: "web-1", Program: "shop", PID: 7, Setting: "NOPERM"})
 			s.eventually(true, operate.SettingsStale, "shop 7 on web-1: NOPERM")
 			s.word("a", fleet.Process{Host: "web-1", Program: "shop", PID: 7})
+			s.eventually(false, operate.SettingsStale, "")
+			s.process(nil, login)
+			s.override(operate.Target{Rule: "login"}, operate.Wish{Limit: new(int64(9)), For: time.Hour})
+			s.word("a", fleet.Process{Host: "web-1", Program: "shop", PID: 7, At: time.Now().Add(-9 * time.Second)}) // it hangs
+			if all := s.prefix().Judge(s.Context()).Problems; !slices.ContainsFunc(all, func(p operate.Problem) bool { return p.ID == operate.SettingsStale }) {
+				s.Errorf("who looks for the first time finds %+v", all)
+			}
+			s.word("a", fleet.Process{Host: "web-1", Program: "shop", PID: 7, Version: 1})
 			s.eventually(false, operate.SettingsStale, "")
 		},
 		operate.SettingUnusable: func(s *shop) {
