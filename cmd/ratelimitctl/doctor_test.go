@@ -102,7 +102,7 @@ func TestDoctorFindsBadSettings(t *testing.T) {
 		{"replica", nil, []string{"REPLICAOF 127.0.0.1 1"}, operate.StoreDown, operate.Bad, "connect to its master 127.0.0.1:1"},
 		{"too few replicas", []string{"--min-replicas-to-write", "1"}, nil, operate.StoreDown, operate.Bad, "the server refuses writes"},
 		{"slow", []string{"--slowlog-log-slower-than", "0"}, []string{"SET s3cret s3cret"}, operate.StoreSlow, operate.Note, "within an hour, the last "},
-		{"latency", []string{"--latency-monitor-threshold", "10", "--enable-debug-command", "yes"}, []string{"DEBUG SLEEP 0.05"}, operate.StoreSlow, operate.Warning, "command "},
+		{"latency", []string{"--latency-monitor-threshold", "10", "--enable-debug-command", "yes"}, []string{"DEBUG SLEEP 0.05"}, operate.StoreSlow, operate.Warning, "ms within an hour, the last "},
 		{"no EVAL", nil, []string{"ACL SETUSER default -eval"}, operate.StoreDown, operate.Bad, "calls that need this fail"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -273,7 +273,8 @@ func (s *server) judgeSlow(f *findings) {
 		texts = append(texts, fmt.Sprintf("%s %v", e.name, e.most))
 	}
 	if texts != nil {
-		f.add(StoreSlow, Warning, s.name, strings.Join(texts, ", ")+" within an hour: meanwhile all calls waited", "see LATENCY DOCTOR")
+		latest := slices.MinFunc(s.events, func(a, b event) int { return cmp.Compare(a.age, b.age) }).age
+		f.add(StoreSlow, Warning, s.name, strings.Join(texts, ", ")+" within an hour, the last "+Ago(latest)+": meanwhile all calls waited", "see LATENCY DOCTOR")
 	}
 }
 

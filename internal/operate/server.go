@@ -42,6 +42,7 @@ type slowCommand struct {
 type event struct {
 	name string
 	most time.Duration
+	age  time.Duration
 }
 
 // denial is a command that the server denied a user, or "to sign in".
@@ -239,7 +240,7 @@ func (s *server) readEvents(ctx context.Context) {
 	for _, e := range entries {
 		if entry, ok := e.([]any); ok && len(entry) >= 4 && s.age(entry[1]) <= recent {
 			name, _ := entry[0].(string)
-			s.events = append(s.events, event{name, time.Duration(integer(entry[3])) * time.Millisecond})
+			s.events = append(s.events, event{name, time.Duration(integer(entry[3])) * time.Millisecond, s.age(entry[1])})
 		}
 	}
 }
