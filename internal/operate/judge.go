@@ -239,6 +239,8 @@ func undoing(s *fleet.Setting) string {
 // useless says why a setting has no effect on the rules of its name, or returns "". mode is theirs, if all of them refuse nobody.
 func (p *Prefix) useless(s *fleet.Setting, rules []ratelimit.UsedRule, mode string) string {
 	switch {
+	case len(rules) == 0 && p.fleet.Status().Lost > 0:
+		return "" // the store has perhaps lost the rules, too
 	case len(rules) == 0:
 		return "no program has used a rule of this name within a day"
 	case s.Kind != fleet.Override && mode != "":

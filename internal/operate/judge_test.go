@@ -213,9 +213,26 @@ func TestProblems(t *testing.T) {
 			if err := l.Block(s.Context(), time.Hour, ratelimit.Request{Rule: login, Key: "eve"}); err != nil {
 				s.Fatal(err)
 			}
-			s.Do("FLUSHALL")
-			s.eventually(true, operate.SettingsLost, "1 process still applies its own (1)")
 			p := s.prefix()
+			has := func(id string) bool {
+				all := p.Judge(s.Context()).Problems
+				return slices.ContainsFunc(all, func(p operate.Problem) bool { return p.ID == id })
+			}
+			if has(operate.SettingUnusable) {
+				s.Error("a block has no effect")
+			}
+			s.Do("CONFIG SET maxmemory 1") // nothing writes the rules again
+			s.Do("FLUSHALL")
+			redistest.Eventually(s.T, "the rules are lost", func() bool {
+				rules, at := p.Rules(s.Context())
+				return at.Err == nil && len(rules) == 0
+			})
+			if has(operate.SettingUnusable) {
+				s.Error("a block counts as without effect, because the store lost the rules")
+			}
+			s.Do("CONFIG SET maxmemory 0")
+			s.eventually(true, operate.SettingsLost, "1 process still applies its own (1)")
+			p = s.prefix()
 			known, err := p.Recover(s.Context())
 			if err != nil || len(known.Settings) != 1 {
 				s.Fatalf("got %+v, %v", known, err)
