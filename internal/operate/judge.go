@@ -120,6 +120,7 @@ func (p *Prefix) judgeProcesses(f *findings, processes []fleet.Process, read See
 		one := &processes[i]
 		name := one.String()
 		switch {
+		case read.Err != nil: // what a process said before, it perhaps does not say any more
 		case callsFail(one):
 			f.storeError(name, one.Store, "see its log", one.Store)
 		case one.Store != "" && one.SinceFailure() <= recent:

@@ -178,7 +178,14 @@ func TestProblems(t *testing.T) {
 	for id, test := range map[string]func(*shop){
 		operate.StoreDown: func(s *shop) {
 			s.process(nil, login)
+			s.word("a", fleet.Process{Host: "web-1", Program: "shop", PID: 7, Store: "OOM command not allowed"})
+			p := s.prefix()
+			p.Judge(s.Context())
 			s.Stop()
+			redistest.Eventually(s.T, "the last word of a process is no problem", func() bool {
+				all := p.Judge(s.Context()).Problems
+				return len(all) == 1 && all[0].ID == operate.StoreDown && all[0].Subject == ""
+			})
 			s.eventually(true, operate.StoreDown, "the store does not answer")
 			s.Restart()
 			s.eventually(false, operate.StoreDown, "")
