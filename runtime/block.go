@@ -80,18 +80,18 @@ func (l *Limiter) keySettings(ctx context.Context, kind fleet.Kind, requests []R
 	by, _ := ctx.Value(decide.UserID).(string)
 	settings := make([]*fleet.Setting, len(requests))
 	for i := range requests {
-		s, err := l.keySetting(kind, &requests[i])
+		s, err := l.keySetting(kind, cleared, &requests[i])
 		if err != nil {
 			return nil, err
 		}
-		s.Cleared, s.By = cleared, printable.Text(by, fleet.MaxSaid)
+		s.By = printable.Text(by, fleet.MaxSaid)
 		settings[i] = s
 	}
 	return settings, nil
 }
 
-// keySetting returns a setting of a kind for the key, or the Match, of a request.
-func (l *Limiter) keySetting(kind fleet.Kind, r *Request) (*fleet.Setting, error) {
+// keySetting returns a setting of a kind for the key, or the Match, of a request, or clears it.
+func (l *Limiter) keySetting(kind fleet.Kind, cleared bool, r *Request) (*fleet.Setting, error) {
 	isGlob := fleet.IsGlob(r.Rule.Name)
 	err := r.Rule.checkName()
 	if isGlob {
@@ -109,7 +109,7 @@ func (l *Limiter) keySetting(kind fleet.Kind, r *Request) (*fleet.Setting, error
 	case r.Key == "" && r.Match == "" && r.Rule.Key != "":
 		return nil, &KeyError{Rule: r.Rule.Name, Expr: r.Rule.Key, Reason: "the key is empty"}
 	}
-	s := &fleet.Setting{Kind: kind, Rule: fleet.SettingName(r.Rule.Name)}
+	s := &fleet.Setting{Kind: kind, Rule: fleet.SettingName(r.Rule.Name), Cleared: cleared}
 	if r.Match != "" {
 		return s, l.match(s, r.Match, r.Rule.Hash == HashSubject && !isGlob)
 	}

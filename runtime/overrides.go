@@ -56,7 +56,7 @@ func (o *Overrides) set(ctx context.Context, rule string, v Override, each func(
 	if err := v.check(rule); err != nil {
 		return false, err
 	}
-	s, err := o.limiter.overrideFor(ctx, rule, v.Key, v.Match)
+	s, err := o.limiter.overrideFor(ctx, rule, v.Key, v.Match, false)
 	if err != nil {
 		return false, err
 	}
@@ -67,8 +67,8 @@ func (o *Overrides) set(ctx context.Context, rule string, v Override, each func(
 
 // overrideFor returns an override without values, for a key, for the keys that a pattern matches if match is not "", or for all keys if both are "". If
 // the limiter hashes subjects, the rule says whether it does so here. A rule that no program has used hashes.
-func (l *Limiter) overrideFor(ctx context.Context, name, text, match string) (*fleet.Setting, error) {
-	s := &fleet.Setting{Kind: fleet.Override, Rule: name, AllKeys: text == "" && match == ""}
+func (l *Limiter) overrideFor(ctx context.Context, name, text, match string, cleared bool) (*fleet.Setting, error) {
+	s := &fleet.Setting{Kind: fleet.Override, Rule: name, AllKeys: text == "" && match == "", Cleared: cleared}
 	hash, known := HashSubject, false
 	if l.machine().Hashes() && !s.AllKeys {
 		var err error
@@ -83,10 +83,11 @@ func (l *Limiter) overrideFor(ctx context.Context, name, text, match string) (*f
 	return s, l.match(s, match, known && hash == HashSubject)
 }
 
-// match makes a setting one for the keys that a pattern matches. isHashed says that the keys of its rule are hashed if the limiter hashes.
+// match makes a setting one for the keys that a pattern matches. isHashed says that the keys of its rule are hashed if the limiter hashes. A text matches
+// none of them, but a setting with one can be cleared: a limiter that does not hash may have set it.
 func (l *Limiter) match(s *fleet.Setting, pattern string, isHashed bool) (err error) {
 	s.Match = true
-	if s.Key, err = l.machine().ParseMatch(pattern, isHashed); err != nil {
+	if s.Key, err = l.machine().ParseMatch(pattern, isHashed && !s.Cleared); err != nil {
 		return &RuleError{Rule: s.Rule, Argument: "match", Reason: err.Error()}
 	}
 	return nil
@@ -113,7 +114,7 @@ func (o *Overrides) Clear(ctx context.Context, rule, key string) error {
 // ClearMatch removes the override of a rule with a Match, as Clear does with one of a key. It removes no override of a network or a text within match.
 func (o *Overrides) ClearMatch(ctx context.Context, rule, match string) error {
 	if match == "" {
-		match = "*" // which ParseMatch refuses
+		return (&Rule{Name: rule}).wrong("match", "found nothing; expected one, or Clear for all keys")
 	}
 	return o.clear(ctx, rule, "", match)
 }
@@ -122,11 +123,10 @@ func (o *Overrides) clear(ctx context.Context, rule, key, match string) error {
 	if err := checkNameOrGlob(rule); err != nil {
 		return err
 	}
-	s, err := o.limiter.overrideFor(ctx, rule, key, match)
+	s, err := o.limiter.overrideFor(ctx, rule, key, match, true)
 	if err != nil {
 		return err
 	}
-	s.Cleared = true
 	_, err = o.limiter.changeSettings(ctx, fleet.Edit{What: "clear", Settings: []*fleet.Setting{s}})
 	return err
 }

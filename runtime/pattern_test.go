@@ -210,6 +210,31 @@ func TestBrokenMatch(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
+// A limiter that hashes ends settings by text that another one set, although they match none of its keys.
+func TestClearTextOfHashedKeys(t *testing.T) {
+	store := memory.New(nil, 100, 1<<20)
+	plain, hashes := New(store), New(store, WithSubjectHash(bytes.Repeat([]byte("s"), 32)))
+	rule, ctx := Rule{Name: "login", Limit: 1, Per: time.Hour}, t.Context()
+	q := Request{Rule: rule, Match: "ann*"}
+	err := errors.Join(plain.Check(rule), hashes.Check(rule), plain.Block(ctx, time.Hour, q), plain.Pause(ctx, time.Hour, q),
+		plain.Overrides().Set(ctx, "login", Override{Match: "ann*", Factor: 2}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := plain.Status().Settings; n != 3 {
+		t.Fatalf("%d settings, want 3", n)
+	}
+	if err := errors.Join(hashes.Unblock(ctx, q), hashes.Resume(ctx, q), hashes.Overrides().ClearMatch(ctx, "login", "ann*")); err != nil {
+		t.Error(err)
+	}
+	if s := hashes.Status(); s.Settings != 0 || s.Unusable != 0 {
+		t.Errorf("left are %+v", s)
+	}
+	if err := hashes.Overrides().ClearMatch(ctx, "login", ""); err == nil || !strings.Contains(err.Error(), "match: found nothing") {
+		t.Errorf("no match: got %v", err)
+	}
+}
+
 // A text has no effect on a rule whose keys turn out to be hashed, and Err says so. An override by glob that a rule cannot have leaves it as its other
 // overrides make it.
 func TestUnusableByPattern(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -86,7 +87,13 @@ func TestMatchOfHashedKeys(t *testing.T) {
 	f := &program{ratelimit.New(redisstore.New(newFleet(t, server.Addr).client), ratelimit.WithSubjectHash(bytes.Repeat([]byte("s"), 32))), nil, t}
 	byIP := ratelimit.Rule{Name: "byip", Limit: 5, Per: time.Hour}
 	f.allow(1, byIP, "203.0.113.7")
-	newFleet(t, server.Addr).known(map[string]string{"byip": ruleText(byIP)})
+	plain := newFleet(t, server.Addr)
+	plain.known(map[string]string{"byip": ruleText(byIP)})
+	err := errors.Join(plain.Block(t.Context(), time.Hour, ratelimit.Request{Rule: byIP, Match: "old-*"}),
+		plain.Overrides().Set(t.Context(), "byip", ratelimit.Override{Match: "old-*", Factor: 2}))
+	if err != nil {
+		t.Fatal(err)
+	}
 	with := func(name string) string {
 		return map[string]string{"RATELIMIT_REDIS": "redis://" + server.Addr, "RATELIMIT_SECRET": secret}[name]
 	}
@@ -98,6 +105,7 @@ func TestMatchOfHashedKeys(t *testing.T) {
 		{"inspect byip 203.0.113.7", "is blocked until", done},
 		{"inspect byip -shown " + hashOf(t, secret, "203.0.113.7"), "patterns not applied", done},
 		{"block byip -match acme-* -for 1h", "the keys of this rule are hashed", failed},
+		{"unblock byip -match old-*", "→ not blocked", done}, {"override clear byip -match old-*", "→ no override", done},
 	} {
 		if text, status := ctlWith(t, with, "", strings.Fields(step.command)...); status != step.status || !strings.Contains(text, step.want) {
 			t.Errorf("%s: status %d, %s; want %s", step.command, status, text, step.want)

@@ -217,7 +217,7 @@ func allOf(all []keyed) (requests []ratelimit.Request) {
 // settingOf returns a key as errors show it, and its block or its pause, or nil. A rule with pause= has its pauses beside its counts.
 func (p *Prefix) settingOf(ctx context.Context, kind fleet.Kind, of keyed) (shown string, _ *fleet.Values, err error) {
 	for _, q := range of.requests {
-		one := &fleet.Setting{Kind: kind, Rule: fleet.SettingName(q.Rule.Name)}
+		one := &fleet.Setting{Kind: kind, Rule: fleet.SettingName(q.Rule.Name), Cleared: true} // it is only looked for
 		if err := p.setKey(one, q.Rule, of.key); err != nil {
 			return "", nil, err
 		}
@@ -241,13 +241,14 @@ func (p *Prefix) settingOf(ctx context.Context, kind fleet.Kind, of keyed) (show
 	return shown, nil, nil
 }
 
-// setKey gives a setting the key of a rule, or the pattern of its keys. A text matches no key that is hashed.
+// setKey gives a setting the key of a rule, or the pattern of its keys. A text matches no key that is hashed, but a setting with one can be cleared.
 func (p *Prefix) setKey(s *fleet.Setting, r ratelimit.Rule, k Key) (err error) {
 	if s.Match = k.Match; !k.Match {
 		s.Key = p.subjectOf(r, k)
 		return nil
 	}
-	s.Key, err = (*decide.Limiter)(p.limiterFor(k)).ParseMatch(k.Text, r.Hash == ratelimit.HashSubject && !fleet.IsGlob(s.Rule))
+	hashed := r.Hash == ratelimit.HashSubject && !fleet.IsGlob(s.Rule) && !s.Cleared
+	s.Key, err = (*decide.Limiter)(p.limiterFor(k)).ParseMatch(k.Text, hashed)
 	if err != nil {
 		err = &ratelimit.RuleError{Rule: s.Rule, Argument: "match", Reason: err.Error()}
 	}

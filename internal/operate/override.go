@@ -34,7 +34,7 @@ const ErrEnd = Wrong("the end is missing")
 
 // Override changes a rule, or some keys of it.
 func (p *Prefix) Override(ctx context.Context, by fleet.Actor, t Target, w Wish) (Done, error) {
-	rules, settings, err := p.overridden(ctx, &t)
+	rules, settings, err := p.overridden(ctx, &t, false)
 	if err != nil {
 		return Done{}, err
 	}
@@ -74,18 +74,15 @@ func (p *Prefix) Override(ctx context.Context, by fleet.Actor, t Target, w Wish)
 // ClearOverride ends the override of a rule, or of some keys of it.
 func (p *Prefix) ClearOverride(ctx context.Context, by fleet.Actor, t Target) (Done, error) {
 	p.allowUnused(ctx, &t)
-	_, settings, err := p.overridden(ctx, &t)
+	_, settings, err := p.overridden(ctx, &t, true)
 	if err != nil {
 		return Done{}, err
 	}
-	return p.changeOverrides(ctx, by, "clear", settings, func(_, s *fleet.Setting) error {
-		s.Cleared = true
-		return nil
-	})
+	return p.changeOverrides(ctx, by, "clear", settings, func(_, _ *fleet.Setting) error { return nil })
 }
 
-// overridden returns the rules of a target, and an override of each of its keys, or one of all keys.
-func (p *Prefix) overridden(ctx context.Context, t *Target) (rules []ratelimit.UsedRule, all []*fleet.Setting, err error) {
+// overridden returns the rules of a target, and an override of each of its keys, or one of all keys. They are made to be set or to be cleared.
+func (p *Prefix) overridden(ctx context.Context, t *Target, cleared bool) (rules []ratelimit.UsedRule, all []*fleet.Setting, err error) {
 	if name := fleet.SettingName(t.Rule); name != t.Rule {
 		return nil, nil, wrongf("an override is for all unnamed rules of a method: write %s", name)
 	}
@@ -100,7 +97,7 @@ func (p *Prefix) overridden(ctx context.Context, t *Target) (rules []ratelimit.U
 		if err := p.checkSecret(ctx, k, rules); err != nil && !t.Force {
 			return nil, nil, err
 		}
-		s := &fleet.Setting{Kind: fleet.Override, Rule: t.Rule, AllKeys: k.Text == ""}
+		s := &fleet.Setting{Kind: fleet.Override, Rule: t.Rule, AllKeys: k.Text == "", Cleared: cleared}
 		if !s.AllKeys {
 			err = cmp.Or(err, p.setKey(s, of, k))
 		}
