@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -155,6 +156,8 @@ func (p *Prefix) merge(v *fleet.Values, w Wish) error {
 		return Wrong("the change is missing: expected limit, factor, per, burst or mode")
 	case w.Limit != nil && w.Factor != 0:
 		return Wrong("found limit and factor; expected one of the two")
+	case math.IsNaN(w.Factor) || math.IsInf(w.Factor, 0): // which no JSON has
+		return wrongf("factor: found %g; expected 0.001 to 1000", w.Factor)
 	case w.For > 0 && w.Forever:
 		return Wrong("found an end and forever; expected one of the two")
 	case w.Limit != nil:

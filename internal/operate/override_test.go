@@ -2,6 +2,7 @@ package operate_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,17 @@ func TestOverrideOfManyRules(t *testing.T) {
 		done, err := p.Override(t.Context(), kim, operate.Target{Rule: "*"}, operate.Wish{Factor: 2, Forever: true})
 		if err != nil || done.Notes[len(done.Notes)-1] != want {
 			t.Errorf("%d rules: %q, %v; want %s", n, done.Notes, err, want)
+		}
+	}
+}
+
+// A factor that is no number is refused as one that is too large is.
+func TestFactorIsANumber(t *testing.T) {
+	_, p := inMemory(t, bucket)
+	for _, factor := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e9} {
+		_, err := p.Override(t.Context(), kim, operate.Target{Rule: "bucket"}, operate.Wish{Factor: factor, Forever: true})
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("factor: found %g; expected 0.001 to 1000", factor)) {
+			t.Errorf("%g: got %v", factor, err)
 		}
 	}
 }
