@@ -67,7 +67,7 @@ func TestBadInput(t *testing.T) {
 		{failed, "expected 0.001 to 1000", "override set login -factor 1001 -for 1h"},
 		{failed, "expected 0 or more, or mode=shadow", "override set login -limit -1 -for 1h"},
 		{misuse, "expected 1 or more", "override set login -burst 0 -for 1h"},
-		{failed, "; set it anyway with -force", "override set login -burst 5 -for 1h"},
+		{failed, "; ratelimitctl sets it anyway with -force", "override set login -burst 5 -for 1h"},
 		{failed, "name: found", "override set a:b -limit 1 -for 1h -force"},
 		{failed, `has used a rule "logn" within a day; did you mean login?`, "override set logn -limit 1 -for 1h"},
 		{failed, "or use -force", "block logn ann -for 1h"},

@@ -197,7 +197,7 @@ func (p *Prefix) try(rules []ratelimit.UsedRule, s *fleet.Setting, force bool) e
 	after := p.fleet.InForce().With(slices.Values([]*fleet.Setting{s}), p.Now())
 	for _, r := range rules {
 		if err := p.tryRule(r.Rule, s, s.Key, after); err != nil {
-			return fmt.Errorf("%w; set it anyway with -force", err)
+			return fmt.Errorf("%w; ratelimitctl sets it anyway with -force", err)
 		}
 	}
 	return nil
