@@ -55,6 +55,18 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
+// Who searches what refuses a rule also finds what refuses it by a glob.
+func TestRefusingByGlob(t *testing.T) {
+	l, h := open(t, memstore.New())
+	_, _ = l.Allow(t.Context(), ratelimit.Request{Rule: sms, Key: "203.0.113.7"})
+	if err := l.Block(t.Context(), time.Hour, ratelimit.Request{Rule: ratelimit.Rule{Name: "s*"}, Match: "203.0.113.0/24"}); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]string{"sms": "block s* 203.0.113.0/24", "MS&kind=block": "block s* 203.0.113.0/24", "call": "Nothing of that kind refuses."} {
+		requireText(t, h, "/refusing?q="+query, nil, want)
+	}
+}
+
 // The page of a glob shows its rules, and changes all of them together.
 func TestGlobOfRules(t *testing.T) {
 	_, h := open(t, memstore.New(), console.WithWrites(kim))

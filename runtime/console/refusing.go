@@ -2,9 +2,11 @@ package console
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/operate"
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 type refusingPage struct {
@@ -25,12 +27,20 @@ func (c *console) refusing(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	p := refusingPage{Search: query.Get("q"), Kind: query.Get("kind")}
 	found := c.prefix.Refusing(r.Context(), "")
+	rules, _ := c.prefix.Rules(r.Context())
 	var wanted []operate.Refusal
 	for _, one := range found.All {
-		if contains(one.Rule, p.Search) && (p.Kind == "" || p.Kind == string(one.Kind)) {
+		if isOf(one.Rule, p.Search, rules) && (p.Kind == "" || p.Kind == string(one.Kind)) {
 			wanted = append(wanted, one)
 		}
 	}
 	p.Refusals, p.More, p.Seen = part(wanted, maxKeys, "refusing", query), found.More, found.At
 	c.show(r.Context(), w, "refusing", page{Title: "Refusing now", Screen: "refusing", Refresh: 5, Data: p})
+}
+
+// isOf reports whether a rule has the text that people search for, or is a glob of one that has it.
+func isOf(rule, search string, rules []ratelimit.UsedRule) bool {
+	return contains(rule, search) || fleet.IsGlob(rule) && slices.ContainsFunc(rules, func(u ratelimit.UsedRule) bool {
+		return contains(u.Name, search) && fleet.Covers(rule, fleet.SettingName(u.Name))
+	})
 }
