@@ -237,8 +237,8 @@ type slogger struct {
 // SlogOption changes what [SlogObserver] logs.
 type SlogOption func(*slogger)
 
-// WithPlainKeys logs keys as they are. Without this option a log shows a hash of each key, under a secret of the process, and no cause of a
-// [KeyError], which may name a key. A reader can then tell the lines of different keys apart, but learns no phone number.
+// WithPlainKeys logs keys as they are. Without this option a log shows a hash of each key and each Match, under a secret of the process, and no
+// cause of a [KeyError], which may name a key. A reader can then tell the lines of different keys apart, but learns no phone number.
 func WithPlainKeys() SlogOption { return func(s *slogger) { s.plain = true } }
 
 // WithLinesPerSecond sets the largest number of lines in a second, instead of 10. If events were left out, the next line says how many:
@@ -320,7 +320,7 @@ func (s *slogger) fields(e *Event) []slog.Attr {
 	}
 	if n := len(e.Settings); n > 0 {
 		first := e.Settings[0]
-		first.Key = s.shown(first.Key)
+		first.Key, first.Match = s.shown(first.Key), s.shown(first.Match)
 		text, _ := json.Marshal(first) // its times are those of the store
 		fields = append(fields, slog.String("change", e.Change), slog.Any("setting", json.RawMessage(text)), slog.Int("settings", n))
 	}

@@ -55,6 +55,21 @@ func TestSlogObserver(t *testing.T) {
 	})
 }
 
+// The log of a change shows no key, and no Match that may be one.
+func TestSlogObserverShowsNoMatch(t *testing.T) {
+	block := func(l *ratelimit.Limiter) {
+		for _, match := range []string{"+4915112345678*", "203.0.113.7/32"} {
+			_ = l.Block(context.Background(), time.Hour, ratelimit.Request{Rule: ratelimit.Rule{Name: "login"}, Match: match})
+		}
+	}
+	if log := logOf(nil, block); strings.Count(log, "change=block") != 2 || strings.Contains(log, "4915112345678") || strings.Contains(log, "203.0.113.7") {
+		t.Errorf("got %s", log)
+	}
+	if log := logOf([]ratelimit.SlogOption{ratelimit.WithPlainKeys()}, block); !strings.Contains(log, "+4915112345678*") || !strings.Contains(log, "203.0.113.7/32") {
+		t.Errorf("got %s", log)
+	}
+}
+
 // The number of lines in a second is bounded, and events that were left out are counted.
 func TestSlogObserverIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
