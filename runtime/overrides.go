@@ -182,7 +182,8 @@ func (o *Overrides) List(ctx context.Context) ([]Setting, error) {
 }
 
 // SetLocal overrides the rules of a name, or one key of them, for this limiter. It replaces an earlier local override of the same rule and key,
-// and takes the place of one in the store. It takes the same names as Set. The error is a *RuleError if no rule can have these values.
+// and takes the place of one in the store. It takes the same names as Set. One with a Match or a glob for which there is no room beside those in the
+// store is not in force: see [Overrides.Err]. The error is a *RuleError if no rule can have these values.
 func (o *Overrides) SetLocal(rule string, v Override) error {
 	if err := v.check(rule); err != nil {
 		return err

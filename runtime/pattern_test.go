@@ -261,3 +261,28 @@ func TestUnusableByPattern(t *testing.T) {
 		t.Errorf("nothing is wrong any more: %v", err)
 	}
 }
+
+// An override of one limiter that has no room beside the settings by pattern in the store is not in force, and Err says so until there is room.
+func TestNoRoomForLocalPattern(t *testing.T) {
+	l := New(memory.New(nil, 100, 1<<20))
+	var full []Request
+	for i := range fleet.MaxPatterns {
+		full = append(full, Request{Rule: Rule{Name: "login"}, Match: fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)})
+	}
+	if err := errors.Join(l.Block(t.Context(), time.Hour, full...), l.Overrides().SetLocal("shop.*", Override{Limit: new(int64(1))})); err != nil {
+		t.Fatal(err)
+	}
+	cart := Request{Rule: Rule{Name: "shop.cart", Limit: 5, Per: time.Minute}}
+	if r, err := l.RuleFor(cart); err != nil || r.Limit != 5 {
+		t.Fatalf("the limit is %d, error %v", r.Limit, err)
+	}
+	if err := l.Overrides().Err(); err == nil || !strings.Contains(err.Error(), "have no room") || l.Status().Unusable != 1 {
+		t.Errorf("got %v, %+v", err, l.Status())
+	}
+	if err := l.Unblock(t.Context(), full[0]); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := l.RuleFor(cart); err != nil || r.Limit != 1 || l.Overrides().Err() != nil {
+		t.Errorf("with room the limit is %d, error %v, %v", r.Limit, err, l.Overrides().Err())
+	}
+}

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -189,8 +190,14 @@ func (l *Limiter) Unusable() []error {
 		l.judge(now.in)
 		l.judged.Store(&now)
 	}
+	if now.in.IsBeyond() && !l.fleet.InForce().IsBeyond() { // the fleet says it of settings in the store
+		return append(l.noted(), errNoRoom)
+	}
 	return l.noted()
 }
+
+var errNoRoom = fmt.Errorf("overrides of this limiter alone have no room beside the settings by pattern in the store: %d hold in all; end some of them",
+	fleet.MaxPatterns)
 
 // judged says which settings were judged, for how many rules in use.
 type judged struct {

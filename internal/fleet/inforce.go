@@ -63,8 +63,8 @@ func (in *InForce) total() sum {
 	return in.rules.total().and(in.patterns.all().total())
 }
 
-// isBeyond reports whether settings by pattern were left out.
-func (in *InForce) isBeyond() bool { return in != nil && in.beyond }
+// IsBeyond reports whether settings by pattern were left out.
+func (in *InForce) IsBeyond() bool { return in != nil && in.beyond }
 
 // patternCount returns how many settings by pattern there are.
 func (in *InForce) patternCount() int {

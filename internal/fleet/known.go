@@ -282,7 +282,7 @@ func (f *Fleet) Status() Status {
 
 // publish makes known what is wrong with the settings. err is that of the last attempt to read them.
 func (f *Fleet) publish(err error) {
-	if k := &f.changed; f.InForce().isBeyond() {
+	if k := &f.changed; f.InForce().IsBeyond() {
 		k.refuse(f, tooManyPatterns, "cannot follow all settings by pattern", fmt.Errorf("the store has settings by pattern beyond the %d that hold: end some of them", MaxPatterns))
 	} else {
 		delete(k.malformed, tooManyPatterns)
@@ -318,7 +318,7 @@ func (f *Fleet) enforce() {
 // hold puts settings in force. If settings by pattern were left out, there may be room for them again.
 func (f *Fleet) hold(in *InForce) {
 	f.inForce.Store(in)
-	if in.isBeyond() {
+	if in.IsBeyond() {
 		f.holdAll()
 	}
 }
