@@ -42,6 +42,12 @@ type Parts struct {
 	IsBlock bool
 }
 
+// Rule returns the name of the rule. ok is false if the key is one of another prefix, such as that of shop:eu beside shop: no rule's name has a colon.
+func (p Parts) Rule(prefix string) (name string, ok bool) {
+	name = strings.TrimPrefix(p.Owner, prefix+":")
+	return name, !strings.Contains(name, ":")
+}
+
 // Split splits the key of a state or a block into its parts. For other keys, ok is false.
 func Split(key string) (p Parts, ok bool) {
 	owner, rest, opens := strings.Cut(key, ":{")

@@ -93,8 +93,8 @@ func (p *Prefix) sample(ctx context.Context, server string, do fleet.Do) ([]Fact
 
 func (p *Prefix) addSampled(by map[string]*sampled, k string, bytes int64) {
 	parts, ok := key.Split(k)
-	rule := strings.TrimPrefix(parts.Owner, p.name+":")
-	if !ok || parts.IsBlock || strings.Contains(rule, ":") { // no rule's name has a colon: the key is one of a prefix such as shop:eu beside shop
+	rule, own := parts.Rule(p.name)
+	if !ok || parts.IsBlock || !own {
 		return
 	}
 	s := by[parts.Owner+" "+parts.Tag]

@@ -98,7 +98,8 @@ func Names(l *ratelimit.Limiter, prefix string, rules []ratelimit.UsedRule) map[
 		}
 		for _, state := range states {
 			parts, _ := key.Split(state)
-			names[Named{strings.TrimPrefix(parts.Owner, prefix+":"), parts.Tag}] = Known{Named{r.Name, inForce.Window()}, argumentsOf(inForce)}
+			rule, _ := parts.Rule(prefix)
+			names[Named{rule, parts.Tag}] = Known{Named{r.Name, inForce.Window()}, argumentsOf(inForce)}
 		}
 	}
 	return names

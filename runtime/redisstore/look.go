@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -105,9 +104,8 @@ func readBlocks(ctx context.Context, do fleet.Do, prefix string, keys []string) 
 		for i, k := range some {
 			state, _ := replies[i+1].(string)
 			parts, ok := key.Split(k)
-			rule := strings.TrimPrefix(parts.Owner, prefix+":")
-			isOther := strings.Contains(rule, ":") // no rule's name has a colon: the key is one of a prefix such as shop:eu beside shop
-			if end, length := lua.ReadBlock(state); ok && parts.IsBlock && !isOther && end > now {
+			rule, own := parts.Rule(prefix)
+			if end, length := lua.ReadBlock(state); ok && parts.IsBlock && own && end > now {
 				b := backend.Block{Rule: rule, Tag: parts.Tag, Subject: parts.Subject, Until: time.UnixMicro(end)}
 				if length > 0 {
 					b.Since = time.UnixMicro(end - length)
