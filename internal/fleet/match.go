@@ -291,7 +291,7 @@ type ForKey struct {
 	Block, Pause *Setting   // of several, the one that ends last; or nil
 }
 
-// ForKey returns the settings that hold for a key of the rules of a name: see ByPattern.Match. It is for what happens seldom: calls have plans.
+// ForKey returns the settings that hold for a key of the rules of a name: see ByPattern.Match. Calls do not use it, as it is slow: they have plans.
 func (in *InForce) ForKey(rule, text, subject string, isHash bool) (all ForKey) {
 	of, by := in.Of(rule), in.ByPattern(rule)
 	k := of.OfKey(subject)

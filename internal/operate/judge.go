@@ -72,7 +72,7 @@ func (p *Prefix) judgeStore(f *findings, health fleet.Health, read Seen) {
 	case err != nil && p.Now().Sub(at) <= failingFor:
 		f.storeError("", fmt.Sprintf("a decision of this process failed at %s: %v", LocalTime(at), err), advice, err.Error())
 	case health.Full:
-		f.add(MemoryFull, Bad, "", "the server's memory is full: calls fail", "raise maxmemory, or find out by ratelimitctl top who makes the keys")
+		f.storeError("", "the server's memory is full", advice, "memory is full")
 	}
 }
 
@@ -178,29 +178,23 @@ func (p *Prefix) judgeSettings(f *findings, rules []ratelimit.UsedRule, hashes b
 	for _, err := range p.fleet.Status().Malformed {
 		f.add(SettingUnusable, Warning, "", err.Error()+"; an earlier one stays in force", "set it again, or clear it")
 	}
-	modeOf, byName, whys := p.modesOf(rules), map[string][]ratelimit.UsedRule{}, map[string]string{}
-	for _, r := range rules {
-		name := fleet.SettingName(r.Name)
-		byName[name] = append(byName[name], r)
-	}
+	named, modeOf, whys := byName(rules), p.modesOf(rules), map[string]string{}
 	for s := range p.fleet.InForce().All() {
-		subject := strings.TrimSpace(s.Rule + " " + key.Shown(s.Key))
+		shown := key.Shown(s.Key)
+		subject := strings.TrimSpace(s.Rule + " " + shown)
 		set := Values(s.Kind, &s.Values) + ", " + SetBy(s.By, s.At)
 		isText := s.Match && strings.HasSuffix(s.Key, "*")
 		mode := ""
 		if s.Kind != fleet.Override {
 			var ofKey bool
-			if mode, ofKey, _ = modeOf(s.Rule, key.Shown(s.Key)); ofKey && mode != "" {
+			if mode, ofKey, _ = modeOf(s.Rule, shown); ofKey && mode != "" {
 				mode += " for it"
 			}
 		}
 		alike := fmt.Sprint(s.Kind, " ", s.Rule, " ", s.AllKeys, " ", isText, " ", mode, " ", Arguments(&s.Values)) // there may be thousands, for as many keys
 		why, known := whys[alike]
 		if !known {
-			of := byName[s.Rule]
-			if fleet.IsGlob(s.Rule) {
-				of = slices.DeleteFunc(slices.Clone(rules), func(r ratelimit.UsedRule) bool { return !isNamed(r.Name, s.Rule) })
-			}
+			of := named(s.Rule)
 			isPlain := func(r ratelimit.UsedRule) bool { return r.Hash == ratelimit.HashNever }
 			if why = p.useless(s, of, mode); why == "" && isText && hashes && !slices.ContainsFunc(of, isPlain) {
 				why = "the keys are hashed, so no text matches them"

@@ -119,24 +119,17 @@ func (p *Prefix) modesOf(rules []ratelimit.UsedRule) func(rule, shown string) (m
 	for s := range p.fleet.InForce().All() {
 		byKey = byKey || s.Mode != "" && !s.AllKeys
 	}
-	named, modes := map[string][]ratelimit.UsedRule{}, map[string]string{}
-	for _, r := range rules {
-		name := fleet.SettingName(r.Name)
-		named[name] = append(named[name], r)
-	}
+	named, modes := byName(rules), map[string]string{}
 	return func(rule, shown string) (string, bool, bool) {
 		name := fleet.SettingName(rule)
 		if _, isKnown := modes[name]; !isKnown {
-			if fleet.IsGlob(name) {
-				named[name] = slices.DeleteFunc(slices.Clone(rules), func(r ratelimit.UsedRule) bool { return !isNamed(r.Name, name) })
-			}
-			modes[name] = p.harmless("", named[name])
+			modes[name] = p.harmless("", named(name))
 		}
 		mode := modes[name]
 		if byKey && shown != "" {
-			mode = p.harmless(shown, named[name])
+			mode = p.harmless(shown, named(name))
 		}
-		return mode, mode != modes[name], len(named[name]) > 0
+		return mode, mode != modes[name], len(named(name)) > 0
 	}
 }
 

@@ -173,6 +173,21 @@ func isNamed(rule, name string) bool {
 	return rule == name || fleet.Covers(name, fleet.SettingName(rule))
 }
 
+// byName returns a function that returns the rules of a name as settings use it, or of a glob.
+func byName(rules []ratelimit.UsedRule) func(name string) []ratelimit.UsedRule {
+	named := map[string][]ratelimit.UsedRule{}
+	for _, r := range rules {
+		name := fleet.SettingName(r.Name)
+		named[name] = append(named[name], r)
+	}
+	return func(name string) []ratelimit.UsedRule {
+		if _, known := named[name]; !known && fleet.IsGlob(name) {
+			named[name] = slices.DeleteFunc(slices.Clone(rules), func(r ratelimit.UsedRule) bool { return !isNamed(r.Name, name) })
+		}
+		return named[name]
+	}
+}
+
 // allowUnused lets somebody end the settings of a name that no rule has.
 func (p *Prefix) allowUnused(ctx context.Context, t *Target) {
 	if at := p.Follow(ctx); at.Err != nil {
