@@ -102,8 +102,8 @@ func (s Source) String() string {
 }
 
 // Quota is what one rule has left for one subject. For example, ann has used 7 permits of a rule "search" with a Limit of 10 per minute,
-// the first of them 20 seconds ago, and the last one just now: Rule is "search", Window "1m", Key "ann", Limit 10, Remaining 3, and Reset a
-// minute.
+// the first of them 20 seconds ago, and the last one just now: Rule is "search", Window "1m", Key "ann", Limit 10, Remaining 3, More 40
+// seconds, and Reset a minute.
 type Quota struct {
 	Rule      string        // its name
 	Window    string        // see [Rule.Window]
@@ -111,6 +111,11 @@ type Quota struct {
 	Limit     int64         // permits per window; of a bucket, its burst
 	Remaining int64         // permits that are left after the decision
 	Reset     time.Duration // until all permits are back; 0 if they are back now
+
+	// More is until more than Remaining is there, if nothing else is charged meanwhile. It is 0 if all permits are there, if the limit is 0, and under
+	// Concurrency, because nobody knows when calls end. Under Prepay, a subject in debt may call again then. While the subject is blocked or paused,
+	// Remaining is 0, and More is no shorter than that. It is as exact as [Decision.RetryAfter].
+	More time.Duration
 
 	policy policy
 }
@@ -177,16 +182,19 @@ func (r *Report) add(quotas []Quota) {
 type QuotaPolicy struct {
 	Name   string        // the rule's own; without one, "rule-1" for the first rule of its method or of the requests
 	Quota  int64         // permits per Window; of a bucket, its burst
-	Window time.Duration // how long the whole quota takes to come back; 0 for a calendar, because its windows differ
+	Window time.Duration // how long the whole quota takes to come back; 0 for a calendar, because its windows differ, and for Concurrency
+
+	Concurrent bool // the rule is a Concurrency: Quota is how many permits calls may have at once, such as 4
 }
 
 // policy holds what a QuotaPolicy is made from. Most are never made.
 type policy struct {
-	index   int // of the rule among those of its method, or among the requests
-	unnamed bool
-	silent  bool // the rule refuses nothing
-	quota   int64
-	window  time.Duration
+	index      int32 // of the rule among those of its method, or among the requests
+	unnamed    bool
+	silent     bool // the rule refuses nothing
+	concurrent bool
+	quota      int64
+	window     time.Duration
 }
 
 // of returns the policy of the rule. It reports whether the rule refuses calls.
@@ -194,7 +202,7 @@ func (p policy) of(rule string) (QuotaPolicy, bool) {
 	if p.unnamed {
 		rule = ""
 	}
-	return QuotaPolicy{cmp.Or(rule, "rule-"+strconv.Itoa(p.index+1)), p.quota, p.window}, !p.silent
+	return QuotaPolicy{cmp.Or(rule, "rule-"+strconv.Itoa(int(p.index)+1)), p.quota, p.window, p.concurrent}, !p.silent
 }
 
 // Policy returns what clients may know about the rule. It reports false for a rule in shadow or trigger mode, which clients should not see.

@@ -33,13 +33,15 @@ type TooManyRequestsError struct {
 }
 
 // Violation is the refusal of one rule. For example, ann has used all ten permits of a rule "search" with a Limit of 10 per minute, the first
-// of them 55 seconds ago: Rule is "search", Window "1m", Key "ann", Limit 10, Remaining 0, and RetryAfter 5 seconds.
+// of them 55 seconds ago: Rule is "search", Window "1m", Key "ann", Limit 10, Remaining 0, and More and RetryAfter are 5 seconds. If her call costs
+// 3, and the third permit was taken 40 seconds ago, RetryAfter is 20 seconds.
 type Violation struct {
 	Rule       string        // its name
 	Window     string        // such as "1m": see [Rule.Window]
 	Key        string        // whose permits are used up, escaped and cut where needed; "" is everybody's
 	Limit      int64         // permits per window
 	Remaining  int64         // permits that the rule would admit now; fewer than the call's cost
+	More       time.Duration // until more than Remaining is there; 0 if Never, and under Concurrency
 	RetryAfter time.Duration // until this rule would admit the call; 0 if Never, and under Concurrency, as nobody knows when calls end
 	Never      bool          // the limit is 0; in shadow mode also: the call costs more than the rule ever admits
 	Running    int64         // under Concurrency, permits of calls that run: 4 of a Limit of 4, for example; more if the limit was lowered

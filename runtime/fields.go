@@ -20,7 +20,7 @@ func (e *TooManyRequestsError) fields() []slog.Attr {
 func (v Violation) fields() []slog.Attr {
 	return append(nonEmpty(slog.String("rule", v.Rule), slog.String("window", v.Window), slog.String("key", v.Key)),
 		append([]slog.Attr{slog.Int64("limit", v.Limit), slog.Int64("remaining", v.Remaining)},
-			nonEmpty(slog.Duration("retry_after", v.RetryAfter), slog.Bool("never", v.Never), slog.Int64("running", v.Running))...)...)
+			nonEmpty(slog.Duration("more", v.More), slog.Duration("retry_after", v.RetryAfter), slog.Bool("never", v.Never), slog.Int64("running", v.Running))...)...)
 }
 
 func (e *NeverAdmissibleError) fields() []slog.Attr {

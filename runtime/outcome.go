@@ -30,11 +30,19 @@ func outcomeOf(c *decide.Call, a *decide.Asked) Outcome {
 	if o.Cost, o.Waits = a.Cost, a.Waits(); !claim.Refused {
 		return o
 	}
-	o.Refused, o.Never, o.RetryAfter, o.Remaining = true, a.Never(), c.Retry(a), max(0, claim.Room)
+	o.Refused, o.Never, o.RetryAfter, o.Remaining = true, a.Never(), c.Retry(a), left(claim)
 	if a.IsBusy() {
 		o.Remaining, o.Running = max(0, min(claim.Room, a.Cost-1)), claim.Limit-claim.Room
 	}
 	return o
+}
+
+// left returns how many permits a rule would admit now: none during a pause.
+func left(claim *engine.Claim) int64 {
+	if claim.Paused > 0 {
+		return 0
+	}
+	return max(0, claim.Room)
 }
 
 // violationsOf appends the refusals by rules in the given mode to list, and returns the longest delay, too.
@@ -50,17 +58,20 @@ func violationsOf(c *decide.Call, list []Violation, mode Mode) (_ []Violation, l
 			continue
 		}
 		longest = max(longest, o.RetryAfter)
+		more := c.More(a)
+		if o.Never {
+			more = 0
+		}
 		if c.LacksLimit(a) {
 			o.Limit = 0
 		}
-		if n := len(list); n > 0 && list[n-1].policy.index == a.Index { // a peek at both counts of a rule with Computed: block= may refuse either
-			list[n-1].RetryAfter = max(list[n-1].RetryAfter, o.RetryAfter)
+		if n := len(list); n > 0 && list[n-1].policy.index == int32(a.Index) { // a peek at both counts of a rule with Computed: block= may refuse either
+			list[n-1].RetryAfter, list[n-1].More = max(list[n-1].RetryAfter, o.RetryAfter), max(list[n-1].More, more)
 			continue
 		}
 		list = append(list, Violation{
-			Rule: o.Rule, Window: o.Window, Key: strings.Clone(o.Key), Limit: o.Limit, Remaining: o.Remaining, RetryAfter: o.RetryAfter, Never: o.Never,
-			Running: o.Running,
-			policy:  policyOf(a), message: a.Rule.Message,
+			Rule: o.Rule, Window: o.Window, Key: strings.Clone(o.Key), Limit: o.Limit, Remaining: o.Remaining, More: more, RetryAfter: o.RetryAfter,
+			Never: o.Never, Running: o.Running, policy: policyOf(a), message: a.Rule.Message,
 		})
 	}
 	if c.IsNever() {
@@ -90,28 +101,38 @@ func quotasOf(c *decide.Call) []Quota {
 	for i := range c.Asked {
 		a := &c.Asked[i]
 		claim := a.Claim
-		if !c.IsCounted(a) || c.RefusedHere() && !claim.Refused { // nobody has looked
+		if !c.IsCounted(a) || !claim.Refused && (c.RefusedHere() || claim.Full == 0) { // nobody has looked
 			continue
 		}
 		q := Quota{
 			Rule: a.Rule.Label, Window: a.Rule.Window, Key: shownAfter(quotas, claim.Subject), Limit: cmp.Or(burstOf(a), claim.Limit), Reset: a.BlockLeft,
-			Remaining: max(0, claim.Room), policy: policyOf(a),
+			Remaining: left(claim), More: c.More(a), policy: policyOf(a),
 		}
 		if c.LacksLimit(a) && q.Limit == a.Limit {
-			if q.Limit, q.Remaining = 0, q.Remaining-q.Limit; claim.Blocked || a.Rule.NoStore { // nobody knows what is used
+			if q.Limit, q.Remaining = 0, max(0, claim.Room)-q.Limit; claim.Blocked || a.Rule.NoStore { // nobody knows what is used
 				q.Remaining = 0
 			}
 		}
 		if !c.LacksRate(a) && q.Reset == 0 {
 			q.Reset = max(0, time.Duration(claim.Full-c.Verdict().Now)*time.Microsecond)
 		}
-		if n := len(quotas); n > 0 && quotas[n-1].policy.index == a.Index { // each call has one of the counts, and finds at most so many permits used
-			quotas[n-1].Remaining, quotas[n-1].Reset = min(quotas[n-1].Remaining, q.Remaining), max(quotas[n-1].Reset, q.Reset)
+		if n := len(quotas); n > 0 && quotas[n-1].policy.index == int32(a.Index) { // each call has one of the counts, and finds at most so many permits used
+			quotas[n-1].merge(q)
 			continue
 		}
 		quotas = append(quotas, q)
 	}
 	return quotas
+}
+
+// merge adds what another count of the rule has left.
+func (q *Quota) merge(other Quota) {
+	switch q.Reset = max(q.Reset, other.Reset); {
+	case other.Remaining < q.Remaining:
+		q.Remaining, q.More = other.Remaining, other.More
+	case other.Remaining == q.Remaining:
+		q.More = max(q.More, other.More)
+	}
 }
 
 // shownAfter is shown. If the last quota has the same key, its text serves, as in most calls.
@@ -125,7 +146,7 @@ func shownAfter(quotas []Quota, subject string) string {
 // policyOf returns what clients may know about the rule.
 func policyOf(a *decide.Asked) policy {
 	r := a.Rule
-	p := policy{index: a.Index, unnamed: r.Unnamed, silent: r.Ask.Mode != engine.Enforce, quota: a.Claim.Limit}
+	p := policy{index: int32(a.Index), unnamed: r.Unnamed, silent: r.Ask.Mode != engine.Enforce, concurrent: r.Row.Releases, quota: a.Claim.Limit}
 	if !r.Row.Releases {
 		p.window = r.Per
 	}

@@ -92,7 +92,7 @@ func describe(err error, messages []string) error {
 	if !ok || len(refusal.Violations) == 0 {
 		return err
 	}
-	if i := refusal.longest().policy.index; i < len(messages) && messages[i] != "" {
+	if i := int(refusal.longest().policy.index); i < len(messages) && messages[i] != "" {
 		refusal.Message = messages[i]
 	}
 	return err

@@ -55,6 +55,20 @@ func (c *Call) Retry(a *Asked) time.Duration {
 	return max(0, time.Duration(a.Claim.Earliest-c.verdict.Now)*time.Microsecond)
 }
 
+// More returns how long it takes until more permits are there than the rule has left now: see engine.Claim. It is 0 if no more come, and if nobody
+// knows when. Without a report it is known of a refusal, which is then of one permit.
+func (c *Call) More(a *Asked) time.Duration {
+	switch at := a.Claim.More; {
+	case a.BlockLeft > 0 || c.LacksRate(a):
+		return a.BlockLeft
+	case at != 0 && !a.IsBusy():
+		return max(0, time.Duration(at-c.verdict.Now)*time.Microsecond)
+	case a.Claim.Refused:
+		return c.Retry(a)
+	}
+	return 0
+}
+
 // Waits reports whether the call may wait for permits of the rule.
 func (a *Asked) Waits() bool { return a.wait > 0 }
 

@@ -120,7 +120,8 @@ func (c *Call) pauseHere() {
 	for i := range c.Asked {
 		claim, left := c.Asked[i].Claim, c.Asked[i].pauseLeft.Microseconds()
 		if left > 0 {
-			claim.Earliest, claim.Paused, claim.Full, claim.Refused = now+left, now+left, now+left, left > claim.Wait
+			claim.Earliest, claim.Paused, claim.Refused = now+left, now+left, left > claim.Wait
+			claim.Full, claim.More = now+left, now+left
 		}
 		longest = max(longest, left)
 	}

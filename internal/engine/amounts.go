@@ -56,6 +56,8 @@ func (a *amounts) Room(c *Claim, now int64) int64 {
 
 func (a *amounts) Full(c *Claim, now int64) int64 { return max(now, a.Expiry(c.Rule)) }
 
+func (a *amounts) More(c *Claim, room, now int64) int64 { return moreByLimit(a, c, room, now) }
+
 // Reserves is false if there are too many entries.
 func (a *amounts) Reserves(c *Claim, now, at int64) bool {
 	return len(a.entries) < mostPlaces && a.Earliest(c, c.Cost, now, at) == at

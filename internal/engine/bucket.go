@@ -215,6 +215,13 @@ func (b *bucket) Room(c *Claim, now int64) int64 {
 
 func (b *bucket) Full(c *Claim, now int64) int64 { return b.lacks(c, 0, now) }
 
+func (b *bucket) More(c *Claim, room, now int64) int64 {
+	if at := b.lacks(c, c.needed(1), now); at > now && c.Rule.Kind.isPrepaid() {
+		return at
+	}
+	return max(now, b.lacks(c, min(0, room+1-c.Burst), now))
+}
+
 // Reserves is true only for the time at which the bucket itself would admit the claim. If another rule of the call needs a later place, the
 // bucket must not keep it: that would delay everybody who shares the bucket.
 func (b *bucket) Reserves(c *Claim, now, at int64) bool { return b.Earliest(c, c.Cost, now, now) == at }

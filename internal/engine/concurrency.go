@@ -62,6 +62,9 @@ func (s concurrency) Room(c *Claim, now int64) int64 { return c.Limit - s.used(n
 // Full returns now, as nobody knows when the permits come back.
 func (s concurrency) Full(_ *Claim, now int64) int64 { return now }
 
+// More returns now for the same reason.
+func (s concurrency) More(_ *Claim, _, now int64) int64 { return now }
+
 func (s concurrency) Reserves(_ *Claim, now, at int64) bool { return at <= now }
 
 func (s *concurrency) Commit(c *Claim, n, now, _ int64) bool {

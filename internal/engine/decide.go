@@ -45,7 +45,8 @@ func (call *Call) check(c *Claim, cell *Cell, v *Verdict) {
 	}
 	at := state.Earliest(c, n, v.Now, v.Now)
 	if cell.Rare != nil {
-		at = max(at, cell.Rare.stopped(c, v.Now))
+		c.More = cell.Rare.stopped(c, v.Now) // see report
+		at = max(at, c.More)
 	}
 	c.Earliest, c.Refused = at, c.Blocked || at > v.Now+c.Wait
 	if c.Mode == Enforce {
@@ -125,7 +126,8 @@ func (call *Call) refuse(cells []*Cell, now int64) {
 	for i, cell := range cells {
 		c := &call.Claims[i]
 		if c.Refused && c.Rule.Block > 0 && !c.Blocked {
-			c.Earliest = max(c.Earliest, cell.block(c.Rule, now, call.Peek))
+			c.More = max(c.More, cell.block(c.Rule, now, call.Peek))
+			c.Earliest = max(c.Earliest, c.More)
 		}
 		if c.Refused && c.Mode == Enforce {
 			at = max(at, c.Earliest)
@@ -145,22 +147,33 @@ func (call *Call) refuse(cells []*Cell, now int64) {
 	}
 }
 
-// report says how many permits the rules have left after the decision. See Answer.
+// report says how many permits the rules have left after the decision. See Answer. Until then, the More of a claim is when its block and its pause
+// end.
 func (call *Call) report(cells []*Cell, now int64) {
 	for i, cell := range cells {
 		c := &call.Claims[i]
 		always := call.Peek || call.Report || c.Fired > 0
 		if always || c.Refused && (c.Cost > 1 && !call.UpTo || c.Rule.Kind.Row().Releases) {
-			state := cell.State(c.Rule)
-			c.Room, c.Full = state.Room(c, now), state.Full(c, now)
-		}
-		if c.Refused && c.Rule.Block > 0 {
-			c.Room = 0
+			c.report(cell.State(c.Rule), now)
+		} else {
+			c.More = 0
 		}
 		if c.Earliest <= now {
 			c.Earliest = 0
 		}
 	}
+}
+
+func (c *Claim) report(state State, now int64) {
+	c.Room, c.Full = state.Room(c, now), state.Full(c, now)
+	if c.Refused && c.Rule.Block > 0 {
+		c.Room = 0
+	}
+	room := max(0, c.Room)
+	if c.More > now {
+		room = 0
+	}
+	c.More = max(c.More, state.More(c, room, now))
 }
 
 // upTo returns how many permits an UpTo call takes from each rule. It marks each Shadow that has fewer as refused.

@@ -52,15 +52,24 @@ func (d *distinct) knows(member string, since int64) bool {
 
 // Earliest goes by the member as it will be at from: it may no longer be known then.
 func (d *distinct) Earliest(c *Claim, _, now, from int64) int64 {
-	since, stop := countsFrom(c.Rule, now)
-	n, known := len(d.order), d.knows(c.Member, since)
+	since, _ := countsFrom(c.Rule, now)
+	known := d.knows(c.Member, since)
 	if c.Rule.Kind == Distinct {
 		known = known && d.members[c.Member] > from-c.Rule.Per
 	}
-	if known || int64(n-d.search(since)) < c.Limit {
+	if known {
 		return from
 	}
-	return max(from, d.leaves(c.Rule, n-int(c.Limit), stop))
+	return max(from, d.below(c.Rule, c.Limit, now))
+}
+
+// below returns when fewer than n members count: now, or when the n-th newest one leaves.
+func (d *distinct) below(r *Rule, n, now int64) int64 {
+	since, stop := countsFrom(r, now)
+	if int64(len(d.order)-d.search(since)) < n {
+		return now
+	}
+	return d.leaves(r, len(d.order)-int(n), stop)
 }
 
 // leaves returns when the i-th member leaves the window. A calendar window ends at stop.
@@ -76,13 +85,14 @@ func (d *distinct) Room(c *Claim, now int64) int64 {
 	return c.Limit - int64(len(d.order)-d.search(since))
 }
 
-func (d *distinct) Full(c *Claim, now int64) int64 {
-	since, stop := countsFrom(c.Rule, now)
-	n := len(d.order)
-	if d.search(since) == n {
+func (d *distinct) Full(c *Claim, now int64) int64 { return d.below(c.Rule, 1, now) }
+
+// More goes by the members that count, whether the claim's own is one of them or not.
+func (d *distinct) More(c *Claim, room, now int64) int64 {
+	if room >= c.Limit {
 		return now
 	}
-	return d.leaves(c.Rule, n-1, stop)
+	return d.below(c.Rule, c.Limit-room, now)
 }
 
 // Reserves is false for any later time: a member that is known now may no longer be known then.

@@ -90,15 +90,24 @@ type Answer struct {
 	Earliest int64 // when the rule admits the claim, if nothing else is admitted before; 0 if it admits the claim now
 	Fired    int64 // permits used in the window, if this call reaches a Trigger's limit; else 0
 
-	// Room and Full are set if the call is a Peek or asks for a report, and if Fired is set. If the rule refuses the claim, they are also set for a
+	// Room, Full and More are set if the call is a Peek or asks for a report, and if Fired is set. If the rule refuses the claim, they are also set for a
 	// cost above 1, and for a rule that counts calls that run.
 
 	Room int64 // permits that are left after the decision; below 0 if more are used than the limit, as by a settlement
 	Full int64 // when all permits are back; the time of the decision if they are back now
+	More int64 // when more than Room is there, or more than none during a block or a pause; the time of the decision if nothing more comes, or nobody knows
 }
 
 // Clear takes the answer back.
 func (c *Claim) Clear() { c.Answer = Answer{} }
+
+// KeepQuota sets what an earlier answer said of the rule's permits, if it did, at a later time. While not all are back, there is more to come.
+func (a *Answer) KeepQuota(earlier *Claim, now int64) {
+	if a.Room = earlier.Room; earlier.Full > 0 {
+		a.Full = max(earlier.Full, now)
+		a.More = max(earlier.More, min(a.Full, now+1))
+	}
+}
 
 // KeepTexts gives the claim texts of its own. Whoever keeps a claim longer than its call lasts needs that: callers such as servers of fasthttp
 // use the memory of their strings again.
@@ -119,7 +128,7 @@ type Call struct {
 	Claims []Claim
 
 	Peek    bool // charge nothing, and report
-	Report  bool // fill in Room and Full
+	Report  bool // fill in Room, Full and More
 	UpTo    bool // take as many permits as every rule admits now, and at most the cost; all claims have the same cost
 	Refused bool // another part of the call refused it: nothing is charged, but rules that refuse here begin their blocks
 

@@ -55,6 +55,8 @@ func (s *slidingCounter) Room(c *Claim, now int64) int64 {
 
 func (s *slidingCounter) Full(c *Claim, now int64) int64 { return s.Earliest(c, c.Limit, now, now) }
 
+func (s *slidingCounter) More(c *Claim, room, now int64) int64 { return moreByLimit(s, c, room, now) }
+
 // Reserves is false for any later time: there are no future slices.
 func (s *slidingCounter) Reserves(_ *Claim, now, at int64) bool { return at <= now }
 

@@ -39,6 +39,8 @@ func (s *slidingWindow) Room(c *Claim, now int64) int64 {
 
 func (s *slidingWindow) Full(c *Claim, now int64) int64 { return s.Earliest(c, c.Limit, now, now) }
 
+func (s *slidingWindow) More(c *Claim, room, now int64) int64 { return moreByLimit(s, c, room, now) }
+
 func (s *slidingWindow) Reserves(c *Claim, now, at int64) bool {
 	return s.Earliest(c, c.Cost, now, at) == at
 }

@@ -12,6 +12,11 @@ type State interface {
 	// Full returns when all permits are back, or now if they are.
 	Full(c *Claim, now int64) int64
 
+	// More returns the first time at which there is room for more than a number of permits, if nothing else is charged until then. It returns now if
+	// there is such room now, if nothing more will come, and if nobody knows when. A call of a Prepaid passes as soon as there is no debt, so in debt
+	// that time counts.
+	More(c *Claim, room, now int64) int64
+
 	// Reserves reports whether the state can keep a place for the claim at the given time, at which the claim fits.
 	Reserves(c *Claim, now, at int64) bool
 
@@ -29,6 +34,14 @@ type State interface {
 
 	// Expiry returns when the state can be forgotten: from then on it is equivalent to a new one.
 	Expiry(r *Rule) int64
+}
+
+// moreByLimit is the More of a state that has room for as many permits as the limit.
+func moreByLimit(s State, c *Claim, room, now int64) int64 {
+	if room >= c.Limit {
+		return now
+	}
+	return s.Earliest(c, room+1, now, now)
 }
 
 // longAgo is before any other time. Subtracting a duration from it does not overflow.

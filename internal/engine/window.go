@@ -151,6 +151,8 @@ func (w *windows) Full(_ *Claim, now int64) int64 {
 	return full
 }
 
+func (w *windows) More(c *Claim, room, now int64) int64 { return moreByLimit(w, c, room, now) }
+
 // Reserves is false if too many windows would be open.
 func (w *windows) Reserves(c *Claim, now, at int64) bool {
 	if i, found := w.windowFor(c.Rule, now, at); found {

@@ -171,6 +171,7 @@ func (p *part) copyTo(call *engine.Call, v *engine.Verdict) {
 		}
 		if answer.Full > 0 {
 			answer.Full -= offset
+			answer.More -= offset
 		}
 		if answer.Paused > 0 {
 			answer.Paused -= offset

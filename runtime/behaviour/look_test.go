@@ -66,9 +66,17 @@ func TestLookSeesWhatAPeekSees(t *testing.T) {
 				if full := d.At.Add(quota.Reset); d.Allowed != !seen.Next.After(seen.Now) || !d.Allowed && !seen.Next.Equal(next) || quota.Reset > 0 && !seen.Full.Equal(full) {
 					t.Errorf("%s after %d: the next permit at %v, all at %v; a peek says %v and %v", rule.Name, i, seen.Next, seen.Full, next, full)
 				}
+				if quota.More < 0 || quota.More > quota.Reset || (quota.More > 0) != (quota.Reset > 0) {
+					t.Errorf("%s after %d: more in %v, all in %v", rule.Name, i, quota.More, quota.Reset)
+				}
+				if left := quota.Remaining; !d.Allowed && (left != 0 || quota.More != d.RetryAfter || d.Violations[0].More != d.RetryAfter) {
+					t.Errorf("%s after %d: of %d permits more in %v, and in %v after the refusal; it says %v", rule.Name, i, left, quota.More, d.Violations[0].More, d.RetryAfter)
+				}
 				take := q
 				take.Member = fmt.Sprint(i)
-				s.allow(t, take)
+				if d := s.allow(t, take); !d.Allowed && d.Violations[0].More != d.RetryAfter { // without a report
+					t.Errorf("%s after %d: more in %v after a refusal, which says %v", rule.Name, i, d.Violations[0].More, d.RetryAfter)
+				}
 			}
 		}
 	})

@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,8 +77,9 @@ func setHeaders(h http.Header, reporter *reporter, err error) (violated limits) 
 	all := reporter.limits()
 	for _, v := range refusal.Violations {
 		if policy, ok := v.Policy(); ok {
-			policy.Name = all.add(v.Rule+"\x00"+v.Window, policy, v.Remaining, v.RetryAfter)
-			violated.add(policy.Name, policy, v.Remaining, v.RetryAfter)
+			more := cmp.Or(v.More, v.RetryAfter) // a client made v without More from the answer of a server
+			policy.Name = all.add(v.Rule+"\x00"+v.Window, policy, v.Remaining, more, v.RetryAfter)
+			violated.add(policy.Name, policy, v.Remaining, more, v.RetryAfter)
 		}
 	}
 	write(h, all, violated)

@@ -17,7 +17,9 @@ type limit struct {
 	name      string // printable ASCII, and different from the other names of a response
 	quota     int64
 	window    time.Duration
+	units     string // of quota and remaining, if they are not requests
 	remaining int64
+	more      time.Duration // until more than remaining is there; 0 if nothing more comes, or nobody knows
 	wait      time.Duration // until the client may come back, or until all permits are back
 }
 
@@ -25,8 +27,11 @@ type limit struct {
 type limits []limit
 
 // add adds a limit, and returns its name. If several limits have the same id, such as those of one rule for two keys, only the tightest stays.
-func (ls *limits) add(id string, p ratelimit.QuotaPolicy, remaining int64, wait time.Duration) string {
-	l := limit{id, printable(p.Name), p.Quota, p.Window, remaining, wait}
+func (ls *limits) add(id string, p ratelimit.QuotaPolicy, remaining int64, more, wait time.Duration) string {
+	l := limit{id: id, name: printable(p.Name), quota: p.Quota, window: p.Window, remaining: remaining, more: more, wait: wait}
+	if p.Concurrent {
+		l.units = "concurrent-requests"
+	}
 	for i := range *ls {
 		if other := &(*ls)[i]; other.id == id {
 			if l.name = other.name; tightestFirst(l, *other) < 0 {
@@ -45,13 +50,17 @@ func (ls *limits) add(id string, p ratelimit.QuotaPolicy, remaining int64, wait 
 
 // tightestFirst orders limits by how soon a client reaches them.
 func tightestFirst(a, b limit) int {
-	return cmp.Or(cmp.Compare(a.remaining, b.remaining), cmp.Compare(b.wait, a.wait))
+	return cmp.Or(cmp.Compare(a.remaining, b.remaining), cmp.Compare(b.more, a.more), cmp.Compare(b.wait, a.wait))
 }
 
-// policies returns the value of RateLimit-Policy. It leaves out a window that is not in whole seconds.
+// policies returns the value of RateLimit-Policy. It leaves out a window that is not in whole seconds, and the units of requests, which are the
+// default.
 func (ls limits) policies() string {
 	return ls.list(func(l limit) string {
 		item := strconv.Quote(l.name) + ";q=" + integer(l.quota)
+		if l.units != "" {
+			item += ";qu=" + strconv.Quote(l.units)
+		}
 		if l.window > 0 && l.window%time.Second == 0 {
 			item += ";w=" + integer(seconds(l.window))
 		}
@@ -59,12 +68,12 @@ func (ls limits) policies() string {
 	})
 }
 
-// left returns the value of RateLimit.
+// left returns the value of RateLimit. The effective window t ends when more than r is there.
 func (ls limits) left() string {
 	return ls.list(func(l limit) string {
 		item := strconv.Quote(l.name) + ";r=" + integer(l.remaining)
-		if l.wait > 0 {
-			item += ";t=" + integer(seconds(l.wait))
+		if l.more > 0 {
+			item += ";t=" + integer(seconds(l.more))
 		}
 		return item
 	})

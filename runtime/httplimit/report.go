@@ -90,7 +90,7 @@ func (p *reporter) limits() limits {
 	var all limits
 	for _, q := range p.Quotas() {
 		if policy, ok := q.Policy(); ok {
-			all.add(q.Rule+"\x00"+q.Window, policy, q.Remaining, q.Reset)
+			all.add(q.Rule+"\x00"+q.Window, policy, q.Remaining, q.More, q.Reset)
 		}
 	}
 	return all

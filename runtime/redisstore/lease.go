@@ -124,7 +124,8 @@ func (l *lease) admit(call *engine.Call, now time.Duration, cost int64) engine.V
 		c.Clear()
 		c.Charged, c.At, c.Dated = cost, charge.At, true
 		if call.Report {
-			c.Room, c.Full = charge.Room+l.permits, charge.Full
+			c.KeepQuota(charge, l.start+(now-l.sentAt).Microseconds())
+			c.Room += l.permits
 		}
 	}
 	at := l.start + (now - l.sentAt).Microseconds()

@@ -500,7 +500,7 @@ func TestSourceLease(t *testing.T) {
 			leased++
 		}
 		q := report.Quotas()[0]
-		if q.Remaining != 99-i || q.Reset <= 0 || q.Reset > time.Hour+time.Minute {
+		if q.Remaining != 99-i || q.Reset <= 0 || q.Reset > time.Hour+time.Minute || q.More <= 0 || q.More > q.Reset {
 			t.Errorf("call %d: %+v", i, q)
 		}
 	}

@@ -107,14 +107,12 @@ func (r *refusal) answer(call *engine.Call, now int64) engine.Verdict {
 	for i := range call.Claims {
 		c, answer := &call.Claims[i], &r.call.Claims[i]
 		c.Clear()
-		c.Refused, c.Room = answer.Refused && answer.Earliest > now, answer.Room
+		c.Refused = answer.Refused && answer.Earliest > now
 		c.Blocked = c.Refused && c.Rule.Block > 0 // that refusal began a block, or found one
 		if answer.Earliest > now {
 			c.Earliest = answer.Earliest
 		}
-		if answer.Full > 0 {
-			c.Full = max(answer.Full, now)
-		}
+		c.KeepQuota(answer, now)
 	}
 	return engine.Verdict{Now: now, Finding: engine.Finding{Source: engine.SourceMemory}}
 }

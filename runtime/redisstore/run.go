@@ -165,7 +165,7 @@ func (j *runCall) divide(v engine.Verdict) {
 				answer.Room += v.Taken - n
 			}
 			if !j.call.Report {
-				answer.Room, answer.Full = 0, 0
+				answer.Room, answer.Full, answer.More = 0, 0, 0
 			}
 			*c = answer
 		}

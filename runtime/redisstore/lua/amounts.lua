@@ -139,6 +139,11 @@ end
 
 function amounts.full(c, now) return max(now, c.newest + c.a) end
 
+function amounts.more(c, room, now)
+  c.excess = false
+  return room < c.limit and amounts.earliest(c, room + 1, now, now) or now
+end
+
 -- Is false if there are too many entries.
 function amounts.reserves(c, now, at)
   return c.stop - c.oldest < MOST_PLACES and amounts.earliest(c, c.cost, now, at) == at

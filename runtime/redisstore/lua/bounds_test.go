@@ -41,8 +41,8 @@ func (w *twin) decide(t fatal, call *engine.Call) engine.Verdict {
 	if err != nil || got != wanted || g.Fired != e.Fired || g.Refused && g.Earliest != e.Earliest {
 		t.Fatalf("the script says %+v, %+v, error %v; the engine %+v, %+v", got, g, err, wanted, e)
 	}
-	if (call.Report || call.Peek) && (g.Room != e.Room || g.Full != e.Full) {
-		t.Fatalf("the script has room for %d, and is full at %d; the engine %d and %d", g.Room, g.Full, e.Room, e.Full)
+	if (call.Report || call.Peek) && (g.Room != e.Room || g.Full != e.Full || g.More != e.More) {
+		t.Fatalf("the script has room for %d, more at %d, and is full at %d; the engine %d, %d and %d", g.Room, g.More, g.Full, e.Room, e.More, e.Full)
 	}
 	call.Claims[0] = e // the script does not say whether a member is known
 	return got

@@ -113,6 +113,11 @@ end
 
 function bucket.full(c, now) return lacks(c, 0, now, now) end
 
+function bucket.more(c, room, now)
+  local debt = c.prepaid and lacks(c, -c.burst, now, now) or now -- when a debt is paid
+  return debt > now and debt or lacks(c, min(0, room + 1 - c.burst), now, now)
+end
+
 -- What follows is made when a call first uses it.
 
 local states = use('states')

@@ -263,11 +263,11 @@ const (
 
 // numbersOf is how many numbers an entry of each kind has: at most mostNumbers.
 var numbersOf = [...]int{
-	entryRefusal: 2, entryPrice: 2, entryQuota: 3, entryDamage: 0, entryRecorded: 1, entryAdmitted: 3, entryOther: 3, entryBlocked: 0, entryPaused: 1,
+	entryRefusal: 2, entryPrice: 2, entryQuota: 4, entryDamage: 0, entryRecorded: 1, entryAdmitted: 3, entryOther: 3, entryBlocked: 0, entryPaused: 1,
 	entryDelay: 1,
 }
 
-const mostNumbers = 3
+const mostNumbers = 4
 
 // readEntries reads a reply that is a list of entries.
 func readEntries(entries string, call *engine.Call) (engine.Verdict, error) {
@@ -326,7 +326,7 @@ func readEntry(entry string, call *engine.Call, v *engine.Verdict) {
 	case entryDamage:
 		v.Damaged = true
 	case entryQuota:
-		c.Room, c.Full, c.Fired = n[0], n[1], n[2]
+		c.Room, c.Full, c.More, c.Fired = n[0], n[1], n[2], n[3]
 	case entryDelay:
 		c.Earliest = n[0]
 	}

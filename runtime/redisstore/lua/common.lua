@@ -53,7 +53,7 @@ local HORIZON = 3661 * DAY -- a call waits for at most 3660 days, and the clock 
 
 -- EVALSHA makes all functions and tables anew in each run, so a run makes only what its calls need. The file of a module runs when a call
 -- first uses the module: see use. The files of some algorithms have three parts. The first has all that a plain call needs: see claims.lua.
--- The second has room and full, which a report needs, and the third the rest. The function complete runs them. The table of such a file
+-- The second has room, full and more, which a report needs, and the third the rest. The function complete runs them. The table of such a file
 -- is made with all names that plain calls look up, because Lua takes longer for a table that grows.
 --
 -- Names in capitals are constants: those that a file defines, those of package engine, which are in constants.go there, and those of

@@ -83,6 +83,9 @@ function concurrency.room(c) return c.limit - c.running.used end
 -- Returns now, as nobody knows when the permits come back.
 function concurrency.full(c, now) return now end
 
+-- Returns now for the same reason.
+function concurrency.more(c, room, now) return now end
+
 -- Returns the state, or '' if it is damaged.
 function concurrency.calls(c)
   return c.running.size > 1 and (c.running.unsaved or call('GET', c.key)) or ''

@@ -28,12 +28,17 @@ function distinct.check(c, now)
   return distinct.earliest(c, c.cost, now, now)
 end
 
+-- Returns when fewer than n members count: now, or when the n-th newest one leaves.
+local function below(c, n, now)
+  local admitted = time_at(c, states.integer(-n), now)
+  if not admitted or admitted <= c.since then return now end
+  return c.kind == DISTINCT_CALENDAR and c.b or admitted + c.a
+end
+
 -- Goes by the member as it will be at from: it may no longer be known then.
 function distinct.earliest(c, _, now, from)
   if c.known and (c.kind == DISTINCT_CALENDAR or c.admitted > from - c.a) then return from end
-  local admitted = time_at(c, states.integer(-c.limit), now) -- of the member that must leave the window before another one fits
-  if not admitted or admitted <= c.since then return from end
-  return max(from, c.kind == DISTINCT_CALENDAR and c.b or admitted + c.a)
+  return max(from, below(c, c.limit, now))
 end
 
 function distinct.room(c, now)
@@ -41,11 +46,10 @@ function distinct.room(c, now)
   return c.limit - call('ZCOUNT', c.key, '(' .. states.integer(c.since), '+inf')
 end
 
-function distinct.full(c, now)
-  local newest = time_at(c, '-1', now)
-  if not newest or newest <= c.since then return now end
-  return c.kind == DISTINCT_CALENDAR and c.b or newest + c.a
-end
+function distinct.full(c, now) return below(c, 1, now) end
+
+-- Goes by the members that count, whether the claim's own is one of them or not.
+function distinct.more(c, room, now) return room < c.limit and below(c, c.limit - room, now) or now end
 
 -- Removes members that have left the window.
 local function trim(c)

@@ -100,6 +100,10 @@ end
 
 function sliding_counter.full(c, now) return sliding_counter.earliest(c, c.limit, now, now) end
 
+function sliding_counter.more(c, room, now)
+  return room < c.limit and sliding_counter.earliest(c, room + 1, now, now) or now
+end
+
 function sliding_counter.room(c, now) return c.limit - c.total end
 
 -- What follows is made when a call first uses it.

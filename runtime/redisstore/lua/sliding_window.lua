@@ -100,6 +100,10 @@ end
 
 function sliding_window.full(c, now) return max(now, (c.newest or time_at(c, -1, now)) + c.a) end
 
+function sliding_window.more(c, room, now)
+  return room < c.limit and max(now, time_at(c, room - c.limit, now) + c.a) or now
+end
+
 -- What follows is made when a call first uses it.
 
 local states = use('states')

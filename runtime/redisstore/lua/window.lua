@@ -74,6 +74,12 @@ function window.full(c, now)
   return full
 end
 
+function window.more(c, room, now)
+  local present = c.windows[1]
+  if room >= c.limit or present.used + room < c.limit then return now end
+  return c.windows[2] and complete(window).earliest(c, room + 1, now, now) or present.stop
+end
+
 -- What follows is made when a call first uses it.
 
 local states = use('states')

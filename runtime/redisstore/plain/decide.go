@@ -133,9 +133,10 @@ func (s *store) contended(call *engine.Call) engine.Verdict {
 	for i := range call.Claims {
 		c := &call.Claims[i]
 		c.Clear()
-		c.Full = v.Now
+		c.Full, c.More = v.Now, v.Now
 		if c.Mode == engine.Enforce {
 			c.Refused, c.Earliest, v.Admitted = true, v.Now+millisecond, false
+			c.More = c.Earliest
 		}
 	}
 	if v.Admitted {
