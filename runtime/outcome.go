@@ -101,7 +101,7 @@ func quotasOf(c *decide.Call) []Quota {
 	for i := range c.Asked {
 		a := &c.Asked[i]
 		claim := a.Claim
-		if !c.IsCounted(a) || !claim.Refused && (c.RefusedHere() || claim.Full == 0) { // nobody has looked
+		if !c.IsCounted(a) || c.IsUnseen(a) {
 			continue
 		}
 		q := Quota{

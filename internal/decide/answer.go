@@ -35,8 +35,14 @@ func (c *Call) IsNever() bool { return c.never }
 // WantsQuotas reports whether the caller wants to know what the rules have left.
 func (c *Call) WantsQuotas() bool { return c.Peek || c.wishes.Report != nil }
 
-// RefusedHere reports whether the call is refused without asking any store.
-func (c *Call) RefusedHere() bool { return c.never || c.isBlocked }
+// refusedHere reports whether the call is refused without asking any store.
+func (c *Call) refusedHere() bool { return c.never || c.isBlocked }
+
+// IsUnseen reports whether nobody has looked at the rule's count, because a setting refuses the call: a block or a pause of another rule, or a limit
+// of 0.
+func (c *Call) IsUnseen(a *Asked) bool {
+	return !a.Claim.Refused && (c.refusedHere() || c.paused && a.pauseLeft == 0)
+}
 
 // isByPolicy reports whether failure policies decided the call, because its store failed.
 func (c *Call) isByPolicy() bool { return c.verdict.Source == engine.SourcePolicy }

@@ -275,7 +275,7 @@ func (c *Call) decide(ctx context.Context) error {
 // decideHere decides the call if no store need be asked.
 func (c *Call) decideHere() bool {
 	switch now := c.limiter.store.Time().UnixMicro; {
-	case c.RefusedHere():
+	case c.refusedHere():
 		c.verdict = engine.Verdict{Now: now()}
 		if c.isBlocked {
 			c.verdict.Source = engine.SourceBlock
