@@ -28,6 +28,9 @@ func WithXRateLimit() Option { return func(o *options) { o.old = true } }
 // the response. The fields cover all decisions that were made under the request's context before the header was written, in any service below
 // the handler. A Report inside another one does nothing.
 //
+// For example, ann has used 7 permits of a rule "search" of 10 a minute, the first of them 20 seconds ago. Then RateLimit-Policy is
+// "search";q=10;w=60, and RateLimit is "search";r=3;t=40: more than 3 permits are there in 40 seconds. docs/errors.md has a table of all algorithms.
+//
 // Decisions under a Report cost the store somewhat more. Report panics if next is nil.
 func Report(next http.Handler, opts ...Option) http.Handler {
 	o := collect(opts)
