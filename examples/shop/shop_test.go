@@ -157,7 +157,7 @@ func TestGRPC(t *testing.T) {
 	}
 	limittest.RequireAllowed(t, order("lamp"))
 	clock.Advance(time.Second) // the carrier's turn
-	web{t, a.web}.want("POST", "/orders?product=lamp", "ann", 200, `"orders";r=0;t=60, "client";r=99;t=60`)
+	web{t, a.web}.want("POST", "/orders?product=lamp", "ann", 200, `"orders";r=0;t=59, "client";r=99;t=60`)
 	if refusal := limittest.RequireRefused(t, order("lamp"), "orders"); refusal.RetryAfter != 59*time.Second {
 		t.Errorf("got %v", refusal.RetryAfter)
 	}

@@ -40,6 +40,9 @@ func (s *slidingCounter) total(r *Rule, now int64) (present, used int64) {
 func (s *slidingCounter) Earliest(c *Claim, n, now, from int64) int64 {
 	present, used := s.total(c.Rule, now)
 	excess := used + n - c.Limit
+	if newest := *s.in(s.newest); used-newest < excess && excess <= used { // the oldest slices need not be read
+		return max(from, s.newest*c.Rule.width())
+	}
 	for slice := present - c.Rule.Slices; excess > 0 && slice <= s.newest; slice++ {
 		if excess -= *s.in(slice); excess <= 0 {
 			return max(from, slice*c.Rule.width())

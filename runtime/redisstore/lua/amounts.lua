@@ -139,9 +139,14 @@ end
 
 function amounts.full(c, now) return max(now, c.newest + c.a) end
 
+-- Usually the oldest entry has permits enough.
 function amounts.more(c, room, now)
+  local excess = c.total + room + 1 - c.limit
+  if room >= c.limit or excess <= 0 then return now end
+  local time, permits = unpack(read(c, c.oldest, c.oldest + 1))
+  if excess <= permits then return max(now, time + c.a) end
   c.excess = false
-  return room < c.limit and amounts.earliest(c, room + 1, now, now) or now
+  return amounts.earliest(c, room + 1, now, now)
 end
 
 -- Is false if there are too many entries.

@@ -91,10 +91,9 @@ local function subtract(c, from, to, n)
 end
 
 function sliding_counter.earliest(c, n, now, from)
-  local excess = c.total + n - c.limit
-  if excess <= 0 or not c.newest then return from end
-  local left, slice = subtract(c, c.present - c.b, c.newest - 1, excess)
-  if left > c.count then return from end
+  local excess, slice = c.total + n - c.limit, nil
+  if excess <= 0 or excess > c.total then return from end
+  if excess <= c.total - c.count then slice = select(2, subtract(c, c.present - c.b, c.newest - 1, excess)) end
   return max(from, ((slice or c.newest) + c.slots) * c.a)
 end
 
