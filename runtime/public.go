@@ -67,8 +67,8 @@ func (o *options) logMistake(ctx context.Context, err error) {
 	level, cure := slog.LevelError, "make limit= give a limit, such as that of the smallest plan; -1 is no limit"
 	switch {
 	case e.Missing:
-		level, cure = slog.LevelWarn, "for an address, wrap the handler by httplimit.ClientIP().Handler, or use the interceptors of grpclimit; for a "+
-			"user, call ratelimit.WithUserID where you authenticate"
+		level, cure = slog.LevelWarn, "for an address, wrap the handler by httplimit.ClientIP().Handler, or use the interceptors of grpclimit, behind "+
+			"a Unix socket with ClientIP().Socket(); for a user, call ratelimit.WithUserID where you authenticate; under gin, pass ginlimit.Context(c) instead of c"
 	case e.Err == nil:
 		cure = "make limit= give a limit within these bounds; -1 is no limit"
 	case errors.Is(e, ErrInternal):

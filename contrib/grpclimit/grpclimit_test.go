@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -36,12 +37,18 @@ func serve(t *testing.T, service healthpb.HealthServer, options ...grpclimit.Opt
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveOn(t, listener, listener.Addr().String(), service, options...)
+}
+
+// serveOn is serve for a listener at a target.
+func serveOn(t *testing.T, listener net.Listener, target string, service healthpb.HealthServer, options ...grpclimit.Option) healthpb.HealthClient {
+	t.Helper()
 	server := grpc.NewServer(
 		grpc.UnaryInterceptor(grpclimit.UnaryServerInterceptor(options...)), grpc.StreamInterceptor(grpclimit.StreamServerInterceptor(options...)))
 	healthpb.RegisterHealthServer(server, service)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
-	connection, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+	connection, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithUnaryInterceptor(grpclimit.UnaryClientInterceptor()), grpc.WithStreamInterceptor(grpclimit.StreamClientInterceptor()))
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +115,33 @@ func TestClients(t *testing.T) {
 	}
 	limittest.RequireRefused(t, check(t, client, "x-forwarded-for", "192.0.2.66", "x-forwarded-for", "203.0.113.9"), "address")
 	limittest.RequireAllowed(t, check(t, client, "x-forwarded-for", "203.0.113.10"))
+}
+
+// Behind a proxy on a Unix socket, the client's address is the one that the proxy reports. Who does not trust the socket has no address.
+func TestUnixSocket(t *testing.T) {
+	for name, clients := range map[string]httplimit.Clients{"socket": httplimit.ClientIP().Socket(), "hops": httplimit.ClientIP().Hops(1), "none": httplimit.ClientIP()} {
+		for _, call := range calls {
+			path := filepath.Join(t.TempDir(), "s")
+			listener, err := net.Listen("unix", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			limiter, _ := limittest.New(t)
+			client := serveOn(t, listener, "unix:"+path, health.NewLimitedHealthServer(grpchealth.NewServer(), limiter), grpclimit.WithClients(clients))
+			var missing *ratelimit.KeyError
+			if err := call(t, client); !errors.As(err, &missing) || !missing.Internal {
+				t.Errorf("%s, without a header: got %v", name, err)
+			}
+			if name == "none" {
+				continue
+			}
+			for range 2 {
+				limittest.RequireAllowed(t, call(t, client, "x-forwarded-for", "192.0.2.66, 203.0.113.9"))
+			}
+			limittest.RequireRefused(t, call(t, client, "x-forwarded-for", "192.0.2.67", "x-forwarded-for", "203.0.113.9"), "address")
+			limittest.RequireAllowed(t, call(t, client, "x-forwarded-for", "203.0.113.10"))
+		}
+	}
 }
 
 func TestUserID(t *testing.T) {

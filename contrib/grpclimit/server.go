@@ -22,8 +22,8 @@ type caller struct {
 	user    func(context.Context) (string, error)
 }
 
-// WithClients sets how the client's address is found, for servers behind proxies. The header is read from the metadata of the call. Without this
-// option the client is the other end of the connection.
+// WithClients sets how the client's address is found, for servers behind proxies and on Unix sockets. The header is read from the metadata of the
+// call. Without this option the client is the other end of the connection.
 func WithClients(clients httplimit.Clients) Option {
 	return func(c *caller) { c.clients = clients }
 }
@@ -46,7 +46,7 @@ func newCaller(opts []Option) *caller {
 	return c
 }
 
-// context returns ctx with the client's address and the user. If the other end has no IP address, as on a Unix socket, there is no client IP.
+// context returns ctx with the client's address and the user. If there is no address, as on a Unix socket that is not trusted, there is no client IP.
 func (c *caller) context(ctx context.Context) (context.Context, error) {
 	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
 		values := func(name string) []string { return metadata.ValueFromIncomingContext(ctx, name) }

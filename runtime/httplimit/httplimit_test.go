@@ -491,6 +491,7 @@ func TestClients(t *testing.T) {
 	}
 	for name, f := range map[string]func(){
 		"zero prefix": func() { httplimit.ClientIP(netip.Prefix{}) }, "no bits": func() { c.IPv6Bits(0) }, "many bits": func() { c.IPv6Bits(129) },
+		"no hop":     func() { c.Hops(0) },
 		"no rule":    func() { httplimit.Middleware(newLimiter(new(time.Time)), nil, nil) },
 		"no limiter": func() { httplimit.Middleware(nil, nil, []ratelimit.Rule{{Limit: 1, Per: time.Second}}) },
 		"a bad rule": func() { httplimit.Middleware(newLimiter(new(time.Time)), nil, []ratelimit.Rule{{Limit: 1}}) },

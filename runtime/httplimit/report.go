@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/ratelimit-go/ratelimit/internal/httprequest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
@@ -30,6 +31,8 @@ func WithXRateLimit() Option { return func(o *options) { o.old = true } }
 //
 // For example, ann has used 7 permits of a rule "search" of 10 a minute, the first of them 20 seconds ago. Then RateLimit-Policy is
 // "search";q=10;w=60, and RateLimit is "search";r=3;t=40: more than 3 permits are there in 40 seconds. docs/errors.md has a table of all algorithms.
+//
+// What next sets in its request, such as the Pattern and the path values of a router, is in the request of the outer handlers when it has ended.
 //
 // Decisions under a Report cost the store somewhat more. Report panics if next is nil.
 func Report(next http.Handler, opts ...Option) http.Handler {
@@ -54,8 +57,12 @@ func (o *options) report(next http.Handler, w http.ResponseWriter, r *http.Reque
 	ctx, report := ratelimit.WithReport(r.Context())
 	p := &reporter{report, o}
 	writer := &reportingWriter{ResponseWriter: w, reporter: p}
-	next.ServeHTTP(writer, r.WithContext(context.WithValue(ctx, reporterKey{}, p)))
-	writer.begin() // a handler that writes nothing answers 200
+	inner := r.WithContext(context.WithValue(ctx, reporterKey{}, p))
+	defer func() {
+		httprequest.Return(r, inner)
+		writer.begin() // a handler that writes nothing answers 200, or panics below a handler that answers panics
+	}()
+	next.ServeHTTP(writer, inner)
 }
 
 // reporter writes the fields of one response. A nil reporter has no decisions.
@@ -171,4 +178,18 @@ func (w *reportingWriter) FlushError() error {
 // Hijack is for code that looks for an http.Hijacker, such as WebSocket libraries. It does not write the fields.
 func (w *reportingWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
+
+// CloseNotify is for code that needs an http.CloseNotifier, such as Stream of gin.
+func (w *reportingWriter) CloseNotify() <-chan bool {
+	for inner := w.ResponseWriter; ; {
+		switch i := inner.(type) {
+		case http.CloseNotifier: //lint:ignore SA1019 what needs it has no other way
+			return i.CloseNotify()
+		case interface{ Unwrap() http.ResponseWriter }:
+			inner = i.Unwrap()
+		default:
+			return nil
+		}
+	}
 }
