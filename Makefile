@@ -3,10 +3,10 @@
 RACE = -race
 SEQUENTIAL = ./annotations ./cmd/ratelimit ./generator ./generator/internal/... ./internal/readme ./internal/engine ./runtime/redisstore/lua ./scripts # start no goroutines: nothing to race
 FUZZTIME = 30s # of each fuzz target
-MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers examples/shop testdata/grpc faults browser # beside the one at the root
+MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit contrib/ginlimit examples/routers examples/shop testdata/grpc faults browser # beside the one at the root
 BITS32 = ./runtime ./internal/engine ./internal/memory ./runtime/memstore ./internal/fleet ./runtime/redisstore/... # run on platforms of 32 bits
-GENERATED = testdata/grpc contrib/grpclimit examples/shop examples/routers benchmarks # modules with directives
-USED = . contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit examples/routers examples/shop # modules that users build, on any platform
+GENERATED = testdata/grpc contrib/grpclimit contrib/ginlimit examples/shop examples/routers benchmarks # modules with directives
+USED = . contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit contrib/ginlimit examples/routers examples/shop # modules that users build, on any platform
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help demo release test platforms alerts dashboard faults model expressions fuzz wild bench bench-generate instructions generate pictures check lint

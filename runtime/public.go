@@ -68,7 +68,7 @@ func (o *options) logMistake(ctx context.Context, err error) {
 	switch {
 	case e.Missing:
 		level, cure = slog.LevelWarn, "for an address, wrap the handler by httplimit.ClientIP().Handler, or use the interceptors of grpclimit, behind "+
-			"a Unix socket with ClientIP().Socket(); for a user, call ratelimit.WithUserID where you authenticate; under gin, pass ginlimit.Context(c) instead of c"
+			"a Unix socket with ClientIP().Socket(); for a user, call ratelimit.WithUserID where you authenticate; under gin, set ContextWithFallback or pass ginlimit.Context(c)"
 	case e.Err == nil:
 		cure = "make limit= give a limit within these bounds; -1 is no limit"
 	case errors.Is(e, ErrInternal):

@@ -7,6 +7,7 @@ require (
 	github.com/go-chi/chi/v5 v5.5.0
 	github.com/labstack/echo/v4 v4.16.0
 	github.com/ratelimit-go/ratelimit v0.0.0
+	github.com/ratelimit-go/ratelimit/contrib/ginlimit v0.0.0
 )
 
 require (
@@ -52,6 +53,9 @@ require (
 	google.golang.org/protobuf v1.36.10 // indirect
 )
 
-replace github.com/ratelimit-go/ratelimit => ../..
+replace (
+	github.com/ratelimit-go/ratelimit => ../..
+	github.com/ratelimit-go/ratelimit/contrib/ginlimit => ../../contrib/ginlimit
+)
 
 tool github.com/ratelimit-go/ratelimit/cmd/ratelimit

@@ -316,6 +316,11 @@ func TestMissingIdentityIsLoggedOnce(t *testing.T) {
 			t.Errorf("%q is not logged once:\n%s", want, log.String())
 		}
 	}
+	for _, cure := range []string{"ClientIP().Socket()", "ginlimit.Context(c)"} {
+		if strings.Count(log.String(), cure) != 2 {
+			t.Errorf("a line does not name %s:\n%s", cure, log.String())
+		}
+	}
 	if n := strings.Count(log.String(), "level=WARN"); n != 2 {
 		t.Errorf("%d lines are logged:\n%s", n, log.String())
 	}
