@@ -10,6 +10,8 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -272,6 +274,51 @@ func TestOtherMiddleware(t *testing.T) {
 			t.Errorf("%s: got %s, %v; expected %s", path, got, w.Header(), want)
 		}
 	}
+}
+
+// Middleware may send informational responses before the answer. It is told of every status but the 200 of handlers that write nothing.
+func TestInformationalResponses(t *testing.T) {
+	hint := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Link", "</style.css>")
+			w.WriteHeader(http.StatusEarlyHints)
+			told := &told{ResponseWriter: w}
+			next.ServeHTTP(told, r)
+			if want := map[string]int{"/hello": 203, "/none": 404, "/nothing": 0}[r.URL.Path]; told.status != want {
+				t.Errorf("%s: the middleware is told of %d; expected %d", r.URL.Path, told.status, want)
+			}
+		})
+	}
+	router := gin.New()
+	router.Use(ginlimit.Wrap(limit(t)), ginlimit.Wrap(hint))
+	router.GET("/hello", func(c *gin.Context) { c.String(203, "hello") })
+	router.GET("/nothing", func(*gin.Context) {})
+	server := httptest.NewServer(router)
+	defer server.Close()
+	for path, want := range map[string]int{"/hello": 203, "/none": 404, "/nothing": 200} {
+		hints := 0
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error { hints++; return nil }})
+		r, _ := http.NewRequestWithContext(ctx, "GET", server.URL+path, nil)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want || hints != 1 || response.Header.Get("RateLimit") == "" {
+			t.Errorf("%s: got %d, %d hints, %v; expected %d", path, response.StatusCode, hints, response.Header, want)
+		}
+	}
+}
+
+// told notes the status that is written.
+type told struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *told) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
 }
 
 type key string

@@ -16,8 +16,14 @@ type outerWriter struct {
 }
 
 func (w *outerWriter) WriteHeader(status int) {
+	if status < http.StatusOK && status != http.StatusSwitchingProtocols { // does not end the header; gin would take it for the last one
+		if inner, ok := w.ResponseWriter.(interface{ Unwrap() http.ResponseWriter }); ok {
+			inner.Unwrap().WriteHeader(status)
+		}
+		return
+	}
 	w.ResponseWriter.WriteHeader(status)
-	if !w.later && status >= http.StatusOK {
+	if !w.later {
 		w.WriteHeaderNow()
 	}
 }
