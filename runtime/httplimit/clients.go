@@ -51,9 +51,9 @@ func (c Clients) Socket() Clients {
 }
 
 // Hops returns Clients that take the address number n from the right of the header, whoever the proxies are. Behind a load balancer that adds
-// the address of the client, and a proxy that adds that of the load balancer, n is 2. It is an error if the header has fewer addresses. Hops goes
-// by the header alone, by neither trusted prefixes nor Socket: who gets past a proxy chooses the address. Let nobody connect but the
-// proxies. Hops panics if n is less than 1.
+// the address of the client, and a proxy that adds that of the load balancer, n is 2: of "192.0.2.66, 203.0.113.9, 10.0.0.1", the client is
+// 203.0.113.9. It is an error if the header has fewer addresses. Hops goes by the header alone, by neither trusted prefixes nor Socket: who gets
+// past a proxy chooses the address. Let nobody connect but the proxies. Hops panics if n is less than 1.
 func (c Clients) Hops(n int) Clients {
 	if n < 1 {
 		panic(fmt.Sprintf("httplimit.Clients.Hops: found %d; expected at least 1", n))
