@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/internal/decide"
-	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
 // Value returns the value of an island: an expression of a rule, as Go code. A panic of the island becomes a *ratelimit.KeyError that names the
@@ -80,9 +79,6 @@ func (r *Rules) failed(expr string, cause any) error {
 	case reason:
 		return r.missing(expr, string(cause))
 	case failure:
-		if missing, ok := errors.AsType[decide.Missing](cause.error); ok {
-			return &ratelimit.KeyError{Method: r.method, Rule: r.about(expr), Expr: expr, Reason: missing.Error(), Missing: true, Internal: true}
-		}
 		return r.failure(expr, cause.error, cause.internal)
 	case runtime.Error:
 		switch {

@@ -10,6 +10,9 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
+// ErrSkip is the error of a function of [NewKeyed] for a request that the rules do not count for.
+var ErrSkip = errors.New("the rules do not count for this request")
+
 // Keyed are rules that all count for the one key of a request R, such as those of an HTTP middleware. No code is generated for them.
 type Keyed[R any] struct {
 	limits *Limits
@@ -46,13 +49,17 @@ func Pausable(rules []ratelimit.Rule) []ratelimit.Rule {
 	return rules
 }
 
-// Take takes a permit of each rule for a request. If the key fails or is empty, the error is a *ratelimit.KeyError.
+// Take takes a permit of each rule for a request. If the key fails or is empty, the error is a *ratelimit.KeyError. If the key's error is [ErrSkip],
+// nothing is taken, and Take returns nil.
 func (k *Keyed[R]) Take(ctx context.Context, request R) (*Taken, error) {
 	subject := Everybody
 	if k.key != nil {
 		var err error
 		if subject, err = k.key(ctx, request); err == nil && subject == "" {
 			err = errors.New("the key is empty")
+		}
+		if errors.Is(err, ErrSkip) {
+			return nil, nil
 		}
 		if err != nil {
 			return nil, Failed(ctx, k.limits, k.rules.Named(k.rules.Rules()[0].Name).KeyError("", err))

@@ -68,8 +68,11 @@ func (r *Rules) missing(expr, why string) error {
 // KeyError returns a *ratelimit.KeyError, which says that expr fails with err although a rule needs it.
 func (r *Rules) KeyError(expr string, err error) error { return r.failure(expr, err, false) }
 
-// failure is KeyError for an error that may be the program's mistake. Every error that wraps ErrInternal is.
+// failure is KeyError for an error that may be the program's mistake. Every error that wraps ErrInternal is, and a missing identity.
 func (r *Rules) failure(expr string, err error, internal bool) error {
+	if missing, ok := errors.AsType[decide.Missing](err); ok {
+		return &ratelimit.KeyError{Method: r.method, Rule: r.about(expr), Expr: expr, Reason: missing.Error(), Missing: true, Internal: true}
+	}
 	internal = internal || errors.Is(err, ratelimit.ErrInternal)
 	return &ratelimit.KeyError{Method: r.method, Rule: r.about(expr), Expr: expr, Err: err, Internal: internal}
 }
