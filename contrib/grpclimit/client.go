@@ -18,10 +18,15 @@ import (
 )
 
 // FromError is the inverse of [Error]. It returns an error that wraps an error of the runtime and still has the status of err. A refusal has
-// Message, RetryAfter and Never, and for each violation the name of the rule and its limit. FromError returns other errors unchanged.
+// Message, RetryAfter and Never, and for each violation the name of the rule and its limit. FromError returns other errors unchanged, also those
+// that it has returned.
 func FromError(err error) error {
-	s, ok := status.FromError(err)
-	if !ok || s == nil {
+	var answer interface{ GRPCStatus() *status.Status }
+	if !errors.As(err, &answer) {
+		return err
+	}
+	s := answer.GRPCStatus()
+	if _, done := answer.(*remote); done || s == nil {
 		return err
 	}
 	var of *errdetails.ErrorInfo

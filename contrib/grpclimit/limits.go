@@ -60,13 +60,7 @@ func (l *limits) take(ctx context.Context, method string) (*wrap.Taken, error) {
 }
 
 // withStatus returns an error of package ratelimit, or one of the context, with its status.
-func withStatus(err error) error {
-	s, ok := status.FromError(Error(err))
-	if !ok {
-		s = status.FromContextError(err)
-	}
-	return &remote{err, s}
-}
+func withStatus(err error) error { return &remote{err, status.Convert(Error(err))} }
 
 // giveBack gives back the permits of a call that was not sent.
 func (l *limits) giveBack(ctx context.Context, taken *wrap.Taken) {

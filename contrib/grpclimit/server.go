@@ -11,6 +11,7 @@ import (
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // Option changes a server interceptor.
@@ -20,6 +21,9 @@ type Option func(*caller)
 type caller struct {
 	clients httplimit.Clients
 	user    func(context.Context) (string, error)
+
+	calls    []*wrap.Keyed[string] // of WithRules
+	messages []*wrap.Keyed[string] // of WithMessageRules
 }
 
 // WithClients sets how the client's address is found, for servers behind proxies and on Unix sockets. The header is read from the metadata of the
@@ -70,25 +74,29 @@ func (c *caller) context(ctx context.Context) (context.Context, error) {
 	return ctx, nil
 }
 
-// UnaryServerInterceptor returns an interceptor that puts the client's address and the user into the context, and applies [Error] to the errors
-// of handlers. Chain it after the interceptor that authenticates.
+// UnaryServerInterceptor returns an interceptor that puts the client's address and the user into the context, limits calls by the rules of
+// [WithRules], and applies [Error] to the errors of handlers. Chain it after the interceptor that authenticates. Give one interceptor all options:
+// a second one finds the client's address by its own.
 func UnaryServerInterceptor(opts ...Option) grpc.UnaryServerInterceptor {
 	c := newCaller(opts)
-	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-		ctx, err := c.context(ctx)
-		if err != nil {
+	return func(ctx context.Context, req any, call *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (reply any, err error) {
+		if ctx, err = c.context(ctx); err != nil {
 			return nil, err
 		}
-		reply, err := handle(ctx, req)
+		err = within(ctx, c.calls, call.FullMethod, func() (err error) {
+			reply, err = handle(ctx, req)
+			return err
+		})
 		return reply, Error(err)
 	}
 }
 
-// StreamServerInterceptor is [UnaryServerInterceptor] for streams. A service settles what a stream has cost by [ratelimit.ChargeFrom] of the stream's
-// context, also when that context has ended.
+// StreamServerInterceptor is [UnaryServerInterceptor] for streams. It also limits their messages by the rules of [WithMessageRules]. A service
+// settles what a stream has cost by [ratelimit.ChargeFrom] of the stream's context, also when that context has ended: the Charge is that of
+// the wrapper around the service.
 func StreamServerInterceptor(opts ...Option) grpc.StreamServerInterceptor {
 	c := newCaller(opts)
-	return func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	return func(srv any, stream grpc.ServerStream, call *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		ctx, err := c.context(stream.Context())
 		if err != nil {
 			return err
@@ -96,13 +104,30 @@ func StreamServerInterceptor(opts ...Option) grpc.StreamServerInterceptor {
 		if ratelimit.ChargeFrom(ctx) == nil {
 			ctx, _ = ratelimit.WithCharge(ctx)
 		}
-		return Error(handle(srv, serverStream{stream, ctx}))
+		return Error(within(ctx, c.calls, call.FullMethod, func() error {
+			return handle(srv, &serverStream{stream, ctx, call.FullMethod, c.messages})
+		}))
 	}
 }
 
 type serverStream struct {
 	grpc.ServerStream
-	ctx context.Context
+	ctx      context.Context
+	method   string
+	messages []*wrap.Keyed[string]
 }
 
-func (s serverStream) Context() context.Context { return s.ctx }
+func (s *serverStream) Context() context.Context { return s.ctx }
+
+// RecvMsg receives a message that has a permit of each rule. One that is refused is dropped.
+func (s *serverStream) RecvMsg(message any) error {
+	if err := s.ServerStream.RecvMsg(message); err != nil { // also at the end of the stream
+		return err
+	}
+	for _, rules := range s.messages {
+		if _, err := take(s.ctx, rules, s.method); err != nil {
+			return withStatus(err)
+		}
+	}
+	return nil
+}

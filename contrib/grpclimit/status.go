@@ -1,6 +1,7 @@
 package grpclimit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -25,46 +26,63 @@ const (
 	reasonRule    = "RULE"
 )
 
-// Error returns the error of a status for err, if err is or wraps an error of the runtime. It returns other errors, and errors that already
-// have a status, unchanged. A status that the cause of an error of the runtime has is not that of the call.
+// Error returns the error of a status for err, if err is or wraps an error of the runtime or of a context. It returns other errors, and errors that
+// have a status of your own, unchanged. The interceptors of servers apply it. A service without them, or one that gives its other errors a
+// status, calls it:
+//
+//	if _, ok := status.FromError(grpclimit.Error(err)); ok { // nil, an error of limits, or one that has a status
+//		return reply, err
+//	}
+//	return nil, status.Errorf(codes.Internal, "cannot save: %v", err)
+//
+// The first error in err decides, in the order of [errors.As]: in errors.Join(refusal, other) it is the refusal. The text around an error of the
+// runtime, or around one that a client interceptor of this package has returned, is not in the status, as it may show keys. A status that the
+// cause of an error of the runtime has is not that of the call.
 func Error(err error) error {
-	if _, ok := status.FromError(err); ok && !onlyItsCauseHas(err) { // ok is also true for nil
-		return err
-	}
-	if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); ok {
-		return refused(refusal)
-	}
-	if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); ok {
-		return with(codes.FailedPrecondition, fmt.Sprintf("the call costs %d; at most %d are ever admitted", never.Cost, never.Limit),
-			info(reasonNever, "cost", strconv.FormatInt(never.Cost, 10), "limit", strconv.FormatInt(never.Limit, 10)))
-	}
-	if e, ok := errors.AsType[*ratelimit.KeyError](err); ok {
+	switch e := deciding(err).(type) {
+	case *ratelimit.TooManyRequestsError:
+		return refused(e)
+	case *ratelimit.NeverAdmissibleError:
+		return with(codes.FailedPrecondition, fmt.Sprintf("the call costs %d; at most %d are ever admitted", e.Cost, e.Limit),
+			info(reasonNever, "cost", strconv.FormatInt(e.Cost, 10), "limit", strconv.FormatInt(e.Limit, 10)))
+	case *ratelimit.KeyError:
 		if e.Internal {
 			return with(codes.Internal, "the server cannot compute a rate limit", info(reasonKey))
 		}
 		return with(codes.InvalidArgument, "the call does not say whom its rate limit is for", info(reasonKey))
-	}
-	if _, ok := errors.AsType[*ratelimit.StoreError](err); ok {
+	case *ratelimit.StoreError:
 		return with(codes.Unavailable, "rate limits cannot be decided now", info(reasonStore))
-	}
-	if _, ok := errors.AsType[*ratelimit.RuleError](err); ok {
+	case *ratelimit.RuleError:
 		return with(codes.Internal, "a rate limit is not valid", info(reasonRule))
+	case *remote:
+		return e.status.Err()
+	case nil:
+		for _, ended := range []error{context.DeadlineExceeded, context.Canceled} {
+			if errors.Is(err, ended) {
+				return status.FromContextError(ended).Err() // the text of err may show a method
+			}
+		}
 	}
 	return err
 }
 
-// onlyItsCauseHas reports whether err, which has a status, is or wraps an error of the runtime whose cause has that status: for example, a
-// function in limit= has called another service.
-func onlyItsCauseHas(err error) bool {
-	for ; err != nil; err = errors.Unwrap(err) {
-		switch err.(type) {
-		case *ratelimit.KeyError, *ratelimit.StoreError:
-			return true
-		case interface{ GRPCStatus() *status.Status }:
-			return false
+// deciding returns the first error in the tree of err that is one of the runtime or has a status, or nil.
+func deciding(err error) error {
+	switch e := err.(type) {
+	case *ratelimit.TooManyRequestsError, *ratelimit.NeverAdmissibleError, *ratelimit.KeyError, *ratelimit.StoreError, *ratelimit.RuleError:
+		return err
+	case interface{ GRPCStatus() *status.Status }:
+		return err
+	case interface{ Unwrap() error }:
+		return deciding(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			if found := deciding(one); found != nil {
+				return found
+			}
 		}
 	}
-	return false
+	return nil
 }
 
 func refused(refusal *ratelimit.TooManyRequestsError) error {
