@@ -15,6 +15,8 @@
 // Server interceptors also set the values of clientIP(ctx) and userID(ctx) in directives. Statuses contain the names and numbers of rules, but
 // never keys or methods. A rule without a name is called rule-1, rule-2 and so on.
 //
+// [WithRules] and [WithMessageRules] limit a server without directives: its calls, and the messages of its streams.
+//
 // A client interceptor with [WithLimits] keeps the limits of a far side: its calls wait for permits, and hold in all programs while the far side
 // asks for quiet.
 //
