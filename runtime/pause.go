@@ -84,7 +84,7 @@ func (l *Limiter) notePauses(ctx context.Context, requests []Request, d time.Dur
 		case ended:
 			m.Fleet().ForgetPause(rule.Numbers.Name, subject)
 		default:
-			m.NotePause(rule, strings.Clone(subject), d, false)
+			m.NotePause(rule, strings.Clone(subject), d, "")
 		}
 	}
 	_ = m.Fleet().TellPauses(ctx) // otherwise a beat does

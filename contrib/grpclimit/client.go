@@ -56,15 +56,15 @@ func FromError(err error) error {
 func typed(of *errdetails.ErrorInfo, refusal *ratelimit.TooManyRequestsError, s *status.Status, err error) error {
 	switch of.GetReason() {
 	case reasonRefused:
-		return &remote{refusal, s}
+		return &remote{refusal, s, true}
 	case reasonNever:
-		return &remote{&ratelimit.NeverAdmissibleError{Cost: number(of, "cost"), Limit: number(of, "limit")}, s}
+		return &remote{&ratelimit.NeverAdmissibleError{Cost: number(of, "cost"), Limit: number(of, "limit")}, s, true}
 	case reasonKey:
-		return &remote{&ratelimit.KeyError{Reason: s.Message(), Internal: s.Code() == codes.Internal}, s}
+		return &remote{&ratelimit.KeyError{Reason: s.Message(), Internal: s.Code() == codes.Internal}, s, true}
 	case reasonStore:
-		return &remote{&ratelimit.StoreError{Err: errors.New(s.Message())}, s}
+		return &remote{&ratelimit.StoreError{Err: errors.New(s.Message())}, s, true}
 	case reasonRule:
-		return &remote{&ratelimit.RuleError{Argument: "rule", Reason: s.Message()}, s}
+		return &remote{&ratelimit.RuleError{Argument: "rule", Reason: s.Message()}, s, true}
 	default:
 		return err
 	}
@@ -75,13 +75,17 @@ func number(of *errdetails.ErrorInfo, name string) int64 {
 	return n
 }
 
-// remote is an error of the runtime that a server returned.
+// remote is an error of the runtime, or of a context, that has a status: a server has returned it, or this program has not made the call.
 type remote struct {
 	error
-	status *status.Status
+	status  *status.Status
+	farSide bool // a server has returned it
 }
 
 func (r *remote) Unwrap() error { return r.error }
+
+// FarSide reports whether another program refused. See retryAfter of directives.
+func (r *remote) FarSide() bool { return r.farSide }
 
 // GRPCStatus returns the status. Package status calls it.
 func (r *remote) GRPCStatus() *status.Status { return r.status }
@@ -95,11 +99,12 @@ func UnaryClientInterceptor(opts ...ClientOption) grpc.UnaryClientInterceptor {
 			return err
 		}
 		var server peer.Peer // stays zero if the call is not sent
-		err = invoke(ctx, method, req, reply, cc, slices.Concat(opts, []grpc.CallOption{grpc.Peer(&server)})...)
+		var trailer metadata.MD
+		err = invoke(ctx, method, req, reply, cc, slices.Concat(opts, []grpc.CallOption{grpc.Peer(&server), grpc.Trailer(&trailer)})...)
 		if err != nil && server.Addr == nil {
 			limits.giveBack(ctx, taken)
 		}
-		limits.pause(ctx, taken, err)
+		limits.pause(ctx, taken, err, trailer)
 		return FromError(err)
 	}
 }
@@ -130,7 +135,7 @@ type clientStream struct {
 
 // seen returns an error of the stream as an error of the runtime. It pauses the key if the error asks for that.
 func (s *clientStream) seen(err error) error {
-	s.limits.pause(s.ctx, s.taken, err)
+	s.limits.pause(s.ctx, s.taken, err, nil)
 	return FromError(err)
 }
 
@@ -141,4 +146,12 @@ func (s *clientStream) Header() (metadata.MD, error) {
 
 func (s *clientStream) CloseSend() error          { return s.seen(s.ClientStream.CloseSend()) }
 func (s *clientStream) SendMsg(message any) error { return s.seen(s.ClientStream.SendMsg(message)) }
-func (s *clientStream) RecvMsg(message any) error { return s.seen(s.ClientStream.RecvMsg(message)) }
+
+func (s *clientStream) RecvMsg(message any) error {
+	err := s.ClientStream.RecvMsg(message)
+	if err == nil {
+		return nil
+	}
+	s.limits.pause(s.ctx, s.taken, err, s.ClientStream.Trailer()) // which is there after an error of RecvMsg
+	return FromError(err)
+}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -21,8 +22,8 @@ type limits struct{ rules *wrap.Keyed[string] }
 // calls share the permits. The method is a full one, such as /grpc.health.v1.Health/Check. A call waits as long as the rules' Wait says. One
 // that is refused is not sent: its error is the one of package ratelimit, and has a status. A stream takes one permit when it begins.
 //
-// A status ResourceExhausted or Unavailable with a RetryInfo pauses the key for so long, up to a day, in all programs with the limiter's prefix:
-// calls that may wait longer hold, and others are refused. For that, rules become Pausable, except those with Cron, Lease, or a mode that
+// A status ResourceExhausted or Unavailable with a RetryInfo, or with retry-after, retry-after-ms or grpc-retry-pushback-ms in its trailer, pauses the
+// key for so long, up to a day, in all programs with the limiter's prefix: calls that may wait longer hold, and others are refused. For that, rules become Pausable, except those with Cron, Lease, or a mode that
 // refuses nothing. If gRPC could not send a call, its permits go back.
 //
 // WithLimits panics if there is no rule, if a rule is not valid, has Distinct or Computed, or is a Concurrency, or if the limiter is nil.
@@ -60,7 +61,7 @@ func (l *limits) take(ctx context.Context, method string) (*wrap.Taken, error) {
 }
 
 // withStatus returns an error of package ratelimit, or one of the context, with its status.
-func withStatus(err error) error { return &remote{err, status.Convert(Error(err))} }
+func withStatus(err error) error { return &remote{err, status.Convert(Error(err)), false} }
 
 // giveBack gives back the permits of a call that was not sent.
 func (l *limits) giveBack(ctx context.Context, taken *wrap.Taken) {
@@ -69,10 +70,10 @@ func (l *limits) giveBack(ctx context.Context, taken *wrap.Taken) {
 	}
 }
 
-// pause pauses the key of a call if its error asks for that.
-func (l *limits) pause(ctx context.Context, taken *wrap.Taken, err error) {
+// pause pauses the key of a call if its error asks for that, or else the trailer that came with it.
+func (l *limits) pause(ctx context.Context, taken *wrap.Taken, err error, trailer metadata.MD) {
 	if code := status.Code(err); taken == nil || code != codes.ResourceExhausted && code != codes.Unavailable {
 		return
 	}
-	l.rules.Pause(ctx, taken, wrap.RetryAfter(err))
+	l.rules.Pause(ctx, taken, wrap.Asked(err, trailer.Get))
 }

@@ -15,6 +15,11 @@ const MaxBlock = 30 * 24 * time.Hour
 // Pause pauses the subjects of the rules, those that are Pausable: one duration for each rule, or 0. A pause that ends later stays. The wrapped call
 // returns its own result, so an error is only logged.
 func (c *Charges) Pause(ctx context.Context, pauses ...time.Duration) {
+	c.PauseBy(ctx, "pause=", pauses...)
+}
+
+// PauseBy is Pause. by is what asked for the pauses, in words: the field of a response and its value, for example.
+func (c *Charges) PauseBy(ctx context.Context, by string, pauses ...time.Duration) {
 	change := c.limiter.Change(engine.Pauses)
 	for i, d := range pauses {
 		if ch := c.pausable(i); ch != nil && d > 0 {
@@ -32,7 +37,7 @@ func (c *Charges) Pause(ctx context.Context, pauses ...time.Duration) {
 	}
 	for i, d := range pauses {
 		if ch := c.pausable(i); ch != nil && d > 0 {
-			c.limiter.NotePause(ch.rule, ch.claim.Subject, min(d, MaxBlock), true)
+			c.limiter.NotePause(ch.rule, ch.claim.Subject, min(d, MaxBlock), by)
 		}
 	}
 }
@@ -56,9 +61,10 @@ func (s *Step) pause(rule *Rule, subject string, d time.Duration) {
 	}
 }
 
-// NotePause notes a pause beside the counts of a subject, which lasts for d from now: see fleet.PauseNote. Nobody else sees the counts of a rule of
+// NotePause notes a pause beside the counts of a subject, which lasts for d from now: see fleet.PauseNote. farSide is what asked for it, in words, if a
+// far side did; otherwise it is "". Nobody else sees the counts of a rule of
 // instance scope.
-func (l *Limiter) NotePause(rule *Rule, subject string, d time.Duration, farSide bool) {
+func (l *Limiter) NotePause(rule *Rule, subject string, d time.Duration, farSide string) {
 	if rule.Instance {
 		return
 	}

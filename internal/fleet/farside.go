@@ -27,11 +27,12 @@ type farPauses struct {
 	Change
 	keys int
 	most time.Duration // the longest pause
+	by   string        // what asked for it
 	text string        // as it was written; "" before
 }
 
-// noteFar notes a pause that a far side asked for. fresh says that its subject was not paused before. The notes must be locked.
-func (f *Fleet) noteFar(p *pause, d time.Duration, fresh bool) {
+// noteFar notes a pause that a far side asked for by what by says. fresh says that its subject was not paused before. The notes must be locked.
+func (f *Fleet) noteFar(p *pause, d time.Duration, by string, fresh bool) {
 	s := &f.pauses
 	i := slices.IndexFunc(s.far, func(w *farPauses) bool { return w.Rule == p.Rule && p.Since.Sub(w.At) < farEvery })
 	if i < 0 {
@@ -44,7 +45,10 @@ func (f *Fleet) noteFar(p *pause, d time.Duration, fresh bool) {
 	if fresh {
 		w.keys++
 	}
-	if w.most = max(w.most, d); w.keys > 1 {
+	if d > w.most {
+		w.most, w.by = d, by
+	}
+	if w.keys > 1 {
 		w.Keys = w.keys
 	}
 	w.For, w.text = period.Format(w.most.Round(time.Second)), ""
@@ -53,10 +57,10 @@ func (f *Fleet) noteFar(p *pause, d time.Duration, fresh bool) {
 
 func (f *Fleet) logFar(w *farPauses) {
 	f.mu.Lock()
-	keys, most := w.keys, w.For
+	keys, most, by := w.keys, w.For, w.by
 	f.mu.Unlock()
 	if logger := f.logger.Load(); logger != nil {
-		logger.Warn("a far side asked for a pause; \"ratelimitctl paused\" lists the keys", "rule", w.Rule, "keys", keys, "for", most)
+		logger.Warn("a far side asked for a pause; \"ratelimitctl paused\" lists the keys", "rule", w.Rule, "keys", keys, "for", most, "by", by)
 	}
 }
 

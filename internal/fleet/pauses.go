@@ -29,8 +29,10 @@ type pause struct {
 }
 
 // NotePause notes that this process has paused a subject for d. again pauses it once more. It costs no command: a beat writes the note.
-func (f *Fleet) NotePause(rule, subject string, d time.Duration, farSide bool, again func(ctx context.Context, left time.Duration)) {
+// by is what of a far side asked for it, in words: "Retry-After: 30", for example. It is "" if no far side did.
+func (f *Fleet) NotePause(rule, subject string, d time.Duration, by string, again func(ctx context.Context, left time.Duration)) {
 	now := f.Now().UTC().Truncate(time.Millisecond)
+	farSide := by != ""
 	p := &pause{PauseNote: PauseNote{rule, subject, now, now.Add(d), program().String(), farSide}, again: again}
 	name := pauseName(rule, subject)
 	f.mu.Lock()
@@ -44,7 +46,7 @@ func (f *Fleet) NotePause(rule, subject string, d time.Duration, farSide bool, a
 		p.Since = before.Since
 	}
 	if farSide && d >= farFrom {
-		f.noteFar(p, d, before == nil || !before.Until.After(now))
+		f.noteFar(p, d, by, before == nil || !before.Until.After(now))
 	}
 	s.known[name] = p
 	delete(s.gone, name)

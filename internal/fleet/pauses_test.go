@@ -51,7 +51,11 @@ func (p *pausing) beat(n int) {
 }
 
 func (p *pausing) note(subject string, d time.Duration, farSide bool) {
-	p.NotePause("far", subject, d, farSide, func(_ context.Context, left time.Duration) {
+	by := ""
+	if farSide {
+		by = "Retry-After: 9"
+	}
+	p.NotePause("far", subject, d, by, func(_ context.Context, left time.Duration) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.again[subject] = left
@@ -132,7 +136,7 @@ func TestPauseEndedDuringARenewal(t *testing.T) {
 	p := newPausing(t, server)
 	again, others := make(chan string, 2), map[string]string{"ann": "bob", "bob": "ann"}
 	for subject, other := range others {
-		p.NotePause("far", subject, time.Hour, false, func(context.Context, time.Duration) {
+		p.NotePause("far", subject, time.Hour, "", func(context.Context, time.Duration) {
 			p.ForgetPause("far", other)
 			again <- subject
 		})
@@ -155,7 +159,9 @@ func TestPausesThatHardlyMove(t *testing.T) {
 	f := of(c, "p")
 	f.Hide()
 	register(f, "far", 1)
-	note := func(d time.Duration) { f.NotePause("far", "ann", d, true, func(context.Context, time.Duration) {}) }
+	note := func(d time.Duration) {
+		f.NotePause("far", "ann", d, "Retry-After: 9", func(context.Context, time.Duration) {})
+	}
 	note(time.Hour)
 	f.Beat()
 	f.Beat()
@@ -183,7 +189,7 @@ func TestManyPauses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const n = 2500
 			for _, i := range rand.Perm(n) {
-				f.NotePause("far", fmt.Sprint("k", i), time.Duration(i+1)*time.Minute, true, func(context.Context, time.Duration) {})
+				f.NotePause("far", fmt.Sprint("k", i), time.Duration(i+1)*time.Minute, "Retry-After: 9", func(context.Context, time.Duration) {})
 			}
 			for beats := 0; beats < 40 && !f.IsLocal(); beats++ {
 				f.Beat()
@@ -212,12 +218,12 @@ func TestFarSideIsTold(t *testing.T) {
 			f.LogTo(log.logger())
 			for i, d := range []time.Duration{time.Second, time.Minute, time.Hour, 2 * time.Hour, 90 * time.Minute} {
 				for _, rule := range []string{"far", "near"} {
-					f.NotePause(rule, fmt.Sprint("k", i/2), d, true, func(context.Context, time.Duration) {})
+					f.NotePause(rule, fmt.Sprint("k", i/2), d, "Retry-After: 9", func(context.Context, time.Duration) {})
 				}
-				f.NotePause("own", "k", 10*d, false, func(context.Context, time.Duration) {})
+				f.NotePause("own", "k", 10*d, "", func(context.Context, time.Duration) {})
 			}
 			redistest.Eventually(t, "a line for each rule", func() bool { return strings.Count(log.String(), "level=WARN") == 2 })
-			if !strings.Contains(log.String(), "rule=near keys=2 for=2h") {
+			if !strings.Contains(log.String(), `rule=near keys=2 for=2h by="Retry-After: 9"`) {
 				t.Errorf("got %s", log.String())
 			}
 			if !f.IsLocal() {

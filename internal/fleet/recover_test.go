@@ -238,7 +238,7 @@ func TestPermissionsOfPrograms(t *testing.T) {
 	set(t, tool, "kim", block("ann", time.Hour))
 	processes{f}.beat(2)
 	for i := range fleet.MaxPauses + 200 { // some are removed
-		f.NotePause("far", fmt.Sprint("k", i), time.Hour+time.Duration(i)*time.Minute, true, func(context.Context, time.Duration) {})
+		f.NotePause("far", fmt.Sprint("k", i), time.Hour+time.Duration(i)*time.Minute, "Retry-After: 9", func(context.Context, time.Duration) {})
 	}
 	processes{f}.beat(20)
 	f.ForgetPause("far", "k1199")

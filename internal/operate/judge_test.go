@@ -337,7 +337,7 @@ func TestProblems(t *testing.T) {
 			if err != nil {
 				s.Fatal(err)
 			}
-			(*decide.Limiter)(l).NotePause((*decide.Rules)(rules).All[0], key.Subject("ann"), time.Hour, true)
+			(*decide.Limiter)(l).NotePause((*decide.Rules)(rules).All[0], key.Subject("ann"), time.Hour, "Retry-After: 3600")
 			s.eventually(true, operate.PausedByFarSide, "send: the far side has paused 1 key, the last until ")
 			if err := l.Resume(s.Context(), ratelimit.Request{Rule: send, Key: "ann"}); err != nil {
 				s.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"sync"
@@ -163,7 +164,7 @@ func pauseProcesses(t *testing.T, server *redistest.Server, during func(limiter 
 		}
 	}
 	resumed = time.Now().Add(2 * time.Second).UnixMicro()
-	taken.Pause(t.Context(), wrap.RetryAfter(&ratelimit.TooManyRequestsError{RetryAfter: 2 * time.Second}))
+	taken.Pause(t.Context(), wrap.RetryAfter(http.Header{"Retry-After": {"2"}}))
 	stored = time.Now().UnixMicro()
 	during(limiter, holders)
 	for _, h := range holders {

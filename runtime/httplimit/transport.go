@@ -6,7 +6,9 @@ import (
 	"net/http/httptrace"
 	"strconv"
 	"sync/atomic"
+	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/farside"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
@@ -15,27 +17,43 @@ import (
 // request, which the function key returns; if it is nil, all requests share the permits. A request waits as long as the rules' Wait says. One
 // that is refused is not sent: RoundTrip returns the error of package ratelimit, in a *url.Error of the client.
 //
-// A response with the status 429, or 503, and a Retry-After pauses the key for so long, up to a day, in all programs with the limiter's prefix:
-// requests that may wait longer hold, and others are refused. For that, rules become Pausable, except those with Cron, Lease, or a mode that
+// A response that asks for quiet pauses the key for so long, up to a day, in all programs with the limiter's prefix: requests that may wait longer
+// hold, and others are refused. It asks by the status 429 or 503 and a field such as Retry-After, or RateLimit with nothing left; or by another status
+// of 400 or more and Retry-After, Retry-After-Ms or X-Amz-Retry-After. docs/outbound.md has a table of all fields. A time counts from the
+// response's Date. The first time that a field cannot be read is logged. For that, rules become Pausable, except those with Cron, Lease, or a mode that
 // refuses nothing. For example, with limit 100 per second, Wait 1m and the answer "Retry-After: 2", every process is quiet for two seconds, and
 // then goes on at 100 a second.
 //
 // If an http.Transport could not send a request, its permits go back. If next is nil, it is http.DefaultTransport. Transport panics if there is
 // no rule, if a rule is not valid, has Distinct or Computed, or is a Concurrency, or if the limiter is nil.
 func Transport(
-	limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule, next http.RoundTripper,
+	limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule, next http.RoundTripper, options ...TransportOption,
 ) http.RoundTripper {
 	for _, r := range rules {
 		if r.Releases() {
 			panic("httplimit.Transport: rule " + strconv.Quote(r.Name) + " counts calls that run, and nobody says when a response was read")
 		}
 	}
-	return &transport{newLimits("httplimit.Transport", limiter, key, wrap.Pausable(rules)), cmp.Or(next, http.DefaultTransport)}
+	t := &transport{limits: newLimits("httplimit.Transport", limiter, key, wrap.Pausable(rules)), next: cmp.Or(next, http.DefaultTransport)}
+	for _, option := range options {
+		option(t)
+	}
+	return t
 }
 
+// TransportOption changes a [Transport].
+type TransportOption func(*transport)
+
+// WithRemaining pauses the key before the far side's first 429: as soon as a response, of any status, says that nothing is left and when more is there,
+// the key pauses until then, up to a day. For example, "RateLimit: "default";r=0;t=40" on a 200 pauses it for 40 seconds in all programs with the
+// limiter's prefix. If the response says how long to wait, too, that counts. A response that a cache has kept, with an Age above 0, says nothing of what
+// is left now: draft-ietf-httpapi-ratelimit-headers-11, section 7.3.
+func WithRemaining() TransportOption { return func(t *transport) { t.remaining = true } }
+
 type transport struct {
-	limits *wrap.Keyed[*http.Request]
-	next   http.RoundTripper
+	limits    *wrap.Keyed[*http.Request]
+	next      http.RoundTripper
+	remaining bool
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -59,8 +77,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	if response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable {
-		t.limits.Pause(r.Context(), taken, wrap.RetryAfter(response.Header))
-	}
+	t.limits.Pause(r.Context(), taken, farside.ByFields(response.StatusCode, response.Header.Values, time.Now(), t.remaining))
 	return response, nil
+}
+
+// CloseIdleConnections closes those of the RoundTripper below. The method of http.Client calls it.
+func (t *transport) CloseIdleConnections() {
+	if next, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		next.CloseIdleConnections()
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -23,12 +25,17 @@ import (
 type far struct {
 	status     int
 	retryAfter string
+	fields     http.Header // besides
 	seen       int
+	closed     int // how often its idle connections
 }
+
+func (f *far) CloseIdleConnections() { f.closed++ }
 
 func (f *far) RoundTrip(*http.Request) (*http.Response, error) {
 	f.seen++
 	header := http.Header{}
+	maps.Copy(header, f.fields)
 	if f.retryAfter != "" {
 		header.Set("Retry-After", f.retryAfter)
 	}
@@ -140,10 +147,10 @@ func TestTransportOfAContextThatEnds(t *testing.T) {
 	}
 }
 
-// Only 429 and 503 with a Retry-After that can be read pause.
+// Only a status of 400 and more with a Retry-After that can be read pauses.
 func TestTransportGoesOn(t *testing.T) {
 	for _, side := range []*far{
-		{status: 429}, {status: 503}, {status: 200, retryAfter: "60"}, {status: 500, retryAfter: "60"}, {status: 429, retryAfter: "soon"},
+		{status: 429}, {status: 503}, {status: 200, retryAfter: "60"}, {status: 302, retryAfter: "60"}, {status: 429, retryAfter: "soon"},
 		{status: 429, retryAfter: "-5"}, {status: 429, retryAfter: "0"}, {status: 429, retryAfter: "Mon, 02 Jan 2006 15:04:05 GMT"},
 	} {
 		transport := Transport(ratelimit.New(memstore.New()), nil, api, side)
@@ -152,6 +159,127 @@ func TestTransportGoesOn(t *testing.T) {
 				t.Errorf("%+v: got %d, %v", side, code, err)
 			}
 		}
+	}
+}
+
+// left returns the fields of a far side of which nothing is left for 40 seconds.
+func left(name, value string) http.Header {
+	h := http.Header{}
+	h.Set("RateLimit", `"ann";r=0;t=40`)
+	h.Set(name, value)
+	return h
+}
+
+// With WithRemaining a response that says that nothing is left pauses the key before the first 429. Without it, or from a cache
+// (draft-ietf-httpapi-ratelimit-headers-11, section 7.3), it does not. A pause that ends later stays.
+func TestWithRemaining(t *testing.T) {
+	hasty := []ratelimit.Rule{api[0]}
+	hasty[0].Wait = 0
+	for _, c := range []struct {
+		options []TransportOption
+		sides   []*far
+		want    time.Duration
+	}{
+		{nil, []*far{{status: 200, fields: left("X", "")}}, 0},
+		{[]TransportOption{WithRemaining()}, []*far{{status: 200, fields: left("X", "")}}, 40 * time.Second},
+		{[]TransportOption{WithRemaining()}, []*far{{status: 403, fields: left("X", "")}}, 40 * time.Second},
+		{[]TransportOption{WithRemaining()}, []*far{{status: 200, fields: left("Age", "5")}}, 0},
+		{[]TransportOption{WithRemaining()}, []*far{{status: 200, fields: left("RateLimit", `"x";r=1;t=40`)}}, 0},
+		{[]TransportOption{WithRemaining()}, []*far{{status: 200, fields: left("RateLimit", `"x";r=0;t=999999`)}}, 24 * time.Hour},
+		{nil, []*far{{status: 429, fields: left("X", "")}}, 40 * time.Second},
+		{nil, []*far{{status: 529, retryAfter: "30"}}, 30 * time.Second},
+	} {
+		limiter, _ := limittest.New(t)
+		if _, err := get(t, Transport(limiter, nil, hasty, c.sides[0], c.options...)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := get(t, Transport(limiter, nil, hasty, &far{status: 200}, c.options...))
+		refusal, _ := errors.AsType[*ratelimit.TooManyRequestsError](err)
+		if (err != nil) != (c.want > 0) || refusal != nil && refusal.RetryAfter != c.want {
+			t.Errorf("%+v: got %v, want a pause of %s", c.sides[0], err, c.want)
+		}
+	}
+}
+
+// Of concurrent responses that ask for a pause the latest end holds.
+func TestLaterEndHolds(t *testing.T) {
+	limiter, _ := limittest.New(t)
+	hasty := []ratelimit.Rule{api[0]}
+	hasty[0].Wait = 0
+	side := &answers{begun: make(chan chan string)}
+	transport, ended := Transport(limiter, nil, hasty, side, WithRemaining()), make(chan struct{})
+	all := make([]chan string, 3)
+	for i := range all {
+		go func() { _, _ = get(t, transport); ended <- struct{}{} }()
+		all[i] = <-side.begun
+	}
+	for i, seconds := range []string{"20", "40", "10"} {
+		all[i] <- seconds
+		<-ended
+	}
+	_, err := get(t, transport)
+	if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); !ok || refusal.RetryAfter != 40*time.Second {
+		t.Errorf("got %v", err)
+	}
+}
+
+// answers is a far side whose answers a test gives.
+type answers struct{ begun chan chan string }
+
+func (a *answers) RoundTrip(*http.Request) (*http.Response, error) {
+	seconds := make(chan string)
+	a.begun <- seconds
+	header := http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {<-seconds}}
+	return &http.Response{StatusCode: 200, Header: header, Body: http.NoBody}, nil
+}
+
+// A Retry-After that is a date counts by the clock of the far side, and so does a time in its other fields.
+func TestDateOfTheFarSide(t *testing.T) {
+	for _, apart := range []time.Duration{-10 * time.Minute, 0, 10 * time.Minute} {
+		there := time.Now().Add(apart).UTC()
+		side := &far{status: 429, retryAfter: there.Add(30 * time.Second).Format(http.TimeFormat), fields: http.Header{"Date": {there.Format(http.TimeFormat)}}}
+		limiter, _ := limittest.New(t)
+		hasty := []ratelimit.Rule{api[0]}
+		hasty[0].Wait = 0
+		transport := Transport(limiter, nil, hasty, side)
+		if _, err := get(t, transport); err != nil {
+			t.Fatal(err)
+		}
+		_, err := get(t, transport)
+		if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); !ok || refusal.RetryAfter != 30*time.Second {
+			t.Errorf("the clock of the far side is %s apart: got %v", apart, err)
+		}
+	}
+}
+
+// CloseIdleConnections of http.Client reaches the RoundTripper below.
+func TestCloseIdleConnections(t *testing.T) {
+	side := &far{}
+	client := http.Client{Transport: Transport(ratelimit.New(memstore.New()), nil, api, side)}
+	if client.CloseIdleConnections(); side.closed != 1 {
+		t.Errorf("closed %d times", side.closed)
+	}
+	Transport(ratelimit.New(memstore.New()), nil, api, &answers{}).(interface{ CloseIdleConnections() }).CloseIdleConnections() // which has none
+}
+
+// A field that cannot be read is logged once, without its value if the limiter hashes.
+func TestUnreadableIsSaidOnce(t *testing.T) {
+	log := new(redistest.Log)
+	defer slog.SetDefault(slog.Default())
+	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
+	plain := ratelimit.New(memstore.New())
+	hashing := ratelimit.New(memstore.New(), ratelimit.WithSubjectHash([]byte("0123456789abcdef0123456789abcdef")))
+	for _, limiter := range []*ratelimit.Limiter{plain, hashing} {
+		transport := Transport(limiter, nil, api, &far{status: 429, retryAfter: "soon"})
+		for range 3 {
+			if _, err := get(t, transport); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if text := log.String(); strings.Count(text, "could not be read") != 2 || strings.Count(text, "field=Retry-After value=soon") != 1 ||
+		strings.Count(text, "soon") != 1 {
+		t.Errorf("logged %s", text)
 	}
 }
 

@@ -3,15 +3,13 @@ package wrap
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
-	"strconv"
-	"strings"
+	"sync"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/farside"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -35,129 +33,41 @@ func (r *Rules) Delay(ctx context.Context, taken *Taken, rule int, expr string, 
 	return 0
 }
 
-// longestDelay bounds the delay that a far side asks for.
-const longestDelay = 24 * time.Hour
-
-// RetryAfter returns the delay that a far side asks for: in the field Retry-After of an *http.Response or an http.Header, in the RetryInfo of
-// an error of gRPC, or in a *ratelimit.TooManyRequestsError. It is at most a day. It is 0 if x asks for none, or if the delay cannot be read or is
-// past. The function imports neither net/http nor gRPC: a program that uses none of them links none of them.
+// RetryAfter returns the delay that a far side asks for, at most a day; docs/outbound.md has a table of what is read. x is an *http.Response, an
+// http.Header, or an error: it, or one that it wraps, may have a method or a field RetryAfter of type time.Duration or time.Time, a field Header or
+// Response, or the RetryInfo of gRPC. For example, an error with a Response whose status is 429 and whose Retry-After is 30 asks for 30 s. A
+// *ratelimit.TooManyRequestsError counts only if it came from another program. The delay is 0 if x asks for none, or for one that is past or cannot be
+// read; the first time for a field is logged.
 func RetryAfter(x any) time.Duration {
-	return min(max(0, delayOf(x)), longestDelay)
+	asked := farside.ByValue(x, time.Now(), isOwn)
+	for _, odd := range asked.Odd {
+		sayOdd(context.Background(), &unread, "", odd)
+	}
+	return asked.For
 }
 
-func delayOf(x any) time.Duration {
-	if IsNil(x) {
-		return 0
+// Asked returns what an error of a call asks for, or else the fields that came with it.
+func Asked(err error, fields farside.Fields) farside.Asked {
+	asked := farside.ByValue(err, time.Now(), isOwn)
+	if asked.For == 0 {
+		asked.Add(farside.ByFields(0, fields, time.Now(), false))
 	}
-	if err, ok := x.(error); ok {
-		return delayOfError(err)
-	}
-	if response := reflect.Indirect(reflect.ValueOf(x)); response.Kind() == reflect.Struct {
-		if field := response.FieldByName("Header"); field.IsValid() && field.CanInterface() {
-			x = field.Interface()
-		}
-	}
-	if header, ok := x.(interface{ Get(string) string }); ok {
-		return delayOfField(header.Get("Retry-After"), time.Now())
-	}
-	return 0
+	return asked
 }
 
-// delayOfField reads a field Retry-After (RFC 9110, section 10.2.3): a number of seconds, or a date.
-func delayOfField(field string, now time.Time) time.Duration {
-	seconds, err := strconv.ParseUint(field, 10, 64)
-	if err == nil || errors.Is(err, strconv.ErrRange) {
-		return time.Duration(min(seconds, uint64(longestDelay/time.Second))) * time.Second
-	}
-	for _, layout := range []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC} {
-		if at, err := time.Parse(layout, field); err == nil {
-			return at.Sub(now)
-		}
-	}
-	return 0
+// isOwn reports whether x is a refusal by a rule of this program.
+func isOwn(x any) bool {
+	_, is := x.(*ratelimit.TooManyRequestsError)
+	return is
 }
 
-// delayOfError returns the delay that an error asks for, or one that it wraps.
-func delayOfError(err error) (delay time.Duration) {
-	if IsNil(err) {
-		return 0
-	}
-	if refusal, ok := err.(*ratelimit.TooManyRequestsError); ok {
-		return refusal.RetryAfter
-	}
-	if delay = delayOfStatus(err); delay > 0 {
-		return delay
-	}
-	switch err := err.(type) {
-	case interface{ Unwrap() error }:
-		return delayOfError(err.Unwrap())
-	case interface{ Unwrap() []error }:
-		for _, one := range err.Unwrap() {
-			delay = max(delay, delayOfError(one))
-		}
-	}
-	return delay
-}
+// unread are the fields of which RetryAfter has logged that they cannot be read.
+var unread sync.Map
 
-// delayOfStatus returns the delay in the google.rpc.RetryInfo of a gRPC error. The details of its status are found by the names of methods, and
-// decoded here, because the program need not link the type RetryInfo. The names are constants: a variable name would make the linker keep all
-// methods of the program.
-func delayOfStatus(err error) time.Duration {
-	status := result(reflect.ValueOf(err).MethodByName("GRPCStatus"))
-	details := result(result(status.MethodByName("Proto")).MethodByName("GetDetails"))
-	if details.Kind() != reflect.Slice {
-		return 0
+// sayOdd logs that a field of a far side could not be read, unless it is among those said before. There are as many as the reader knows, and types.
+func sayOdd(ctx context.Context, said *sync.Map, method string, odd farside.Odd) {
+	if _, again := said.LoadOrStore(odd.Name, true); !again {
+		slog.WarnContext(ctx, "ratelimit: what a far side said of a delay could not be read, so it does not count",
+			"method", method, "field", odd.Name, "value", odd.Value)
 	}
-	for i := range details.Len() {
-		detail, ok := details.Index(i).Interface().(interface {
-			GetTypeUrl() string
-			GetValue() []byte
-		})
-		if ok && strings.HasSuffix(detail.GetTypeUrl(), "/google.rpc.RetryInfo") {
-			return delayOfRetryInfo(detail.GetValue())
-		}
-	}
-	return 0
-}
-
-// result calls a method without arguments. If there is no such method, or if its result is nil, result returns a value without methods.
-func result(method reflect.Value) reflect.Value {
-	if method.IsValid() && method.Type().NumIn() == 0 && method.Type().NumOut() == 1 {
-		if value := method.Call(nil)[0]; !IsNil(value.Interface()) {
-			return value
-		}
-	}
-	return reflect.ValueOf(struct{}{})
-}
-
-// delayOfRetryInfo decodes a google.rpc.RetryInfo. Its field 1 is a google.protobuf.Duration, which has seconds and nanoseconds.
-func delayOfRetryInfo(message []byte) time.Duration {
-	_, duration := protoField(message, 1)
-	seconds, _ := protoField(duration, 1)
-	nanoseconds, _ := protoField(duration, 2)
-	seconds = min(max(seconds, 0), int64(longestDelay/time.Second))
-	return time.Duration(seconds)*time.Second + time.Duration(int32(nanoseconds))
-}
-
-// protoField returns the last field with a number in a protocol buffer: an integer, or bytes. It ends at the first field that is neither.
-func protoField(message []byte, number uint64) (integer int64, bytes []byte) {
-	for len(message) > 0 {
-		tag, n := binary.Uvarint(message)
-		value, m := binary.Uvarint(message[max(n, 0):])
-		if n <= 0 || m <= 0 {
-			break
-		}
-		message = message[n+m:]
-		var inner []byte
-		switch {
-		case tag&7 == 2 && value <= uint64(len(message)):
-			inner, message = message[:value], message[value:]
-		case tag&7 != 0:
-			return integer, bytes
-		}
-		if tag>>3 == number {
-			integer, bytes = int64(value), inner
-		}
-	}
-	return integer, bytes
 }

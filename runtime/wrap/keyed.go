@@ -5,8 +5,10 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/farside"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -18,6 +20,7 @@ type Keyed[R any] struct {
 	limits *Limits
 	key    func(context.Context, R) (string, error)
 	rules  *Rules
+	odd    sync.Map // the fields of a far side of which was logged that they cannot be read
 }
 
 // NewKeyed prepares rules for the function of a name. The function key returns the key of a request; if it is nil, all requests share the
@@ -35,7 +38,7 @@ func NewKeyed[R any](name string, l *ratelimit.Limiter, key func(context.Context
 		}
 	}
 	prepared := NewRules(name, rules...)
-	return &Keyed[R]{prepared.On(l), key, prepared}
+	return &Keyed[R]{limits: prepared.On(l), key: key, rules: prepared}
 }
 
 // Pausable returns the rules for requests to a far side that may ask for quiet. Rules become Pausable, except those with Cron, Lease, or a mode
@@ -73,7 +76,15 @@ func (k *Keyed[R]) GiveBack(ctx context.Context, taken *Taken) {
 	taken.Settle(ctx, make([]int64, len(k.rules.Rules()))...)
 }
 
-// Pause pauses the key of a request.
-func (k *Keyed[R]) Pause(ctx context.Context, taken *Taken, d time.Duration) {
-	taken.Pause(ctx, slices.Repeat([]time.Duration{d}, len(k.rules.Rules()))...)
+// Pause pauses the key of a request for as long as a far side asks. The first time that a field cannot be read is logged.
+func (k *Keyed[R]) Pause(ctx context.Context, taken *Taken, asked farside.Asked) {
+	for _, odd := range asked.Odd {
+		if _, hashes := k.limits.limiter().Shown(odd.Value); hashes { // it may name whom the far side counts
+			odd.Value = "left out"
+		}
+		sayOdd(ctx, &k.odd, k.rules.method, odd)
+	}
+	if asked.For > 0 {
+		taken.PauseBy(ctx, asked.By, slices.Repeat([]time.Duration{asked.For}, len(k.rules.Rules()))...)
+	}
 }
