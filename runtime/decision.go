@@ -102,14 +102,15 @@ func (s Source) String() string {
 }
 
 // Quota is what one rule has left for one subject. For example, ann has used 7 permits of a rule "search" with a Limit of 10 per minute,
-// the first of them 20 seconds ago, and the last one just now: Rule is "search", Window "1m", Key "ann", Limit 10, Remaining 3, More 40
-// seconds, and Reset a minute.
+// the first of them 20 seconds ago, and the last one just now: Rule is "search", Window "1m", Key "ann", Limit 10, Remaining 3, Cost 1,
+// More 40 seconds, and Reset a minute.
 type Quota struct {
 	Rule      string        // its name
 	Window    string        // see [Rule.Window]
 	Key       string        // as in Violation
 	Limit     int64         // permits per window; of a bucket, its burst
 	Remaining int64         // permits that are left after the decision
+	Cost      int64         // permits that the call took, or asked for
 	Reset     time.Duration // until all permits are back; 0 if they are back now
 
 	// More is until more than Remaining is there, if nothing else is charged meanwhile. It is 0 if all permits are there, if the limit is 0, and under

@@ -105,8 +105,8 @@ func quotasOf(c *decide.Call) []Quota {
 			continue
 		}
 		q := Quota{
-			Rule: a.Rule.Label, Window: a.Rule.Window, Key: shownAfter(quotas, claim.Subject), Limit: cmp.Or(burstOf(a), claim.Limit), Reset: a.BlockLeft,
-			Remaining: left(claim), More: c.More(a), policy: policyOf(a),
+			Rule: a.Rule.Label, Window: a.Rule.Window, Key: shownAfter(quotas, claim.Subject), Limit: cmp.Or(burstOf(a), claim.Limit),
+			Cost: a.Cost, Reset: a.BlockLeft, Remaining: left(claim), More: c.More(a), policy: policyOf(a),
 		}
 		if c.LacksLimit(a) && q.Limit == a.Limit {
 			if q.Limit, q.Remaining = 0, max(0, claim.Room)-q.Limit; claim.Blocked || a.Rule.NoStore { // nobody knows what is used

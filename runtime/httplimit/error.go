@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -72,18 +71,25 @@ func setHeaders(h http.Header, reporter *reporter, err error) (violated limits) 
 	if !ok {
 		return nil
 	}
-	if !refusal.Never {
-		h.Set("Retry-After", strconv.FormatInt(max(1, seconds(refusal.RetryAfter)), 10))
-	}
 	all := reporter.limits()
 	for _, v := range refusal.Violations {
 		if policy, ok := v.Policy(); ok {
-			more := cmp.Or(v.More, v.RetryAfter) // a client made v without More from the answer of a server
-			policy.Name = all.add(v.Rule+"\x00"+v.Window, policy, v.Remaining, more, v.RetryAfter)
-			violated.add(policy.Name, policy, v.Remaining, more, v.RetryAfter)
+			l := limit{remaining: v.Remaining, more: cmp.Or(v.More, v.RetryAfter), wait: v.RetryAfter} // a client made v without More from a server's answer
+			policy.Name = all.add(v.Rule+"\x00"+v.Window, policy, l)
+			violated.add(policy.Name, policy, l)
 		}
 	}
-	write(h, all, violated)
+	late := reporter.refuse(len(violated) > 0, len(violated) == 0 && len(refusal.Violations) > 0)
+	if !refusal.Never {
+		h.Set("Retry-After", integer(seconds(later(max(time.Second, refusal.RetryAfter), late))))
+	}
+	for i := range violated {
+		violated[i].more = later(violated[i].more, late)
+	}
+	if len(violated) > 0 {
+		h.Set("RateLimit-Policy", all.policies())
+		h.Set("RateLimit", violated.left())
+	}
 	return violated
 }
 

@@ -69,7 +69,7 @@ func TestFieldsAreLists(t *testing.T) {
 		var ls limits
 		names := map[string]string{}
 		for _, a := range all {
-			name := ls.add(a.id, a.policy, a.left, a.more, a.wait)
+			name := ls.add(a.id, a.policy, limit{remaining: a.left, more: a.more, wait: a.wait})
 			if first, ok := names[a.id]; ok && first != name {
 				t.Fatalf("%q is called %q and then %q", a.id, first, name)
 			}

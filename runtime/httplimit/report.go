@@ -3,10 +3,14 @@ package httplimit
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/httprequest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -18,12 +22,32 @@ type Option func(*options)
 
 type options struct {
 	old    bool
+	epoch  bool
+	jitter float64
 	answer func(http.ResponseWriter, *http.Request, error)
 }
 
-// WithXRateLimit adds the older fields X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset. They describe only the rule with the
-// fewest permits left. Reset is in how many seconds all of its permits are back, also in a refusal: Retry-After says when to come back.
+// WithXRateLimit adds the older fields X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset. They describe one rule: the one that
+// admits the fewest calls like this one before it refuses, and of several such the one with the longest window. A rule with Concurrency has no
+// such fields. Reset is in how many seconds all permits of the rule are back, also in a refusal: Retry-After says when to come back.
+//
+// For example, a call costs 1 of a rule of 60 a minute, with 40 left, and 4,000 of one of 100,000 a day, with 5,000 left. The second rule
+// admits one more such call. So Limit is 100000, and Remaining is 5000.
 func WithXRateLimit() Option { return func(o *options) { o.old = true } }
+
+// WithXRateLimitEpoch is [WithXRateLimit] whose Reset is the time at which all permits are back, in seconds since 1970 by this program's clock:
+// 1795996800 instead of 60, for example. Clients of httprate and of ulule/limiter read it so.
+func WithXRateLimitEpoch() Option { return func(o *options) { o.old, o.epoch = true, true } }
+
+// WithJitter tells refused clients to come back up to a share of the delay later, so that those whose window ends at one time do not all come
+// back in one second. Each refusal draws its own part, for Retry-After and for the times in the other fields. None is earlier than the rules say.
+// For example, with a share of 0.1 a delay of 60 seconds becomes 60 to 66. WithJitter panics if the share is not above 0 and at most 1.
+func WithJitter(share float64) Option {
+	if !(share > 0 && share <= 1) {
+		panic(fmt.Sprintf("httplimit.WithJitter: found %v; expected a share above 0 and at most 1", share))
+	}
+	return func(o *options) { o.jitter = share }
+}
 
 // Report returns a handler that calls next and tells the client what the rules have left, in the fields RateLimit-Policy and RateLimit of
 // the response. The fields cover all decisions that were made under the request's context before the header was written, in any service below
@@ -33,6 +57,9 @@ func WithXRateLimit() Option { return func(o *options) { o.old = true } }
 // "search";q=10;w=60, and RateLimit is "search";r=3;t=40: more than 3 permits are there in 40 seconds. docs/errors.md has a table of all algorithms.
 //
 // What next sets in its request, such as the Pattern and the path values of a router, is in the request of the outer handlers when it has ended.
+//
+// A response may have such fields already, as one of a reverse proxy's upstream does. RateLimit-Policy and RateLimit are lists: those of the rules
+// are added, under names of their own. X-RateLimit-Limit, -Remaining and -Reset have one value each: those of [WithXRateLimit] replace it.
 //
 // Decisions under a Report cost the store somewhat more. Report panics if next is nil.
 func Report(next http.Handler, opts ...Option) http.Handler {
@@ -55,7 +82,7 @@ func (o *options) report(next http.Handler, w http.ResponseWriter, r *http.Reque
 		return
 	}
 	ctx, report := ratelimit.WithReport(r.Context())
-	p := &reporter{report, o}
+	p := &reporter{Report: report, options: o}
 	writer := &reportingWriter{ResponseWriter: w, reporter: p}
 	inner := r.WithContext(context.WithValue(ctx, reporterKey{}, p))
 	defer func() {
@@ -69,7 +96,23 @@ func (o *options) report(next http.Handler, w http.ResponseWriter, r *http.Reque
 type reporter struct {
 	*ratelimit.Report
 	*options
+
+	refused bool    // the response has the fields of a refusal
+	hidden  bool    // only rules with Unreported refused, so that the response has no fields
+	late    float64 // by which share of a delay the client is told to come back later
 }
+
+// refuse notes a refusal, and draws its jitter. It returns by which share of a delay the client is told to come back later.
+func (p *reporter) refuse(refused, hidden bool) float64 {
+	if p == nil {
+		return 0
+	}
+	p.refused, p.hidden, p.late = refused, hidden, p.jitter*rand.Float64()
+	return p.late
+}
+
+// later returns a delay with a share of it added.
+func later(d time.Duration, share float64) time.Duration { return d + time.Duration(float64(d)*share) }
 
 type reporterKey struct{}
 
@@ -100,28 +143,42 @@ func (p *reporter) limits() limits {
 	var all limits
 	for _, q := range p.Quotas() {
 		if policy, ok := q.Policy(); ok {
-			all.add(q.Rule+"\x00"+q.Window, policy, q.Remaining, q.More, q.Reset)
+			all.add(q.Rule+"\x00"+q.Window, policy, limit{remaining: q.Remaining, cost: q.Cost, more: q.More, wait: q.Reset})
 		}
 	}
 	return all
 }
 
-// write sets the fields: the policies of all limits, and what the limits in some have left.
-func write(h http.Header, all, some limits) {
-	if len(some) > 0 {
-		h.Set("RateLimit-Policy", all.policies())
-		h.Set("RateLimit", some.left())
+// add adds limits to the fields that a response has, under names that are not in them. It leaves out policies that are there word for word: a
+// handler has set the fields of its refusal through a writer that hides the Report.
+func add(h http.Header, all limits) {
+	there := strings.Join(h.Values("RateLimit-Policy"), ", ") + ", " + strings.Join(h.Values("RateLimit"), ", ")
+	all = slices.DeleteFunc(all, func(l limit) bool { return slices.Contains(strings.Split(there, ", "), l.policy()) })
+	for i := range all {
+		all[i].rename(func(name string) bool {
+			return strings.Contains(there, name) || slices.ContainsFunc(all[:i], named(name))
+		})
+	}
+	if len(all) > 0 {
+		h.Add("RateLimit-Policy", all.policies())
+		h.Add("RateLimit", all.left())
 	}
 }
 
-// writeOld sets the older fields.
-func writeOld(h http.Header, all limits) {
-	if len(all) > 0 {
-		l := slices.MinFunc(all, tightestFirst)
-		h.Set("X-RateLimit-Limit", integer(l.quota))
-		h.Set("X-RateLimit-Remaining", integer(l.remaining))
-		h.Set("X-RateLimit-Reset", integer(seconds(l.wait)))
+// addOld sets the older fields, for the limit that admits the fewest calls.
+func (p *reporter) addOld(h http.Header, all limits) {
+	all = slices.DeleteFunc(all, func(l limit) bool { return l.concurrent })
+	if len(all) == 0 {
+		return
 	}
+	l := slices.MinFunc(all, fewestCallsFirst)
+	reset := later(l.wait, p.late)
+	if p.epoch {
+		reset += time.Duration(time.Now().UnixNano())
+	}
+	h.Set("X-RateLimit-Limit", integer(l.quota))
+	h.Set("X-RateLimit-Remaining", integer(l.remaining))
+	h.Set("X-RateLimit-Reset", integer(seconds(reset)))
 }
 
 // reportingWriter sets the fields when the header is written. http.ResponseController finds its other features through Unwrap.
@@ -131,18 +188,22 @@ type reportingWriter struct {
 	begun    bool
 }
 
-// begin sets the fields, unless the header is written already. Those of a refusal, by [SetHeaders], stay as they are.
+// begin sets the fields, unless the header is written already. RateLimit and RateLimit-Policy of a refusal, by [SetHeaders], stay as they are.
 func (w *reportingWriter) begin() {
 	if w.begun {
 		return
 	}
 	w.begun = true
-	all := w.reporter.limits()
-	if w.Header().Get("RateLimit") == "" {
-		write(w.Header(), all, all)
+	p := w.reporter
+	if p.hidden {
+		return
 	}
-	if w.reporter.old {
-		writeOld(w.Header(), all)
+	all := p.limits()
+	if p.old {
+		p.addOld(w.Header(), slices.Clone(all))
+	}
+	if !p.refused {
+		add(w.Header(), all)
 	}
 }
 
