@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
@@ -86,9 +87,13 @@ func deciding(err error) error {
 }
 
 func refused(refusal *ratelimit.TooManyRequestsError) error {
-	failure := &errdetails.QuotaFailure{}
+	failure, delay := &errdetails.QuotaFailure{}, refusal.RetryAfter
 	for _, v := range refusal.Violations {
-		if policy, ok := v.Policy(); ok {
+		policy, ok := v.Policy()
+		if policy.Concurrent { // nobody knows when calls end: as Retry-After is 1 over HTTP
+			delay = max(delay, time.Second)
+		}
+		if ok {
 			failure.Violations = append(failure.Violations, &errdetails.QuotaFailure_Violation{
 				Subject: policy.Name, Description: fmt.Sprintf("limit %d, %d left", policy.Quota, v.Remaining),
 				QuotaId: policy.Name, QuotaValue: policy.Quota,
@@ -97,7 +102,7 @@ func refused(refusal *ratelimit.TooManyRequestsError) error {
 	}
 	details := []protoadapt.MessageV1{info(reasonRefused), failure}
 	if !refusal.Never { // otherwise retrying is pointless
-		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(refusal.RetryAfter)})
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
 	}
 	return with(codes.ResourceExhausted, refusal.Message, details...)
 }
