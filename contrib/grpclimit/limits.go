@@ -55,13 +55,15 @@ func (l *limits) take(ctx context.Context, method string) (*wrap.Taken, error) {
 	}
 	taken, err := l.rules.Take(ctx, method)
 	if err != nil {
-		return nil, withStatus(err)
+		return nil, withStatus(err, 0)
 	}
 	return taken, nil
 }
 
 // withStatus returns an error of package ratelimit, or one of the context, with its status.
-func withStatus(err error) error { return &remote{err, status.Convert(Error(err)), false} }
+func withStatus(err error, share float64) error {
+	return &remote{err, status.Convert(statusOf(err, share)), false}
+}
 
 // giveBack gives back the permits of a call that was not sent.
 func (l *limits) giveBack(ctx context.Context, taken *wrap.Taken) {

@@ -1,6 +1,8 @@
 package grpclimit_test
 
 import (
+	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -58,6 +60,80 @@ func TestRetryInfoOfConcurrency(t *testing.T) {
 			if got, has := retryOf(grpclimit.Error(refusedBy(t, test.rules...))); got != test.want || has != test.has {
 				t.Errorf("got %v, %v; expected %v, %v", got, has, test.want, test.has)
 			}
+		})
+	}
+}
+
+// Whatever refuses behind an interceptor, the delay is the real one and a random part of up to the share. Error without interceptors adds nothing.
+func TestJitter(t *testing.T) {
+	const draws = 40
+	first := func(err error) time.Duration {
+		t.Helper()
+		delay, ok := retryOf(err)
+		if !ok {
+			t.Fatalf("no RetryInfo in %v", err)
+		}
+		return delay
+	}
+	spread := func(t *testing.T, delay time.Duration, draw func() error) {
+		t.Helper()
+		seen := map[time.Duration]bool{}
+		for range draws {
+			got := first(draw())
+			if got < delay || got > delay+delay/2 {
+				t.Errorf("got %v; expected %v and up to half of it", got, delay)
+			}
+			seen[got] = true
+		}
+		if len(seen) < draws/2 {
+			t.Errorf("%d draws have only the values %v", draws, seen)
+		}
+	}
+	concurrency := refusedBy(t, ratelimit.Rule{Name: "running", Limit: 1, Algorithm: ratelimit.Concurrency})
+	longest := &ratelimit.TooManyRequestsError{RetryAfter: math.MaxInt64}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			half := grpclimit.WithJitter(0.5)
+			returned := serve(t, failing{err: refusalOf("Slow down.")}, half)
+			spread(t, 5*time.Second, func() error { return call(t, returned) })
+			running := serve(t, failing{err: concurrency}, half)
+			spread(t, time.Second, func() error { return call(t, running) })
+
+			limiter, _ := limittest.New(t)
+			ruled := serve(t, &far{}, half, grpclimit.WithRules(limiter, nil, []ratelimit.Rule{{Name: name, Limit: 1, Per: time.Hour}}))
+			limittest.RequireAllowed(t, call(t, ruled))
+			spread(t, time.Hour, func() error { return call(t, ruled) })
+
+			if got := first(call(t, serve(t, failing{err: longest}, half))); got < math.MaxInt64 {
+				t.Errorf("got %v; expected the longest delay", got)
+			}
+			if got := first(call(t, serve(t, failing{err: refusalOf("Slow down.")}))); got != 5*time.Second {
+				t.Errorf("without the option: got %v", got)
+			}
+		})
+	}
+	t.Run("messages", func(t *testing.T) {
+		limiter, _ := limittest.New(t)
+		rules := []ratelimit.Rule{{Name: "messages", Limit: 1, Per: time.Hour}}
+		client := serve(t, &far{}, grpclimit.WithJitter(0.5), grpclimit.WithMessageRules(limiter, nil, rules))
+		limittest.RequireAllowed(t, watch(t, client))
+		spread(t, time.Hour, func() error { return watch(t, client) })
+	})
+	if got := first(grpclimit.Error(refusalOf("Slow down."))); got != 5*time.Second {
+		t.Errorf("Error: got %v", got)
+	}
+}
+
+func TestJitterIsMisused(t *testing.T) {
+	for _, share := range []float64{0, -0.1, 1.1, math.NaN(), math.Inf(1)} {
+		t.Run(fmt.Sprint(share), func(t *testing.T) {
+			defer func() {
+				want := fmt.Sprintf("grpclimit.WithJitter: the share is %v; expected more than 0 and at most 1", share)
+				if got := recover(); got != want {
+					t.Errorf("got %v; expected %q", got, want)
+				}
+			}()
+			grpclimit.WithJitter(share)
 		})
 	}
 }

@@ -2,6 +2,7 @@ package grpclimit
 
 import (
 	"context"
+	"fmt"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -22,6 +23,7 @@ type caller struct {
 	clients httplimit.Clients
 	user    func(context.Context) (string, error)
 
+	jitter   float64               // of WithJitter
 	calls    []*wrap.Keyed[string] // of WithRules
 	messages []*wrap.Keyed[string] // of WithMessageRules
 }
@@ -40,6 +42,17 @@ func WithUserID(user func(context.Context) (string, error)) Option {
 		panic("grpclimit.WithUserID: the function is nil")
 	}
 	return func(c *caller) { c.user = user }
+}
+
+// WithJitter makes the RetryInfo of each refusal longer by a random part of up to share of its delay, and never shorter. Use it where many callers wait
+// for the same moment: in a window that begins for all at once, all of them would come back in one second. The share is above 0 and at most 1. For
+// example, with a share of 0.5 callers who are told to wait for 60 seconds come back after 60 to 90 seconds. WithJitter panics if the share is out of
+// this range.
+func WithJitter(share float64) Option {
+	if !(share > 0 && share <= 1) { // also if it is no number
+		panic(fmt.Sprintf("grpclimit.WithJitter: the share is %v; expected more than 0 and at most 1", share))
+	}
+	return func(c *caller) { c.jitter = share }
 }
 
 func newCaller(opts []Option) *caller {
@@ -87,7 +100,7 @@ func UnaryServerInterceptor(opts ...Option) grpc.UnaryServerInterceptor {
 			reply, err = handle(ctx, req)
 			return err
 		})
-		return reply, Error(err)
+		return reply, statusOf(err, c.jitter)
 	}
 }
 
@@ -104,17 +117,17 @@ func StreamServerInterceptor(opts ...Option) grpc.StreamServerInterceptor {
 		if ratelimit.ChargeFrom(ctx) == nil {
 			ctx, _ = ratelimit.WithCharge(ctx)
 		}
-		return Error(within(ctx, c.calls, call.FullMethod, func() error {
-			return handle(srv, &serverStream{stream, ctx, call.FullMethod, c.messages})
-		}))
+		return statusOf(within(ctx, c.calls, call.FullMethod, func() error {
+			return handle(srv, &serverStream{stream, ctx, call.FullMethod, c})
+		}), c.jitter)
 	}
 }
 
 type serverStream struct {
 	grpc.ServerStream
-	ctx      context.Context
-	method   string
-	messages []*wrap.Keyed[string]
+	ctx    context.Context
+	method string
+	caller *caller
 }
 
 func (s *serverStream) Context() context.Context { return s.ctx }
@@ -124,9 +137,9 @@ func (s *serverStream) RecvMsg(message any) error {
 	if err := s.ServerStream.RecvMsg(message); err != nil { // also at the end of the stream
 		return err
 	}
-	for _, rules := range s.messages {
+	for _, rules := range s.caller.messages {
 		if _, err := take(s.ctx, rules, s.method); err != nil {
-			return withStatus(err)
+			return withStatus(err, s.caller.jitter)
 		}
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -39,10 +41,13 @@ const (
 // The first error in err decides, in the order of [errors.As]: in errors.Join(refusal, other) it is the refusal. The text around an error of the
 // runtime, or around one that a client interceptor of this package has returned, is not in the status, as it may show keys. A status that the
 // cause of an error of the runtime has is not that of the call.
-func Error(err error) error {
+func Error(err error) error { return statusOf(err, 0) }
+
+// statusOf is Error. The delay of a refusal gets a random part of up to share of it.
+func statusOf(err error, share float64) error {
 	switch e := deciding(err).(type) {
 	case *ratelimit.TooManyRequestsError:
-		return refused(e)
+		return refused(e, share)
 	case *ratelimit.NeverAdmissibleError:
 		return with(codes.FailedPrecondition, fmt.Sprintf("the call costs %d; at most %d are ever admitted", e.Cost, e.Limit),
 			info(reasonNever, "cost", strconv.FormatInt(e.Cost, 10), "limit", strconv.FormatInt(e.Limit, 10)))
@@ -86,7 +91,7 @@ func deciding(err error) error {
 	return nil
 }
 
-func refused(refusal *ratelimit.TooManyRequestsError) error {
+func refused(refusal *ratelimit.TooManyRequestsError, share float64) error {
 	failure, delay := &errdetails.QuotaFailure{}, refusal.RetryAfter
 	for _, v := range refusal.Violations {
 		policy, ok := v.Policy()
@@ -102,9 +107,15 @@ func refused(refusal *ratelimit.TooManyRequestsError) error {
 	}
 	details := []protoadapt.MessageV1{info(reasonRefused), failure}
 	if !refusal.Never { // otherwise retrying is pointless
-		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(delayed(delay, share))})
 	}
 	return with(codes.ResourceExhausted, refusal.Message, details...)
+}
+
+// delayed returns d and a random part of up to share of it.
+func delayed(d time.Duration, share float64) time.Duration {
+	more := time.Duration(rand.Float64() * share * float64(d))
+	return d + min(more, math.MaxInt64-d)
 }
 
 func info(reason string, metadata ...string) *errdetails.ErrorInfo {
