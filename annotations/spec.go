@@ -28,7 +28,7 @@ type Argument struct {
 // Word is a value of an Enum.
 type Word struct {
 	Text  string
-	Const string // the constant of package ratelimit
+	Const string // the constant of package ratelimit; "" if the field is a bool, which the second word sets
 }
 
 // Kind says how a value is written.
@@ -111,6 +111,8 @@ var Verbs = []Verb{
 			Doc: "what to do while the store fails; if absent, as wrap says, or else the limiter"},
 		{Name: "hash", Kind: EnumKind, Field: "Hash", Words: []Word{{"true", "HashSubject"}, {"false", "HashNever"}},
 			Doc: "hash keys if the limiter has WithSubjectHash; true if absent"},
+		{Name: "report", Kind: EnumKind, Field: "Unreported", Words: []Word{{Text: "true"}, {Text: "false"}},
+			Doc: "tell clients about the rule; with false, its name, limit and message stand in no answer, only its delay; true if absent"},
 		{Name: "message", Kind: TemplateKind, Field: "Message", Doc: "what a refused caller is told: the Message of the error"},
 	}},
 	{Name: "skip", On: aboveMethod + ", or above an embedded type whose rules or funcs the wrapper leaves out",

@@ -25,10 +25,15 @@ func TestRowsAreFields(t *testing.T) {
 			continue
 		}
 		rows = append(rows, a.Field)
-		for _, w := range a.Words {
+		for i, w := range a.Words {
 			var r ratelimit.Rule
 			fields.Set(&r, annotations.Value{Argument: &a, Text: w.Text})
-			if got := fmt.Sprint(reflect.ValueOf(r).FieldByName(a.Field).Interface()); got != w.Text {
+			field := reflect.ValueOf(r).FieldByName(a.Field)
+			if field.Kind() == reflect.Bool {
+				if field.Bool() != (i == 1) {
+					t.Errorf("%s=%s gives the field the value %v", a.Name, w.Text, field)
+				}
+			} else if got := fmt.Sprint(field.Interface()); got != w.Text {
 				t.Errorf("%s=%s gives the field the value %q", a.Name, w.Text, got)
 			}
 		}
@@ -74,6 +79,7 @@ var samples = map[string]string{
 	"refund":    "refund=error",
 	"on-error":  "on-error=allow",
 	"hash":      "hash=false",
+	"report":    "report=false",
 	"message":   `message="Slow down."`,
 }
 

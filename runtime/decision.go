@@ -131,8 +131,8 @@ type Report struct {
 const maxQuotas = 100
 
 // WithReport returns a context and a report. The report collects the quotas of all decisions made under the context, wherever in the call
-// tree. Such a decision costs the store somewhat more. [Limiter.Peek] adds nothing to a report. Nor do rules that FailOpen decides, because
-// nothing counts their calls.
+// tree. Such a decision costs the store somewhat more. [Limiter.Peek] adds nothing to a report. Nor do rules that are Unreported, or that FailOpen
+// decides, because nothing counts their calls.
 func WithReport(ctx context.Context) (context.Context, *Report) {
 	r := new(Report)
 	return withReport(ctx, (*reporter)(r)), r
@@ -168,6 +168,9 @@ func (r *Report) add(quotas []Quota) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, q := range quotas {
+		if q.policy.unreported {
+			continue
+		}
 		i := slices.IndexFunc(r.quotas, func(o Quota) bool { return o.Rule == q.Rule && o.Window == q.Window && o.Key == q.Key })
 		switch {
 		case i >= 0:
@@ -193,21 +196,24 @@ type policy struct {
 	index      int32 // of the rule among those of its method, or among the requests
 	unnamed    bool
 	silent     bool // the rule refuses nothing
+	unreported bool // clients should not learn of the rule
 	concurrent bool
 	quota      int64
 	window     time.Duration
 }
 
-// of returns the policy of the rule. It reports whether the rule refuses calls.
+// of returns the policy of the rule. It reports whether clients may know of it.
 func (p policy) of(rule string) (QuotaPolicy, bool) {
 	if p.unnamed {
 		rule = ""
 	}
-	return QuotaPolicy{cmp.Or(rule, "rule-"+strconv.Itoa(int(p.index)+1)), p.quota, p.window, p.concurrent}, !p.silent
+	return QuotaPolicy{cmp.Or(rule, "rule-"+strconv.Itoa(int(p.index)+1)), p.quota, p.window, p.concurrent}, !p.silent && !p.unreported
 }
 
-// Policy returns what clients may know about the rule. It reports false for a rule in shadow or trigger mode, which clients should not see.
+// Policy returns what clients may know about the rule. It reports false for a rule that they should not see: one in shadow or trigger mode, or one
+// that is Unreported.
 func (v Violation) Policy() (QuotaPolicy, bool) { return v.policy.of(v.Rule) }
 
-// Policy returns what clients may know about the rule. It reports false for a rule in shadow or trigger mode, which clients should not see.
+// Policy returns what clients may know about the rule. It reports false for a rule that they should not see: one in shadow or trigger mode, or one
+// that is Unreported.
 func (q Quota) Policy() (QuotaPolicy, bool) { return q.policy.of(q.Rule) }

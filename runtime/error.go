@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ const defaultMessage = "Too many requests."
 // second rule, and Violations has both.
 type TooManyRequestsError struct {
 	Method     string        // pkg.Type.Method; "" for requests
-	Message    string        // of the refusing rule with the longest delay
+	Message    string        // of the refusing rule with the longest delay; clients may read that of ClientMessage
 	RetryAfter time.Duration // until all rules would admit the call, if nothing else is admitted before, apart from Concurrency; 0 if Never
 	Never      bool          // a rule of limit 0 refused: retrying is pointless
 	Violations []Violation   // the rules that refused, in their order
@@ -112,6 +113,22 @@ func (e *TooManyRequestsError) Error() string {
 	return printable.Line(s)
 }
 
+// ClientMessage returns the message that clients may read: that of the refusing rule with the longest delay, of those that are not Unreported. If only
+// Unreported rules refuse, it is "Too many requests.". If the error comes from another program, or a program has made it, it is the Message.
+//
+// For example, an Unreported rule refuses for an hour, and one with the message "One code a minute." for 20 seconds. Then it is "One code a minute.",
+// and RetryAfter is an hour.
+func (e *TooManyRequestsError) ClientMessage() string {
+	if len(e.Violations) == 0 || !longest(e.Violations).policy.unreported {
+		return e.Message
+	}
+	reported := slices.DeleteFunc(slices.Clone(e.Violations), func(v Violation) bool { return v.policy.unreported })
+	if len(reported) == 0 {
+		return defaultMessage
+	}
+	return cmp.Or(longest(reported).message, defaultMessage)
+}
+
 // Is reports whether target is [ErrTooManyRequests].
 func (e *TooManyRequestsError) Is(target error) bool { return target == ErrTooManyRequests }
 
@@ -126,11 +143,16 @@ type NeverAdmissibleError struct {
 	Cost   int64  // permits
 	Limit  int64  // the largest cost that can be admitted
 
+	Unreported bool // the rule is Unreported: clients should not see Cost and Limit. A client of such a server has 0 for both
+
 	what string // what Limit is, if it is not the rule's limit
 }
 
 // Error returns the cost, and the largest one that can be admitted.
 func (e *NeverAdmissibleError) Error() string {
+	if e.Unreported && e.Cost == 0 && e.Limit == 0 { // from a server that does not say
+		return printable.Line(whose(e.Method, e.Rule) + ": the cost can never be admitted")
+	}
 	return printable.Line(fmt.Sprintf("%s: a cost of %d can never be admitted: the %s is %d",
 		whose(e.Method, e.Rule), e.Cost, cmp.Or(e.what, "limit"), e.Limit))
 }
@@ -226,10 +248,10 @@ func where(method, what string) string {
 }
 
 // longest returns the first of the violations with the longest delay. A violation that is Never has the longest.
-func (e *TooManyRequestsError) longest() *Violation {
-	longest := &e.Violations[0]
-	for i := range e.Violations {
-		if v := &e.Violations[i]; !longest.Never && (v.Never || v.RetryAfter > longest.RetryAfter) {
+func longest(violations []Violation) *Violation {
+	longest := &violations[0]
+	for i := range violations {
+		if v := &violations[i]; !longest.Never && (v.Never || v.RetryAfter > longest.RetryAfter) {
 			longest = v
 		}
 	}

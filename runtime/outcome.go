@@ -87,7 +87,7 @@ func refusalOf(c *decide.Call) *TooManyRequestsError {
 		only [1]Violation // most refusals are by one rule; this saves them a second allocation
 	}{TooManyRequestsError: TooManyRequestsError{Method: c.Method(), Never: c.IsNever(), Message: defaultMessage}}
 	if e.Violations, e.RetryAfter = violationsOf(c, e.only[:0], ModeEnforce); len(e.Violations) > 0 {
-		e.Message = cmp.Or(e.longest().message, e.Message)
+		e.Message = cmp.Or(longest(e.Violations).message, e.Message)
 	}
 	return &e.TooManyRequestsError
 }
@@ -146,7 +146,7 @@ func shownAfter(quotas []Quota, subject string) string {
 // policyOf returns what clients may know about the rule.
 func policyOf(a *decide.Asked) policy {
 	r := a.Rule
-	p := policy{index: int32(a.Index), unnamed: r.Unnamed, silent: r.Ask.Mode != engine.Enforce, concurrent: r.Row.Releases, quota: a.Claim.Limit}
+	p := policy{index: int32(a.Index), unnamed: r.Unnamed, silent: r.Ask.Mode != engine.Enforce, unreported: r.Unreported, concurrent: r.Row.Releases, quota: a.Claim.Limit}
 	if !r.Row.Releases {
 		p.window = r.Per
 	}

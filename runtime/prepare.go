@@ -90,7 +90,7 @@ func (r Rule) prepareAs(label, window, tag string) (*decide.Rule, error) {
 		return nil, err
 	}
 	p := &decide.Rule{
-		Declared: (*declared)(&r), Label: label, Window: window, Key: r.Key, Distinct: r.Distinct, Message: r.Message,
+		Declared: (*declared)(&r), Label: label, Window: window, Key: r.Key, Distinct: r.Distinct, Message: r.Message, Unreported: r.Unreported,
 		Algorithm: r.algorithm(), Limit: r.Limit, MostLimit: r.mostLimit(), Burst: r.Burst, NoStore: r.Warmup > 0 || r.Algorithm == LeakyBucket && r.Prepay,
 		Per: r.Per, Wait: r.Wait, Queue: r.Queue, Computed: r.Computed, Unnamed: r.unnamed, PlainKeys: r.Hash == HashNever,
 		Refunds: r.Refund == RefundError, Instance: r.Scope == ScopeInstance, OnError: decide.Policy(r.OnError),
@@ -176,7 +176,7 @@ func (d *declared) CountsLike(other decide.Declared) bool {
 // countAlike reports whether two rules of one count can decide a call together: they differ at most in where their keys come from, and in what they
 // say to callers.
 func countAlike(a, b Rule) bool {
-	a.Key, a.Message = b.Key, b.Message
+	a.Key, a.Message, a.Unreported = b.Key, b.Message, b.Unreported
 	return a == b
 }
 

@@ -28,7 +28,7 @@ func (o *options) wrongLimit(method string, rule *decide.Rule, reason string) er
 
 func tooCostly(c *decide.Call, a *decide.Asked, most int64, what string) error {
 	return &NeverAdmissibleError{
-		Method: c.Method(), Rule: a.Rule.Label, Key: shown(a.Claim.Subject), Cost: a.Cost, Limit: most, what: what,
+		Method: c.Method(), Rule: a.Rule.Label, Key: shown(a.Claim.Subject), Cost: a.Cost, Limit: most, Unreported: a.Rule.Unreported, what: what,
 	}
 }
 
@@ -92,8 +92,11 @@ func describe(err error, messages []string) error {
 	if !ok || len(refusal.Violations) == 0 {
 		return err
 	}
-	if i := int(refusal.longest().policy.index); i < len(messages) && messages[i] != "" {
-		refusal.Message = messages[i]
+	for i := range refusal.Violations {
+		if v := &refusal.Violations[i]; int(v.policy.index) < len(messages) && messages[v.policy.index] != "" {
+			v.message = messages[v.policy.index]
+		}
 	}
+	refusal.Message = cmp.Or(longest(refusal.Violations).message, refusal.Message)
 	return err
 }

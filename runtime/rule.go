@@ -110,6 +110,10 @@ type Rule struct {
 	// Hash is whether [WithSubjectHash] applies to the rule, as it does by default. With HashNever, errors and events show the key
 	// "13800138000" and not 22 characters of a hash.
 	Hash Hash `json:"hash,omitzero"`
+	// Unreported says that clients should not learn of the rule. Its name, limit and message stand in no answer of packages httplimit and
+	// grpclimit, and it is in no [Report]. Only its delay counts: see [TooManyRequestsError.ClientMessage]. The program's own errors, logs and
+	// events tell all. For example, a rule of 3 failed logins a day refuses with Retry-After, and does not say how many guesses an attacker has.
+	Unreported bool `json:"unreported,omitzero"`
 	// Message is what a refused caller is told, such as "One code a minute."; "" is "Too many requests.".
 	Message string `json:"message,omitzero"`
 

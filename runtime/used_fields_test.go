@@ -22,7 +22,7 @@ func TestUsedRuleHasEachField(t *testing.T) {
 		{Name: "computed", Computed: true, Per: time.Minute},
 		{Name: "paused", Limit: 5, Per: time.Minute, Pausable: true},
 		{Name: "leased", Limit: 5, Per: time.Minute, Lease: time.Second},
-		{Name: "alone", Limit: 5, Per: time.Minute, Scope: ScopeInstance},
+		{Name: "alone", Limit: 5, Per: time.Minute, Scope: ScopeInstance, Unreported: true},
 	}
 	given, kept := map[string]bool{}, map[string]bool{}
 	for _, rule := range samples {

@@ -61,6 +61,8 @@ func TestListSettings(t *testing.T) {
 		"per=1m algorithm=token-bucket warmup=5s":                `warmup=5s {"warmup":"5s"}`,
 		"per=1m algorithm=sliding-counter slices=6":              `slices=6 {"slices":6}`,
 		`cron="0  0 * * *" tz=UTC`:                               "- {}",
+		"per=1m report=true":                                     "- {}",
+		"per=1m report=false":                                    `report=false {"report":"false"}`,
 		"cron=@daily tz=Asia/Shanghai":                           `tz=Asia/Shanghai {"tz":"Asia/Shanghai"}`,
 	} {
 		t.Run(rule, func(t *testing.T) {

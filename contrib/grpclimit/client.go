@@ -58,7 +58,8 @@ func typed(of *errdetails.ErrorInfo, refusal *ratelimit.TooManyRequestsError, s 
 	case reasonRefused:
 		return &remote{refusal, s, true}
 	case reasonNever:
-		return &remote{&ratelimit.NeverAdmissibleError{Cost: number(of, "cost"), Limit: number(of, "limit")}, s, true}
+		_, said := of.GetMetadata()["limit"]
+		return &remote{&ratelimit.NeverAdmissibleError{Cost: number(of, "cost"), Limit: number(of, "limit"), Unreported: !said}, s, true}
 	case reasonKey:
 		return &remote{&ratelimit.KeyError{Reason: s.Message(), Internal: s.Code() == codes.Internal}, s, true}
 	case reasonStore:

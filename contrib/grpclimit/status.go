@@ -49,6 +49,9 @@ func statusOf(err error, share float64) error {
 	case *ratelimit.TooManyRequestsError:
 		return refused(e, share)
 	case *ratelimit.NeverAdmissibleError:
+		if e.Unreported {
+			return with(codes.FailedPrecondition, "the call costs more than is ever admitted", info(reasonNever))
+		}
 		return with(codes.FailedPrecondition, fmt.Sprintf("the call costs %d; at most %d are ever admitted", e.Cost, e.Limit),
 			info(reasonNever, "cost", strconv.FormatInt(e.Cost, 10), "limit", strconv.FormatInt(e.Limit, 10)))
 	case *ratelimit.KeyError:
@@ -105,11 +108,14 @@ func refused(refusal *ratelimit.TooManyRequestsError, share float64) error {
 			})
 		}
 	}
-	details := []protoadapt.MessageV1{info(reasonRefused), failure}
+	details := []protoadapt.MessageV1{info(reasonRefused)}
+	if len(failure.Violations) > 0 || len(refusal.Violations) == 0 { // otherwise only rules that are Unreported refuse
+		details = append(details, failure)
+	}
 	if !refusal.Never { // otherwise retrying is pointless
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(delayed(delay, share))})
 	}
-	return with(codes.ResourceExhausted, refusal.Message, details...)
+	return with(codes.ResourceExhausted, refusal.ClientMessage(), details...)
 }
 
 // delayed returns d and a random part of up to share of it.

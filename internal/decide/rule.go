@@ -22,6 +22,8 @@ type Rule struct {
 	Distinct string // the template of its members; "" if it counts none
 	Message  string
 
+	Unreported bool // clients do not learn of it
+
 	Algorithm engine.Kind   // of which Numbers.Kind may be a variant
 	Limit     int64         // permits per window; 0 if calls bring it
 	MostLimit int64         // the highest limit that the rule can have

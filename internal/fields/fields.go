@@ -54,6 +54,10 @@ func Set(rule *ratelimit.Rule, v annotations.Value) {
 		field.SetInt(int64(v.Duration))
 		rule.BlockMax = v.Longest
 	case annotations.EnumKind:
+		if field.Kind() == reflect.Bool {
+			field.SetBool(v.Text == v.Words[1].Text)
+			return
+		}
 		setWord(field, v.Text)
 	default:
 		field.SetString(v.Text)

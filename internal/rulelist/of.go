@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/internal/fields"
 	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -25,7 +26,7 @@ func Of(r ratelimit.Rule) Row {
 	}
 	for arg, value := range fields.Given(r) {
 		if !slices.Contains(columns, arg.Name) {
-			row.Settings[arg.Name] = shown(value.Interface())
+			row.Settings[arg.Name] = shown(arg, value.Interface())
 		}
 	}
 	if r.BlockMax > 0 {
@@ -38,11 +39,16 @@ func Of(r ratelimit.Rule) Row {
 }
 
 // shown returns the value of a field as a list shows it: an int64, true for a flag, or a string.
-func shown(value any) any {
+func shown(arg *annotations.Argument, value any) any {
 	switch value := value.(type) {
 	case time.Duration:
 		return period.Format(value)
-	case string, int64, bool:
+	case bool:
+		if arg.Kind == annotations.EnumKind {
+			return arg.Words[1].Text
+		}
+		return value
+	case string, int64:
 		return value
 	}
 	return fmt.Sprint(value)

@@ -94,8 +94,8 @@ func setHeaders(h http.Header, reporter *reporter, err error) (violated limits) 
 }
 
 // Error answers a request whose call failed with err, if err is or wraps an error of the runtime: with [Status], the fields of [SetHeaders],
-// and a problem in JSON. A refusal has the rule's message and the problem type quota-exceeded. Error reports whether it answered. The caller
-// has to answer any other error, including that of a context that has ended.
+// and a problem in JSON. A refusal has the rule's message and the problem type quota-exceeded, unless only rules that are Unreported refuse. Error
+// reports whether it answered. The caller has to answer any other error, including that of a context that has ended.
 func Error(w http.ResponseWriter, r *http.Request, err error) bool {
 	p := problem{Status: Status(err)}
 	if p.Status == 0 {
@@ -106,8 +106,11 @@ func Error(w http.ResponseWriter, r *http.Request, err error) bool {
 		p.ViolatedPolicies = append(p.ViolatedPolicies, l.name)
 	}
 	if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); ok {
-		p.Type, p.Detail = QuotaExceeded, refusal.Message
-	} else if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); ok {
+		p.Detail = refusal.ClientMessage()
+		if len(p.ViolatedPolicies) > 0 || len(refusal.Violations) == 0 {
+			p.Type = QuotaExceeded
+		}
+	} else if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); ok && !never.Unreported {
 		p.Detail = fmt.Sprintf("The request costs %d; at most %d are ever admitted.", never.Cost, never.Limit)
 	}
 	body, _ := json.Marshal(p) // texts and numbers never fail

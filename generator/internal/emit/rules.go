@@ -178,7 +178,9 @@ var constants = func() map[string]string {
 	found := map[string]string{}
 	for _, arg := range annotations.LookUp("rule").Args {
 		for _, w := range arg.Words {
-			found[w.Text] = w.Const
+			if w.Const != "" {
+				found[w.Text] = w.Const
+			}
 		}
 	}
 	return found

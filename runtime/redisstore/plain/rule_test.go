@@ -105,7 +105,7 @@ func refused() map[string]map[string]ratelimit.Rule {
 // decided are rules that it can do, with each field that it knows. A rule of instance scope is not its own.
 var decided = []ratelimit.Rule{
 	{Name: "fixed", Key: "{k}", Limit: 3, Per: time.Hour, Algorithm: ratelimit.FixedWindow, Mode: ratelimit.ModeShadow, Refund: ratelimit.RefundError,
-		OnError: ratelimit.FailOpen, Hash: ratelimit.HashNever, Message: "Slow down."},
+		OnError: ratelimit.FailOpen, Hash: ratelimit.HashNever, Unreported: true, Message: "Slow down."},
 	{Name: "calendar", Limit: 3, Cron: yearly.Cron, TZ: "Asia/Tokyo", Lease: time.Second}, // takes no permits ahead
 	{Name: "computed", Computed: true, Per: time.Millisecond, Algorithm: ratelimit.FixedWindow},
 	{Name: "local", Limit: 3, Per: time.Hour, Scope: ratelimit.ScopeInstance},
