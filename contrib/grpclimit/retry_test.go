@@ -1,8 +1,10 @@
 package grpclimit_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,5 +137,36 @@ func TestJitterIsMisused(t *testing.T) {
 			}()
 			grpclimit.WithJitter(share)
 		})
+	}
+}
+
+// A status says nothing of an unreported rule but its delay.
+func TestUnreported(t *testing.T) {
+	secret := ratelimit.Rule{Name: "secret", Limit: 1, Per: time.Hour, Message: "Guess again.", Unreported: true}
+	known := ratelimit.Rule{Name: "known", Limit: 1, Per: time.Minute, Message: "Slow down."}
+	for _, test := range []struct {
+		rules      []ratelimit.Rule
+		message    string
+		violations int
+	}{
+		{[]ratelimit.Rule{secret}, "Too many requests.", 0},
+		{[]ratelimit.Rule{secret, known}, "Slow down.", 1},
+	} {
+		err := grpclimit.Error(refusedBy(t, test.rules...))
+		s := status.Convert(err)
+		if delay, ok := retryOf(err); !ok || delay != time.Hour || s.Message() != test.message || strings.Contains(fmt.Sprint(s.Proto()), "secret") {
+			t.Errorf("got %v", s.Proto())
+		}
+		refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](grpclimit.FromError(err))
+		if !ok || refusal.Never || refusal.RetryAfter != time.Hour || len(refusal.Violations) != test.violations || refusal.ClientMessage() != test.message {
+			t.Errorf("a client has %+v", refusal)
+		}
+	}
+	err := grpclimit.Error(&ratelimit.NeverAdmissibleError{Cost: 77, Limit: 33, Unreported: true})
+	if text := fmt.Sprint(status.Convert(err).Proto()); strings.Contains(text, "77") || strings.Contains(text, "33") {
+		t.Errorf("got %s", text)
+	}
+	if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](grpclimit.FromError(err)); !ok || !never.Unreported {
+		t.Errorf("a client has %v", err)
 	}
 }
