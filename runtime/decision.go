@@ -198,22 +198,21 @@ type policy struct {
 	silent     bool // the rule refuses nothing
 	unreported bool // clients should not learn of the rule
 	concurrent bool
-	quota      int64
 	window     time.Duration
 }
 
 // of returns the policy of the rule. It reports whether clients may know of it.
-func (p policy) of(rule string) (QuotaPolicy, bool) {
+func (p policy) of(rule string, quota int64) (QuotaPolicy, bool) {
 	if p.unnamed {
 		rule = ""
 	}
-	return QuotaPolicy{cmp.Or(rule, "rule-"+strconv.Itoa(int(p.index)+1)), p.quota, p.window, p.concurrent}, !p.silent && !p.unreported
+	return QuotaPolicy{cmp.Or(rule, "rule-"+strconv.Itoa(int(p.index)+1)), quota, p.window, p.concurrent}, !p.silent && !p.unreported
 }
 
 // Policy returns what clients may know about the rule. It reports false for a rule that they should not see: one in shadow or trigger mode, or one
 // that is Unreported.
-func (v Violation) Policy() (QuotaPolicy, bool) { return v.policy.of(v.Rule) }
+func (v Violation) Policy() (QuotaPolicy, bool) { return v.policy.of(v.Rule, cmp.Or(v.burst, v.Limit)) }
 
 // Policy returns what clients may know about the rule. It reports false for a rule that they should not see: one in shadow or trigger mode, or one
 // that is Unreported.
-func (q Quota) Policy() (QuotaPolicy, bool) { return q.policy.of(q.Rule) }
+func (q Quota) Policy() (QuotaPolicy, bool) { return q.policy.of(q.Rule, q.Limit) }

@@ -48,6 +48,7 @@ type Violation struct {
 	Running    int64         // under Concurrency, permits of calls that run: 4 of a Limit of 4, for example; more if the limit was lowered
 
 	policy  policy
+	burst   int64  // permits of a full bucket, or 0
 	message string // the rule's
 }
 

@@ -71,7 +71,7 @@ func violationsOf(c *decide.Call, list []Violation, mode Mode) (_ []Violation, l
 		}
 		list = append(list, Violation{
 			Rule: o.Rule, Window: o.Window, Key: strings.Clone(o.Key), Limit: o.Limit, Remaining: o.Remaining, More: more, RetryAfter: o.RetryAfter,
-			Never: o.Never, Running: o.Running, policy: policyOf(a), message: a.Rule.Message,
+			Never: o.Never, Running: o.Running, policy: policyOf(a), burst: burstOf(a), message: a.Rule.Message,
 		})
 	}
 	if c.IsNever() {
@@ -146,12 +146,12 @@ func shownAfter(quotas []Quota, subject string) string {
 // policyOf returns what clients may know about the rule.
 func policyOf(a *decide.Asked) policy {
 	r := a.Rule
-	p := policy{index: int32(a.Index), unnamed: r.Unnamed, silent: r.Ask.Mode != engine.Enforce, unreported: r.Unreported, concurrent: r.Row.Releases, quota: a.Claim.Limit}
+	p := policy{index: int32(a.Index), unnamed: r.Unnamed, silent: r.Ask.Mode != engine.Enforce, unreported: r.Unreported, concurrent: r.Row.Releases}
 	if !r.Row.Releases {
 		p.window = r.Per
 	}
 	if burst := burstOf(a); burst > 0 {
-		p.quota, p.window = burst, time.Duration(float64(r.Per)*float64(burst)/float64(p.quota))
+		p.window = time.Duration(float64(r.Per) * float64(burst) / float64(a.Claim.Limit))
 	}
 	return p
 }

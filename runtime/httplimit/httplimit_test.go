@@ -184,7 +184,7 @@ func TestError(t *testing.T) {
 		{&ratelimit.TooManyRequestsError{
 			Method: secret, Message: "Slowly.", RetryAfter: time.Second + 1,
 			Violations: []ratelimit.Violation{{Rule: "r", Key: secret, Limit: 3, Remaining: 2, RetryAfter: time.Second + 1}},
-		}, 429, "Slowly.", map[string]string{"Retry-After": "2", "RateLimit": `"r";r=2;t=2`, "RateLimit-Policy": `"r";q=0`}},
+		}, 429, "Slowly.", map[string]string{"Retry-After": "2", "RateLimit": `"r";r=2;t=2`, "RateLimit-Policy": `"r";q=3`}},
 		{&ratelimit.TooManyRequestsError{
 			Message: "Closed.", Never: true, Violations: []ratelimit.Violation{{Rule: "é\"\r\n", Never: true}},
 		}, 429, "Closed.", map[string]string{"Retry-After": "", "RateLimit": `"%C3%A9\"%0D%0A";r=0`}},

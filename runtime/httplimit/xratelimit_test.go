@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,5 +103,27 @@ func TestJitter(t *testing.T) {
 			}()
 			httplimit.WithJitter(share)
 		}()
+	}
+}
+
+// A rule that is not reported stands in no field. If it alone refuses, the answer has no fields but Retry-After.
+func TestFieldsOfUnreportedRules(t *testing.T) {
+	limiter, _ := limittest.New(t)
+	requests := []ratelimit.Request{
+		{Rule: ratelimit.Rule{Name: "calls", Limit: 5, Per: time.Minute}},
+		{Rule: ratelimit.Rule{Name: "guesses", Limit: 1, Per: time.Hour, Unreported: true}},
+	}
+	h := answerOf(t, limiter, requests, httplimit.WithXRateLimit())
+	if h.Get("RateLimit") != `"calls";r=4;t=60` || h.Get("RateLimit-Policy") != `"calls";q=5;w=60` || h.Get("X-RateLimit-Limit") != "5" {
+		t.Errorf("admitted: got %v", h)
+	}
+	h = answerOf(t, limiter, requests, httplimit.WithXRateLimit())
+	if h.Get("Retry-After") != "3600" {
+		t.Errorf("refused: got %v", h)
+	}
+	for name := range h {
+		if strings.Contains(name, "Ratelimit") {
+			t.Errorf("refused: it has %s: %s", name, h.Get(name))
+		}
 	}
 }
