@@ -124,9 +124,9 @@ func (r *reader) policies(text string) {
 		text, between = strings.ReplaceAll(text, ",", ";"), 0
 	}
 	longest, unreadable := -1.0, false
-	for policy := range split(text, between) {
+	for policy := range Split(text, between) {
 		left, reset := "", ""
-		for parameter := range split(policy, ';') {
+		for parameter := range Split(policy, ';') {
 			switch name, value, _ := strings.Cut(strings.Trim(parameter, " \t"), "="); name {
 			case "r", "a", "remaining": // a and w are of the draft after 11
 				left = value
@@ -161,8 +161,8 @@ func unnamed(text string) string {
 	return b.String()
 }
 
-// split returns the parts of a text between which a byte is, outside of quotes.
-func split(text string, between byte) iter.Seq[string] {
+// Split returns the parts of a text between which a byte is, outside of quotes.
+func Split(text string, between byte) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		begin, quoted := 0, false
 		for i := 0; i < len(text); i++ {

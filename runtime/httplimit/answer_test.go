@@ -7,12 +7,16 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
 )
 
-// Answer leaves the answer to a call without an error to the handler.
+// A call without an error is left to the handler: all functions that answer do nothing, below a Report, too.
 func TestAnswerOfNoError(t *testing.T) {
-	w := httptest.NewRecorder()
+	w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
 	w.Code = 0
-	httplimit.Answer(w, httptest.NewRequest("GET", "/", nil), nil)
+	httplimit.Answer(w, r, nil)
+	httplimit.SetHeaders(w, nil)
+	if httplimit.Error(w, r, nil) || httplimit.Status(nil) != 0 {
+		t.Errorf("Error answers, or there is the status %d", httplimit.Status(nil))
+	}
 	if w.Code != 0 || len(w.Header()) > 0 || w.Body.Len() > 0 {
-		t.Errorf("it answers %d, %v, %q", w.Code, w.Header(), w.Body)
+		t.Errorf("they answer %d, %v, %q", w.Code, w.Header(), w.Body)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"time"
 
@@ -23,7 +24,7 @@ type problem struct {
 	ViolatedPolicies []string `json:"violated-policies,omitempty"`
 }
 
-// Status returns the status that answers err, or 0 if err neither is nor wraps an error of the runtime.
+// Status returns the status that answers err, or 0 if err is nil, or neither is nor wraps an error of the runtime.
 //
 //	*ratelimit.TooManyRequestsError  429
 //	*ratelimit.NeverAdmissibleError  422
@@ -53,12 +54,13 @@ func is[E error](err error) bool {
 }
 
 // SetHeaders sets the fields of an answer to err, for programs that write the status and a body of their own: Retry-After after a refusal or
-// a failure of the store, and the RateLimit fields after a refusal. Other errors set nothing. Below a [Report], the fields know its other rules
-// if the writers in between have a method Unwrap, as those of routers do.
+// a failure of the store, and the RateLimit fields after a refusal. Other errors, and nil, set nothing. Below a [Report], the fields know its other rules
+// and its [WithJitter] if the writers in between have a method Unwrap, as those of routers do. Send clients the message of
+// [ratelimit.TooManyRequestsError.ClientMessage].
 //
 // Retry-After and the times in the fields are whole seconds. They are rounded up, because a client that comes back too early is refused again.
 // A refusal by a rule of limit 0 has no times. Under Concurrency nobody knows when permits come back: then Retry-After is 1 or more. RateLimit
-// lists only the rules that refused. Retry-After is no earlier than the end of any t, as section 6 of the draft asks for. It is later for a call that
+// lists only the rules that refused; if all of these are Unreported, there are no RateLimit fields. Retry-After is no earlier than the end of any t, as section 6 of the draft asks for. It is later for a call that
 // costs more than the first permits that come back.
 func SetHeaders(w http.ResponseWriter, err error) { setHeaders(w.Header(), reporterIn(w), err) }
 
@@ -71,24 +73,35 @@ func setHeaders(h http.Header, reporter *reporter, err error) (violated limits) 
 	if !ok {
 		return nil
 	}
+	late := reporter.draw()
+	if !refusal.Never {
+		h.Set("Retry-After", integer(late.seconds(max(time.Second, refusal.RetryAfter))))
+	}
 	all := reporter.limits()
+	refused, longest := "", time.Duration(-1) // the limit that refuses for the longest time, apart from Concurrency
 	for _, v := range refusal.Violations {
-		if policy, ok := v.Policy(); ok {
-			l := limit{remaining: v.Remaining, more: cmp.Or(v.More, v.RetryAfter), wait: v.RetryAfter} // a client made v without More from a server's answer
-			policy.Name = all.add(v.Rule+"\x00"+v.Window, policy, l)
-			violated.add(policy.Name, policy, l)
+		policy, ok := v.Policy()
+		if !ok {
+			continue
+		}
+		id, more := idOf(v.Rule, v.Window), cmp.Or(v.More, v.RetryAfter) // a client made v without More from a server's answer
+		l := limit{remaining: v.Remaining, more: time.Duration(late.seconds(more)) * time.Second, wait: v.RetryAfter}
+		policy.Name = all.add(id, policy, l)
+		violated.add(policy.Name, policy, l)
+		if v.Never {
+			v.RetryAfter = math.MaxInt64
+		}
+		if v.RetryAfter > longest && !policy.Concurrent {
+			refused, longest = id, v.RetryAfter
 		}
 	}
-	late := reporter.refuse(len(violated) > 0, len(violated) == 0 && len(refusal.Violations) > 0)
-	if !refusal.Never {
-		h.Set("Retry-After", integer(seconds(later(max(time.Second, refusal.RetryAfter), late))))
-	}
-	for i := range violated {
-		violated[i].more = later(violated[i].more, late)
-	}
-	if len(violated) > 0 {
+	switch {
+	case len(violated) > 0:
 		h.Set("RateLimit-Policy", all.policies())
-		h.Set("RateLimit", violated.left())
+		h[rateLimit] = signed(late.part, refused, violated.left())
+	case len(refusal.Violations) > 0:
+		h.Del("RateLimit-Policy")
+		h[rateLimit] = signed(0, "")
 	}
 	return violated
 }
@@ -122,4 +135,10 @@ func Error(w http.ResponseWriter, r *http.Request, err error) bool {
 }
 
 // seconds returns d in seconds, rounded up.
-func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+func seconds(d time.Duration) int64 {
+	n := int64(d / time.Second)
+	if d%time.Second > 0 {
+		n++
+	}
+	return n
+}

@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -110,9 +111,33 @@ func TestPrintable(t *testing.T) {
 }
 
 func TestSecondsRoundUp(t *testing.T) {
-	for d, want := range map[time.Duration]int64{0: 0, 1: 1, time.Second: 1, time.Second + 1: 2, time.Hour: 3600} {
+	for d, want := range map[time.Duration]int64{0: 0, 1: 1, time.Second: 1, time.Second + 1: 2, time.Hour: 3600, math.MaxInt64: 9_223_372_037} {
 		if got := seconds(d); got != want {
 			t.Errorf("%s: got %d; expected %d", d, got, want)
+		}
+	}
+}
+
+// Whatever is drawn, a delay becomes no shorter, and longer by no more than the share. A longer delay becomes no shorter than a shorter one.
+func TestBoundsOfJitter(t *testing.T) {
+	duration := rapid.OneOf(rapid.Int64Range(0, 1e11), rapid.Int64Range(0, math.MaxInt64))
+	rapid.Check(t, func(t *rapid.T) {
+		j := jitter{rapid.Float64Range(0, 1).Draw(t, "share"), rapid.Uint64().Draw(t, "part")}
+		short, long := time.Duration(duration.Draw(t, "a")), time.Duration(duration.Draw(t, "b"))
+		if short > long {
+			short, long = long, short
+		}
+		if j.seconds(short) > j.seconds(long) {
+			t.Fatalf("%+v: %s becomes %d, and %s %d", j, short, j.seconds(short), long, j.seconds(long))
+		}
+		most := float64(long) * (1 + j.share) / float64(time.Second)
+		if got := j.seconds(long); got < seconds(min(long, math.MaxInt64/2)) || float64(got) > math.Ceil(most*(1+1e-12)) {
+			t.Fatalf("%+v: %s becomes %d", j, long, got)
+		}
+	})
+	for part, want := range map[uint64]int64{0: 10, math.MaxUint64 / 2: 12, math.MaxUint64: 15} {
+		if got := (jitter{0.5, part}).seconds(10 * time.Second); got != want {
+			t.Errorf("10 seconds become %d; expected %d", got, want)
 		}
 	}
 }

@@ -5,19 +5,24 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
+	"math/bits"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/farside"
 	"github.com/ratelimit-go/ratelimit/internal/httprequest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
-// Option changes what [Report] and [Middleware] do.
+// Option changes what [Report] and [Middleware] do. Of a Middleware inside another one, or inside a Report, only [WithErrorHandler] has an effect: give
+// the others to the outermost one.
 type Option func(*options)
 
 type options struct {
@@ -28,8 +33,8 @@ type options struct {
 }
 
 // WithXRateLimit adds the older fields X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset. They describe one rule: the one that
-// admits the fewest calls like this one before it refuses, and of several such the one with the longest window. A rule with Concurrency has no
-// such fields. Reset is in how many seconds all permits of the rule are back, also in a refusal: Retry-After says when to come back.
+// admits the fewest calls like this one before it refuses, and of several such the one with the longest window. In a refusal it is the rule that
+// refused for the longest time. A rule with Concurrency has no such fields. Reset is in how many seconds all permits of the rule are back, also in a refusal: Retry-After says when to come back.
 //
 // For example, a call costs 1 of a rule of 60 a minute, with 40 left, and 4,000 of one of 100,000 a day, with 5,000 left. The second rule
 // admits one more such call. So Limit is 100000, and Remaining is 5000.
@@ -41,7 +46,7 @@ func WithXRateLimitEpoch() Option { return func(o *options) { o.old, o.epoch = t
 
 // WithJitter tells refused clients to come back up to a share of the delay later, so that those whose window ends at one time do not all come
 // back in one second. Each refusal draws its own part, for Retry-After and for the times in the other fields. None is earlier than the rules say.
-// For example, with a share of 0.1 a delay of 60 seconds becomes 60 to 66. WithJitter panics if the share is not above 0 and at most 1.
+// For example, with a share of 0.1 a delay of 60 seconds becomes 60 to 66, and one of 2 seconds 2 or 3, because all are whole seconds. WithJitter panics if the share is not above 0 and at most 1.
 func WithJitter(share float64) Option {
 	if !(share > 0 && share <= 1) {
 		panic(fmt.Sprintf("httplimit.WithJitter: found %v; expected a share above 0 and at most 1", share))
@@ -82,7 +87,7 @@ func (o *options) report(next http.Handler, w http.ResponseWriter, r *http.Reque
 		return
 	}
 	ctx, report := ratelimit.WithReport(r.Context())
-	p := &reporter{Report: report, options: o}
+	p := &reporter{report, o}
 	writer := &reportingWriter{ResponseWriter: w, reporter: p}
 	inner := r.WithContext(context.WithValue(ctx, reporterKey{}, p))
 	defer func() {
@@ -96,23 +101,53 @@ func (o *options) report(next http.Handler, w http.ResponseWriter, r *http.Reque
 type reporter struct {
 	*ratelimit.Report
 	*options
-
-	refused bool    // the response has the fields of a refusal
-	hidden  bool    // only rules with Unreported refused, so that the response has no fields
-	late    float64 // by which share of a delay the client is told to come back later
 }
 
-// refuse notes a refusal, and draws its jitter. It returns by which share of a delay the client is told to come back later.
-func (p *reporter) refuse(refused, hidden bool) float64 {
-	if p == nil {
-		return 0
+// draw returns the jitter of one refusal.
+func (p *reporter) draw() jitter {
+	if p == nil || p.jitter == 0 {
+		return jitter{}
 	}
-	p.refused, p.hidden, p.late = refused, hidden, p.jitter*rand.Float64()
-	return p.late
+	return jitter{p.jitter, rand.Uint64()}
 }
 
-// later returns a delay with a share of it added.
-func later(d time.Duration, share float64) time.Duration { return d + time.Duration(float64(d)*share) }
+// jitter is what one refusal adds to delays: a part of a share of them. The zero jitter adds nothing.
+type jitter struct {
+	share float64
+	part  uint64 // of the share, where 2^64 would be the whole
+}
+
+// seconds returns a delay and a part of its share: one of the whole seconds between the delay and the delay with its share, both rounded up. So a
+// share of less than a second still spreads clients over two of them. Of a longer delay it returns no fewer.
+func (j jitter) seconds(d time.Duration) int64 {
+	d = min(d, math.MaxInt64/2)
+	least, most := seconds(d), seconds(d+time.Duration(j.share*float64(d)))
+	added, _ := bits.Mul64(j.part, uint64(most-least+1))
+	return least + int64(added)
+}
+
+// rateLimit is the field RateLimit as http.Header has it.
+const rateLimit = "Ratelimit"
+
+// signature stands behind the end of the values of RateLimit in a refusal, before its part of the jitter and the id of the limit that refused.
+const signature = "refusal "
+
+// signed returns the values of RateLimit in a refusal, or none if its rules are Unreported. By the signature a Report outside tells them from
+// those of an upstream, whichever writers are in between, and in whichever goroutine the handler is. No client sees it.
+func signed(part uint64, id string, values ...string) []string {
+	return append(values, signature+strconv.FormatUint(part, 10)+" "+id)[:len(values)]
+}
+
+// refusalOf reports whether the values of RateLimit are signed, and returns what the signature has.
+func refusalOf(values []string) (part uint64, id string, ok bool) {
+	if len(values) == cap(values) {
+		return 0, "", false
+	}
+	rest, ok := strings.CutPrefix(values[:len(values)+1][len(values)], signature)
+	number, id, _ := strings.Cut(rest, " ")
+	part, _ = strconv.ParseUint(number, 10, 64)
+	return part, id, ok
+}
 
 type reporterKey struct{}
 
@@ -143,42 +178,60 @@ func (p *reporter) limits() limits {
 	var all limits
 	for _, q := range p.Quotas() {
 		if policy, ok := q.Policy(); ok {
-			all.add(q.Rule+"\x00"+q.Window, policy, limit{remaining: q.Remaining, cost: q.Cost, more: q.More, wait: q.Reset})
+			all.add(idOf(q.Rule, q.Window), policy, limit{remaining: q.Remaining, cost: q.Cost, more: q.More, wait: q.Reset})
 		}
 	}
 	return all
 }
 
-// add adds limits to the fields that a response has, under names that are not in them. It leaves out policies that are there word for word: a
-// handler has set the fields of its refusal through a writer that hides the Report.
+// idOf returns what identifies the limits of a rule.
+func idOf(rule, window string) string { return rule + "\x00" + window }
+
+// add adds limits to the fields that a response has, under names that are not in them.
 func add(h http.Header, all limits) {
-	there := strings.Join(h.Values("RateLimit-Policy"), ", ") + ", " + strings.Join(h.Values("RateLimit"), ", ")
-	all = slices.DeleteFunc(all, func(l limit) bool { return slices.Contains(strings.Split(there, ", "), l.policy()) })
+	if len(all) == 0 {
+		return
+	}
+	there := names(h)
 	for i := range all {
-		all[i].rename(func(name string) bool {
-			return strings.Contains(there, name) || slices.ContainsFunc(all[:i], named(name))
-		})
+		all[i].rename(func(quoted string) bool { return there[quoted] || slices.ContainsFunc(all[:i], named(quoted)) })
 	}
-	if len(all) > 0 {
-		h.Add("RateLimit-Policy", all.policies())
-		h.Add("RateLimit", all.left())
-	}
+	h.Add("RateLimit-Policy", all.policies())
+	h.Add("RateLimit", all.left())
 }
 
-// addOld sets the older fields, for the limit that admits the fewest calls.
-func (p *reporter) addOld(h http.Header, all limits) {
+// names returns the names in the fields, in quotes.
+func names(h http.Header) map[string]bool {
+	found := map[string]bool{}
+	for _, field := range [...]string{"RateLimit-Policy", "RateLimit"} {
+		for member := range farside.Split(strings.Join(h.Values(field), ","), ',') {
+			for name := range farside.Split(member, ';') {
+				found[strings.Trim(name, " \t")] = true
+				break
+			}
+		}
+	}
+	return found
+}
+
+// addOld sets the older fields: for the limit with an id, which has refused, or else for the one that admits the fewest calls. late is the jitter of a
+// refusal.
+func (p *reporter) addOld(h http.Header, all limits, refused string, late jitter) {
 	all = slices.DeleteFunc(all, func(l limit) bool { return l.concurrent })
 	if len(all) == 0 {
 		return
 	}
 	l := slices.MinFunc(all, fewestCallsFirst)
-	reset := later(l.wait, p.late)
+	if i := slices.IndexFunc(all, func(l limit) bool { return l.id == refused }); i >= 0 {
+		l = all[i]
+	}
+	reset := late.seconds(l.wait)
 	if p.epoch {
-		reset += time.Duration(time.Now().UnixNano())
+		reset = seconds(time.Duration(time.Now().UnixNano()) + time.Duration(reset)*time.Second)
 	}
 	h.Set("X-RateLimit-Limit", integer(l.quota))
 	h.Set("X-RateLimit-Remaining", integer(l.remaining))
-	h.Set("X-RateLimit-Reset", integer(seconds(reset)))
+	h.Set("X-RateLimit-Reset", integer(reset))
 }
 
 // reportingWriter sets the fields when the header is written. http.ResponseController finds its other features through Unwrap.
@@ -194,16 +247,18 @@ func (w *reportingWriter) begin() {
 		return
 	}
 	w.begun = true
-	p := w.reporter
-	if p.hidden {
+	h, p := w.Header(), w.reporter
+	part, refused, isRefusal := refusalOf(h[rateLimit])
+	if isRefusal && len(h[rateLimit]) == 0 { // by rules that clients do not learn of
+		delete(h, rateLimit)
 		return
 	}
 	all := p.limits()
 	if p.old {
-		p.addOld(w.Header(), slices.Clone(all))
+		p.addOld(h, slices.Clone(all), refused, jitter{p.jitter, part})
 	}
-	if !p.refused {
-		add(w.Header(), all)
+	if !isRefusal {
+		add(h, all)
 	}
 }
 

@@ -64,13 +64,60 @@ func TestXRateLimitShowsTheRuleThatRefusesFirst(t *testing.T) {
 	}
 }
 
+// Of several rules that refuse, X-RateLimit shows the one with the longest delay, also through writers without Unwrap, and none of a Concurrency.
+func TestXRateLimitOfARefusal(t *testing.T) {
+	day := ratelimit.Rule{Name: "day", Limit: 2, Cron: "@daily"}
+	week := ratelimit.Rule{Name: "week", Limit: 3, Per: 7 * 24 * time.Hour} // in which permits come back later
+	running := ratelimit.Rule{Name: "running", Algorithm: ratelimit.Concurrency, Limit: 1}
+	for way, answer := range answers {
+		t.Run(way, func(t *testing.T) {
+			now := start
+			limiter := newLimiter(&now)
+			requests := []ratelimit.Request{{Rule: day, Cost: 2}, {Rule: week, Cost: 2}, {Rule: running}}
+			h := httplimit.Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				d, err := limiter.Allow(r.Context(), requests...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !d.Allowed {
+					answer(w, r, &ratelimit.TooManyRequestsError{RetryAfter: d.RetryAfter, Violations: d.Violations})
+				}
+			}), httplimit.WithXRateLimit())
+			want(t, get(h, ""), 200, map[string]string{"X-RateLimit-Limit": "2"}) // none of the day is left
+			w := get(h, "")
+			want(t, w, 429, map[string]string{"X-RateLimit-Limit": "3", "X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "604800", "Retry-After": "604800"})
+			requests = []ratelimit.Request{{Rule: week}, {Rule: running}} // one more call is left of the week, and the first call still runs
+			want(t, get(h, ""), 429, map[string]string{"RateLimit": `"running";r=0`, "Retry-After": "1", "X-RateLimit-Limit": "3"})
+		})
+	}
+}
+
+// Reset is the time at which all permits are back, by the clock that the field Date has: a client that subtracts the two waits long enough.
 func TestXRateLimitEpoch(t *testing.T) {
-	limiter, _ := limittest.New(t)
-	before := time.Now().Unix()
-	h := answerOf(t, limiter, []ratelimit.Request{{Rule: ratelimit.Rule{Name: "hour", Limit: 4, Per: time.Hour}}}, httplimit.WithXRateLimitEpoch())
-	reset, err := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64)
-	if after := time.Now().Unix(); err != nil || reset < before+3600 || reset > after+3601 {
-		t.Errorf("got %q between %d and %d", h.Get("X-RateLimit-Reset"), before, after)
+	now := start
+	h := httplimit.Middleware(newLimiter(&now), nil, []ratelimit.Rule{{Name: "r", Limit: 1, Per: 90 * time.Second}}, httplimit.WithXRateLimitEpoch())(ok)
+	server := httptest.NewServer(h)
+	defer server.Close()
+	for _, status := range []int{200, 429} {
+		before := time.Now()
+		response, err := http.Get(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		after := time.Now()
+		reset, err := strconv.ParseInt(response.Header.Get("X-RateLimit-Reset"), 10, 64)
+		at := time.Unix(reset, 0)
+		if err != nil || response.StatusCode != status || at.Before(before.Add(90*time.Second)) || at.After(after.Add(91*time.Second)) {
+			t.Errorf("status %d, %v: all is back at %v, error %v; asked from %v to %v", response.StatusCode, response.Header, at, err, before, after)
+		}
+		date, err := http.ParseTime(response.Header.Get("Date"))
+		if err != nil || at.Sub(date) < 90*time.Second {
+			t.Errorf("all is back at %v, and Date is %v, error %v", at, date, err)
+		}
+		if response.Header.Get("X-RateLimit-Limit") != "1" {
+			t.Errorf("got %v", response.Header)
+		}
 	}
 }
 
@@ -124,6 +171,34 @@ func TestFieldsOfUnreportedRules(t *testing.T) {
 	for name := range h {
 		if strings.Contains(name, "Ratelimit") {
 			t.Errorf("refused: it has %s: %s", name, h.Get(name))
+		}
+	}
+}
+
+// A client that waits for calls to end is told a second or more, and one that a rule of limit 0 refuses nothing.
+func TestJitterOfNoDelay(t *testing.T) {
+	now := start
+	for _, test := range []struct {
+		rule   ratelimit.Rule
+		values map[string]bool
+	}{
+		{ratelimit.Rule{Name: "running", Algorithm: ratelimit.Concurrency}, map[string]bool{"": true}},
+		{ratelimit.Rule{Name: "running", Algorithm: ratelimit.Concurrency, Limit: 1}, map[string]bool{"1": true, "2": true}},
+		{ratelimit.Rule{Name: "none", Per: time.Hour}, map[string]bool{"": true}},
+	} {
+		limiter, seen := newLimiter(&now), map[string]bool{}
+		_, _ = limiter.Allow(t.Context(), ratelimit.Request{Rule: test.rule})
+		h := httplimit.Middleware(limiter, nil, []ratelimit.Rule{test.rule}, httplimit.WithJitter(0.5))(ok)
+		for range 200 {
+			w := get(h, "")
+			retry := w.Header().Get("Retry-After")
+			if w.Code != 429 || !test.values[retry] || of(w.Header().Get("RateLimit"), "t") != "" {
+				t.Fatalf("%+v: got %d %v", test.rule, w.Code, w.Header())
+			}
+			seen[retry] = true
+		}
+		if len(seen) != len(test.values) {
+			t.Errorf("%+v: clients were told %v", test.rule, seen)
 		}
 	}
 }
