@@ -65,14 +65,17 @@ func (ch *charge) unchanged() Changed {
 
 // Charges returns the charges of the call. The call is pooled, so they have memory of their own.
 func (c *Call) Charges() *Charges {
-	own := &struct {
-		Charges
-		list [1]charge // most calls have one rule; this saves them an allocation
-	}{Charges: Charges{limiter: c.limiter, method: c.method, rules: c.next, joined: slices.Clone(c.joined)}}
-	all := &own.Charges
-	if all.list = own.list[:]; len(c.Asked) != 1 {
-		all.list = make([]charge, len(c.Asked))
+	var all *Charges
+	if len(c.Asked) == 1 { // as in most calls; this saves them an allocation
+		own := new(struct {
+			Charges
+			list [1]charge
+		})
+		all, own.Charges.list = &own.Charges, own.list[:]
+	} else {
+		all = &Charges{list: make([]charge, len(c.Asked))}
 	}
+	all.limiter, all.method, all.rules, all.joined = c.limiter, c.method, c.next, slices.Clone(c.joined)
 	for i := range c.Asked {
 		a, ch := &c.Asked[i], &all.list[i]
 		ch.rule, ch.index, ch.own, ch.by, ch.claim = a.Rule, a.Index, a.own, c.by, *a.Claim
