@@ -102,6 +102,12 @@ func TestQuestionsAtTheSameTime(t *testing.T) {
 	}
 }
 
+// quiet is an error of the model's client, which says how long to wait.
+type quiet time.Duration
+
+func (q quiet) Error() string             { return "too busy" }
+func (q quiet) RetryAfter() time.Duration { return time.Duration(q) }
+
 // The model asks for quiet: the next questions do not reach it.
 func TestTheModelAsksForQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -109,12 +115,14 @@ func TestTheModelAsksForQuiet(t *testing.T) {
 		d := desk.New(model(func(context.Context, string) (string, int, error) {
 			calls++
 			if calls == 1 {
-				return "", 0, &ratelimit.TooManyRequestsError{RetryAfter: 30 * time.Second}
+				return "", 0, quiet(30 * time.Second)
 			}
 			return "yes", 1, nil
 		}), ratelimit.New(memstore.New()))
 		_, err := d.Ask(t.Context(), "ops", "first")
-		limittest.RequireRefused(t, err)
+		if _, ok := errors.AsType[quiet](err); !ok {
+			t.Errorf("got %v; expected the error of the model", err)
+		}
 		_, err = d.Ask(t.Context(), "dev", "second")
 		limittest.RequireRefused(t, err)
 		if calls != 1 {
