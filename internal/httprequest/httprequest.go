@@ -7,5 +7,7 @@ import "net/http"
 // context stays. So code outside of the handler finds what the handler has set, as if there were no copy: the Pattern and the path values of
 // its router, and the parsed form, whose files the server removes in the end.
 func Return(outer, inner *http.Request) {
-	*outer = *inner.WithContext(outer.Context())
+	if outer != inner { // else a goroutine of the handler may still read it
+		*outer = *inner.WithContext(outer.Context())
+	}
 }

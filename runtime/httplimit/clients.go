@@ -73,7 +73,7 @@ func (c Clients) IPv6Bits(bits int) Clients {
 }
 
 // Of returns the address of the client that sends r, such as 203.0.113.9 or 2001:db8::/64. It is an error if r.RemoteAddr has no IP
-// address, as on a Unix socket without [Clients.Socket].
+// address, as on a Unix socket, and neither [Clients.Socket] nor [Clients.Hops] finds one in the header; or if the header has too few for Hops.
 func (c Clients) Of(r *http.Request) (string, error) {
 	return c.OfPeer(r.RemoteAddr, r.Header.Values)
 }
