@@ -60,8 +60,8 @@ func is[E error](err error) bool {
 //
 // Retry-After and the times in the fields are whole seconds. They are rounded up, because a client that comes back too early is refused again.
 // A refusal by a rule of limit 0 has no times. Under Concurrency nobody knows when permits come back: then Retry-After is 1 or more. RateLimit
-// lists only the rules that refused; if all of these are Unreported, there are no RateLimit fields. Retry-After is no earlier than the end of any t, as section 6 of the draft asks for. It is later for a call that
-// costs more than the first permits that come back.
+// lists only the rules that refused; if all of these are Unreported, there are no RateLimit fields. Retry-After is no earlier than the end of any t,
+// as section 6 of the draft asks for. It is later for a call that costs more than the first permits that come back.
 func SetHeaders(w http.ResponseWriter, err error) { setHeaders(w.Header(), reporterIn(w), err) }
 
 // setHeaders sets the fields, and returns the limits that refused.

@@ -32,8 +32,8 @@ func Answer(w http.ResponseWriter, r *http.Request, err error) {
 
 // Middleware limits handlers by rules. All rules count for the key of the request, which the function key returns: ClientIP(…).Of for the
 // client's address, or a function of yours. An error of the function, or an empty key, is answered as a *ratelimit.KeyError: with 400, or
-// with 500 if the error wraps [ratelimit.ErrInternal]. If key is nil, all requests share the permits. Rules may have Wait. A rule with Concurrency gets its permit back when the handler returns. Responses say what the
-// rules have left, as with [Report].
+// with 500 if the error wraps [ratelimit.ErrInternal]. If key is nil, all requests share the permits. Rules may have Wait. A rule with
+// Concurrency gets its permit back when the handler returns. Responses say what the rules have left, as with [Report].
 //
 // Give each rule a Name: rules of one name and window share their counts, even in different middlewares. Middleware panics if there is no rule,
 // if a rule is not valid, if it has Distinct or Computed, because a request has no member and no limit, or if the limiter is nil. The function that

@@ -34,7 +34,8 @@ type options struct {
 
 // WithXRateLimit adds the older fields X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset. They describe one rule: the one that
 // admits the fewest calls like this one before it refuses, and of several such the one with the longest window. In a refusal it is the rule that
-// refused for the longest time. A rule with Concurrency has no such fields. Reset is in how many seconds all permits of the rule are back, also in a refusal: Retry-After says when to come back.
+// refused for the longest time. A rule with Concurrency has no such fields. Reset is in how many seconds all permits of the rule are back, also in a
+// refusal: Retry-After says when to come back.
 //
 // For example, a call costs 1 of a rule of 60 a minute, with 40 left, and 4,000 of one of 100,000 a day, with 5,000 left. The second rule
 // admits one more such call. So Limit is 100000, and Remaining is 5000.
@@ -46,7 +47,8 @@ func WithXRateLimitEpoch() Option { return func(o *options) { o.old, o.epoch = t
 
 // WithJitter tells refused clients to come back up to a share of the delay later, so that those whose window ends at one time do not all come
 // back in one second. Each refusal draws its own part, for Retry-After and for the times in the other fields. None is earlier than the rules say.
-// For example, with a share of 0.1 a delay of 60 seconds becomes 60 to 66, and one of 2 seconds 2 or 3, because all are whole seconds. WithJitter panics if the share is not above 0 and at most 1.
+// For example, with a share of 0.1 a delay of 60 seconds becomes 60 to 66, and one of 2 seconds 2 or 3, because all are whole seconds. WithJitter
+// panics if the share is not above 0 and at most 1.
 func WithJitter(share float64) Option {
 	if !(share > 0 && share <= 1) {
 		panic(fmt.Sprintf("httplimit.WithJitter: found %v; expected a share above 0 and at most 1", share))
