@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,7 +31,7 @@ const (
 )
 
 // Error returns the error of a status for err, if err is or wraps an error of the runtime or of a context. It returns other errors, and errors that
-// have a status of your own, unchanged. The interceptors of servers apply it. A service without them, or one that gives its other errors a
+// have a status of your own, unchanged; it leaves out the text around such a status if an error of the runtime is in err, too. The interceptors of servers apply it. A service without them, or one that gives its other errors a
 // status, calls it:
 //
 //	if _, ok := status.FromError(grpclimit.Error(err)); ok { // nil, an error of limits, or one that has a status
@@ -65,6 +66,10 @@ func statusOf(err error, share float64) error {
 		return with(codes.Internal, "a rate limit is not valid", info(reasonRule))
 	case *remote:
 		return e.status.Err()
+	case interface{ GRPCStatus() *status.Status }:
+		if _, isStatus := err.(interface{ GRPCStatus() *status.Status }); !isStatus && ofRuntime(err) {
+			return e.GRPCStatus().Err() // the text of err shows that of the refusal
+		}
 	case nil:
 		for _, ended := range []error{context.DeadlineExceeded, context.Canceled} {
 			if errors.Is(err, ended) {
@@ -73,6 +78,19 @@ func statusOf(err error, share float64) error {
 		}
 	}
 	return err
+}
+
+// ofRuntime reports whether an error of the runtime is in the tree of err.
+func ofRuntime(err error) bool {
+	switch e := err.(type) {
+	case *ratelimit.TooManyRequestsError, *ratelimit.NeverAdmissibleError, *ratelimit.KeyError, *ratelimit.StoreError, *ratelimit.RuleError:
+		return true
+	case interface{ Unwrap() error }:
+		return ofRuntime(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), ofRuntime)
+	}
+	return false
 }
 
 // deciding returns the first error in the tree of err that is one of the runtime or has a status, or nil.

@@ -3,6 +3,7 @@
 package farside
 
 import (
+	"cmp"
 	"iter"
 	"math"
 	"strconv"
@@ -125,15 +126,18 @@ func (r *reader) policies(text string) {
 	}
 	longest, unreadable := -1.0, false
 	for policy := range Split(text, between) {
-		left, reset := "", ""
+		left, reset, later := "", "", ""
 		for parameter := range Split(policy, ';') {
 			switch name, value, _ := strings.Cut(strings.Trim(parameter, " \t"), "="); name {
 			case "r", "a", "remaining": // a and w are of the draft after 11
 				left = value
-			case "t", "w", "reset":
+			case "t", "reset":
 				reset = value
+			case "w":
+				later = value
 			}
 		}
+		reset = cmp.Or(reset, later)
 		n, ok := number(left)
 		seconds, isTime := number(reset)
 		unreadable = unreadable || !ok || reset != "" && !isTime

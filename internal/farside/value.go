@@ -15,14 +15,14 @@ func ByValue(x any, now time.Time, isOwn func(x any) bool) (a Asked) {
 	if isNil(reflect.ValueOf(x)) || isOwn(x) {
 		return a
 	}
-	if by, ok := x.(interface{ FarSide() bool }); ok && !by.FarSide() {
-		return a
-	}
 	defer func() {
 		if recover() != nil { // a method of a user's type
 			a.odd(fmt.Sprintf("%T", x), "a method panicked")
 		}
 	}()
+	if by, ok := x.(interface{ FarSide() bool }); ok && !by.FarSide() {
+		return a
+	}
 	a = ofOne(x, now)
 	if a.For > 0 {
 		return a

@@ -46,7 +46,7 @@ type TransportOption func(*transport)
 
 // WithRemaining pauses the key before the far side's first 429: as soon as a response, of any status, says that nothing is left and when more is there,
 // the key pauses until then, up to a day. For example, "RateLimit: "default";r=0;t=40" on a 200 pauses it for 40 seconds in all programs with the
-// limiter's prefix. If the response says how long to wait, too, that counts. A response that a cache has kept, with an Age above 0, says nothing of what
+// limiter's prefix. If a status of 400 or more says how long to wait, too, that counts. A response that a cache has kept, with an Age above 0, says nothing of what
 // is left now: draft-ietf-httpapi-ratelimit-headers-11, section 7.3.
 func WithRemaining() TransportOption { return func(t *transport) { t.remaining = true } }
 

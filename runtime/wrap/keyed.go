@@ -73,7 +73,9 @@ func (k *Keyed[R]) Take(ctx context.Context, request R) (*Taken, error) {
 
 // GiveBack gives back the permits of a request that was not sent.
 func (k *Keyed[R]) GiveBack(ctx context.Context, taken *Taken) {
-	taken.Settle(ctx, make([]int64, len(k.rules.Rules()))...)
+	if taken != nil { // else the rules did not count: see ErrSkip
+		taken.Settle(ctx, make([]int64, len(k.rules.Rules()))...)
+	}
 }
 
 // Pause pauses the key of a request for as long as a far side asks. The first time that a field cannot be read is logged.
@@ -84,7 +86,7 @@ func (k *Keyed[R]) Pause(ctx context.Context, taken *Taken, asked farside.Asked)
 		}
 		sayOdd(ctx, &k.odd, k.rules.method, odd)
 	}
-	if asked.For > 0 {
+	if asked.For > 0 && taken != nil {
 		taken.PauseBy(ctx, asked.By, slices.Repeat([]time.Duration{asked.For}, len(k.rules.Rules()))...)
 	}
 }
