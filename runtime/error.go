@@ -114,8 +114,9 @@ func (e *TooManyRequestsError) Error() string {
 	return printable.Line(s)
 }
 
-// ClientMessage returns the message that clients may read: that of the refusing rule with the longest delay, of those that are not Unreported. If only
-// Unreported rules refuse, it is "Too many requests.". If the error comes from another program, or a program has made it, it is the Message.
+// ClientMessage returns the message that clients may read. It is that of the rule with the longest delay, among the refusing rules that are not
+// Unreported. If only Unreported rules refuse, it is "Too many requests.". If the error comes from another program, or a program has made it, it is
+// the Message.
 //
 // For example, an Unreported rule refuses for an hour, and one with the message "One code a minute." for 20 seconds. Then it is "One code a minute.",
 // and RetryAfter is an hour.

@@ -94,7 +94,7 @@ func ExampleWithMessageRules() {
 	//  ResourceExhausted
 }
 
-// A stream of a language model costs the most that its answer may have, and at last what was sent. The service is annotated:
+// A stream of a language model is charged the most tokens that its answer may have. At its end it is settled to what was sent. The service is annotated:
 //
 //	//ratelimit:rule name=tokens key="{userID(ctx)}" limit=20000 per=1m cost="most(question)"
 //	func (s *Service) Ask(question *chatpb.Question, stream grpc.ServerStreamingServer[chatpb.Token]) error {

@@ -23,8 +23,8 @@ type limits struct{ rules *wrap.Keyed[string] }
 // that is refused is not sent: its error is the one of package ratelimit, and has a status. A stream takes one permit when it begins.
 //
 // A status ResourceExhausted or Unavailable with a RetryInfo, or with retry-after, retry-after-ms or grpc-retry-pushback-ms in its trailer, pauses the
-// key for so long, up to a day, in all programs with the limiter's prefix: calls that may wait longer hold, and others are refused. For that, rules become Pausable, except those with Cron, Lease, or a mode that
-// refuses nothing. If gRPC could not send a call, its permits go back.
+// key for so long, up to a day, in all programs with the limiter's prefix: calls that may wait longer hold, and others are refused. For that, rules
+// become Pausable, except those with Cron, Lease, or a mode that refuses nothing. If gRPC could not send a call, its permits go back.
 //
 // WithLimits panics if there is no rule, if a rule is not valid, has Distinct or Computed, or is a Concurrency, or if the limiter is nil.
 func WithLimits(
@@ -60,7 +60,7 @@ func (l *limits) take(ctx context.Context, method string) (*wrap.Taken, error) {
 	return taken, nil
 }
 
-// withStatus returns an error of package ratelimit, or one of the context, with its status.
+// withStatus returns an error of package ratelimit, or one of the context, with its status: see statusOf.
 func withStatus(err error, share float64) error {
 	return &remote{err, status.Convert(statusOf(err, share)), false}
 }

@@ -88,8 +88,8 @@ func (c *caller) context(ctx context.Context) (context.Context, error) {
 }
 
 // UnaryServerInterceptor returns an interceptor that puts the client's address and the user into the context, limits calls by the rules of
-// [WithRules], and applies [Error] to the errors of handlers. Chain it after the interceptor that authenticates. Give one interceptor all options:
-// a second one finds the client's address by its own.
+// [WithRules], and applies [Error] to the errors of handlers. Chain it after the interceptor that authenticates. Give all options to one
+// interceptor: a second one does not know them.
 func UnaryServerInterceptor(opts ...Option) grpc.UnaryServerInterceptor {
 	c := newCaller(opts)
 	return func(ctx context.Context, req any, call *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (reply any, err error) {

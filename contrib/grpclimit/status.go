@@ -31,8 +31,8 @@ const (
 )
 
 // Error returns the error of a status for err, if err is or wraps an error of the runtime or of a context. It returns other errors, and errors that
-// have a status of your own, unchanged; it leaves out the text around such a status if an error of the runtime is in err, too. The interceptors of servers apply it. A service without them, or one that gives its other errors a
-// status, calls it:
+// have a status of your own, unchanged; it leaves out the text around such a status if an error of the runtime is in err, too. The interceptors of
+// servers apply it. A service without them, or one that gives its other errors a status, calls it:
 //
 //	if _, ok := status.FromError(grpclimit.Error(err)); ok { // nil, an error of limits, or one that has a status
 //		return reply, err
@@ -40,8 +40,8 @@ const (
 //	return nil, status.Errorf(codes.Internal, "cannot save: %v", err)
 //
 // The first error in err decides, in the order of [errors.As]: in errors.Join(refusal, other) it is the refusal. The text around an error of the
-// runtime, or around one that a client interceptor of this package has returned, is not in the status, as it may show keys. A status that the
-// cause of an error of the runtime has is not that of the call.
+// runtime, or around one that a client interceptor of this package has returned, is not in the status, as it may show keys. The call does not get
+// the status of the cause of an error of the runtime.
 func Error(err error) error { return statusOf(err, 0) }
 
 // statusOf is Error. The delay of a refusal gets a random part of up to share of it.
@@ -67,7 +67,7 @@ func statusOf(err error, share float64) error {
 	case *remote:
 		return e.status.Err()
 	case interface{ GRPCStatus() *status.Status }:
-		if _, isStatus := err.(interface{ GRPCStatus() *status.Status }); !isStatus && ofRuntime(err) {
+		if _, isStatus := err.(interface{ GRPCStatus() *status.Status }); !isStatus && hasOfRuntime(err) {
 			return e.GRPCStatus().Err() // the text of err shows that of the refusal
 		}
 	case nil:
@@ -80,24 +80,35 @@ func statusOf(err error, share float64) error {
 	return err
 }
 
-// ofRuntime reports whether an error of the runtime is in the tree of err.
-func ofRuntime(err error) bool {
-	switch e := err.(type) {
+// isOfRuntime reports whether err itself is an error of the runtime.
+func isOfRuntime(err error) bool {
+	switch err.(type) {
 	case *ratelimit.TooManyRequestsError, *ratelimit.NeverAdmissibleError, *ratelimit.KeyError, *ratelimit.StoreError, *ratelimit.RuleError:
 		return true
+	}
+	return false
+}
+
+// hasOfRuntime reports whether an error of the runtime is in the tree of err.
+func hasOfRuntime(err error) bool {
+	if isOfRuntime(err) {
+		return true
+	}
+	switch e := err.(type) {
 	case interface{ Unwrap() error }:
-		return ofRuntime(e.Unwrap())
+		return hasOfRuntime(e.Unwrap())
 	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(e.Unwrap(), ofRuntime)
+		return slices.ContainsFunc(e.Unwrap(), hasOfRuntime)
 	}
 	return false
 }
 
 // deciding returns the first error in the tree of err that is one of the runtime or has a status, or nil.
 func deciding(err error) error {
-	switch e := err.(type) {
-	case *ratelimit.TooManyRequestsError, *ratelimit.NeverAdmissibleError, *ratelimit.KeyError, *ratelimit.StoreError, *ratelimit.RuleError:
+	if isOfRuntime(err) {
 		return err
+	}
+	switch e := err.(type) {
 	case interface{ GRPCStatus() *status.Status }:
 		return err
 	case interface{ Unwrap() error }:

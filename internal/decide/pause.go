@@ -62,8 +62,7 @@ func (s *Step) pause(rule *Rule, subject string, d time.Duration) {
 }
 
 // NotePause notes a pause beside the counts of a subject, which lasts for d from now: see fleet.PauseNote. farSide is what asked for it, in words, if a
-// far side did; otherwise it is "". Nobody else sees the counts of a rule of
-// instance scope.
+// far side did; otherwise it is "". Nobody else sees the counts of a rule of instance scope.
 func (l *Limiter) NotePause(rule *Rule, subject string, d time.Duration, farSide string) {
 	if rule.Instance {
 		return

@@ -134,8 +134,8 @@ const rateLimit = "Ratelimit"
 // signature stands behind the end of the values of RateLimit in a refusal, before its part of the jitter and the id of the limit that refused.
 const signature = "refusal "
 
-// signed returns the values of RateLimit in a refusal, or none if its rules are Unreported. By the signature a Report outside tells them from
-// those of an upstream, whichever writers are in between, and in whichever goroutine the handler is. No client sees it.
+// signed returns the values of RateLimit in a refusal, or none if its rules are Unreported. A Report outside tells them from the values of an
+// upstream by the signature, whatever writers are in between, and in whatever goroutine the handler runs. No client sees it.
 func signed(part uint64, id string, values ...string) []string {
 	return append(values, signature+strconv.FormatUint(part, 10)+" "+id)[:len(values)]
 }
