@@ -162,51 +162,53 @@ func TestProcessesAreBounded(t *testing.T) {
 // However many fields others have written, a process reads some of them, goes on, and shows no more than there can be.
 func TestForgedFields(t *testing.T) {
 	server := redistest.Start(t)
-	c, counted := client(t, server.Addr, 0)
-	at := time.Now().UTC().Format(time.RFC3339Nano)
-	for key, text := range map[string]string{
-		"processes": fmt.Sprintf(`{"host":"h","pid":1,"program":"p","start":"%s","at":"%s"}`, at, at),
-		"rules":     `{"limit":1}`,
-		"sets":      fmt.Sprintf(`{"at":"%s","program":"other","rules":["%s"]}`, at, strings.Repeat("r", 64)),
-	} {
-		for i := 0; i < 100_000; i += 1000 {
-			fields := []any{}
-			for j := i; j < i+1000; j++ {
-				fields = append(fields, fmt.Sprint("forged", j), text)
-			}
-			if err := c.HSet(t.Context(), "p.seen:{p}:"+key, fields...).Err(); err != nil {
-				t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) { // no time passes, after which a process declares its rules again
+		c, counted := client(t, server.Addr, 0)
+		at := time.Now().UTC().Format(time.RFC3339Nano)
+		for key, text := range map[string]string{
+			"processes": fmt.Sprintf(`{"host":"h","pid":1,"program":"p","start":"%s","at":"%s"}`, at, at),
+			"rules":     `{"limit":1}`,
+			"sets":      fmt.Sprintf(`{"at":"%s","program":"other","rules":["%s"]}`, at, strings.Repeat("r", 64)),
+		} {
+			for i := 0; i < 100_000; i += 1000 {
+				fields := []any{}
+				for j := i; j < i+1000; j++ {
+					fields = append(fields, fmt.Sprint("forged", j), text)
+				}
+				if err := c.HSet(t.Context(), "p.seen:{p}:"+key, fields...).Err(); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
-	}
-	f := of(c, "p")
-	f.Hide()
-	f.Register(fleet.Rule{Name: "r", Tag: "1m", Text: `{"limit":2}`})
-	for name, do := range map[string]func() error{
-		"processes": func() error {
-			all, err := f.Processes(t.Context())
-			if len(all) > fleet.MaxProcesses {
-				t.Errorf("%d processes are listed", len(all))
+		f := of(c, "p")
+		f.Hide()
+		f.Register(fleet.Rule{Name: "r", Tag: "1m", Text: `{"limit":2}`})
+		for name, do := range map[string]func() error{
+			"processes": func() error {
+				all, err := f.Processes(t.Context())
+				if len(all) > fleet.MaxProcesses {
+					t.Errorf("%d processes are listed", len(all))
+				}
+				return err
+			},
+			"rules":  func() error { _, err := f.Rules(t.Context()); return err },
+			"shared": func() error { _, err := f.Shared(t.Context()); return err },
+			"beats": func() error {
+				for range 6 {
+					f.Beat()
+				}
+				return f.Status().Err
+			},
+		} {
+			before := counted.count.Load()
+			if err := do(); err != nil {
+				t.Errorf("%s: %v", name, err)
 			}
-			return err
-		},
-		"rules":  func() error { _, err := f.Rules(t.Context()); return err },
-		"shared": func() error { _, err := f.Shared(t.Context()); return err },
-		"beats": func() error {
-			for range 6 {
-				f.Beat()
+			if n := counted.count.Load() - before; n > 450 {
+				t.Errorf("%s: %d commands", name, n)
 			}
-			return f.Status().Err
-		},
-	} {
-		before := counted.count.Load()
-		if err := do(); err != nil {
-			t.Errorf("%s: %v", name, err)
 		}
-		if n := counted.count.Load() - before; n > 450 {
-			t.Errorf("%s: %d commands", name, n)
-		}
-	}
+	})
 }
 
 // register declares n rules of a program.
