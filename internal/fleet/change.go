@@ -139,7 +139,7 @@ func (f *Fleet) noting(c *Change) []Command {
 
 // Changes returns the newest changes, the last one first, with those that far sides asked for.
 func (f *Fleet) Changes(ctx context.Context) ([]Change, error) {
-	return alone(ctx, f, func() ([]Change, error) {
+	return beside(ctx, f, func() ([]Change, error) {
 		all, err := f.ownChanges(ctx)
 		if err != nil {
 			return nil, err

@@ -16,10 +16,15 @@ func (f *Fleet) Clock(ctx context.Context) (time.Time, error) {
 // AddHistory adds a report to the history.
 func (f *Fleet) AddHistory(ctx context.Context, p *Report) error { return f.addHistory(ctx, p) }
 
+// Hold keeps others from reading and writing settings until done is called.
+func (f *Fleet) Hold() (done func()) {
+	f.turn <- struct{}{}
+	return func() { <-f.turn }
+}
+
 // KnownTexts returns the texts of all settings that this process knows and that are not cleared, by their names.
 func (f *Fleet) KnownTexts() map[string]string {
-	f.turn <- struct{}{}
-	defer func() { <-f.turn }()
+	defer f.Hold()()
 	all := map[string]string{}
 	for s := range f.changed.settings.all() {
 		if !s.Cleared {

@@ -79,19 +79,20 @@ type Fleet struct {
 	lost   atomic.Bool // the server lost what this process said of itself, so perhaps also permits
 	closed atomic.Bool // the client is closed
 
+	panicked atomic.Bool // a panic was logged
+
 	turn       chan struct{} // holds a value while the settings below are read or written
 	changed    known
 	unlogged   []func(*slog.Logger)
-	panicked   bool      // a panic was logged
-	scriptless bool      // settings are written without a script
-	heard      []Process // as Processes returned them last
-	heardAt    time.Time
+	scriptless bool     // settings are written without a script
 	done       []Change // of a store in this process: the newest changes, the last one at the end
 
 	mu      sync.Mutex
 	self    self
 	pauses  pauses
 	waiting []*pending // edits
+	heard   []Process  // as Processes returned them last
+	heardAt time.Time
 }
 
 // New returns the fleet of a prefix on a server. If counts is true, it publishes statistics.
@@ -279,16 +280,40 @@ func Await[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	return none, context.Cause(ctx)
 }
 
-// guarded runs do. If do panics, for example in a hook of the store's client, that is an error.
+// beside awaits what do returns, which reads what the server has, and needs no settings. On a slow server nobody waits for the turns of others.
+func beside[T any](ctx context.Context, f *Fleet, do func() (T, error)) (T, error) {
+	if f.server == nil { // what is in this process is read alone
+		return alone(ctx, f, do)
+	}
+	return Await(ctx, func() (v T, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				var log func(*slog.Logger)
+				if log, err = f.caught(p); f.logger.Load() != nil {
+					log(f.logger.Load())
+				}
+			}
+		}()
+		return do()
+	})
+}
+
+// caught returns the error of a panic, for example in a hook of the store's client. log logs the first one.
+func (f *Fleet) caught(p any) (log func(*slog.Logger), err error) {
+	log = func(*slog.Logger) {}
+	if !f.panicked.Swap(true) {
+		stack := string(debug.Stack())
+		log = func(l *slog.Logger) { l.Error("the rate limit store panicked", "panic", fmt.Sprint(p), "stack", stack) }
+	}
+	return log, fmt.Errorf("the store panicked: %v", p)
+}
+
+// guarded runs do. If do panics, that is an error.
 func guarded[T any](f *Fleet, do func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = f.noteRead(fmt.Errorf("the store panicked: %v", p))
-			if !f.panicked {
-				f.panicked = true
-				stack := string(debug.Stack())
-				f.unlogged = append(f.unlogged, func(l *slog.Logger) { l.Error("the rate limit store panicked", "panic", fmt.Sprint(p), "stack", stack) })
-			}
+			log, caught := f.caught(p)
+			f.unlogged, err = append(f.unlogged, log), f.noteRead(caught)
 		}
 	}()
 	if f.failure != nil {

@@ -54,7 +54,7 @@ func (f *Fleet) Pauses(ctx context.Context) (all []PauseNote, more int, err erro
 		all  []PauseNote
 		more int
 	}
-	a, err := alone(ctx, f, func() (a answer, err error) {
+	a, err := beside(ctx, f, func() (a answer, err error) {
 		a.all, a.more, err = f.notedPauses(ctx)
 		return a, err
 	})

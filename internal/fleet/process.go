@@ -152,7 +152,7 @@ func (f *Fleet) StoreFailure() (at time.Time, err error) {
 
 // Processes returns the processes that have lately said something, sorted by host, program and start.
 func (f *Fleet) Processes(ctx context.Context) ([]Process, error) {
-	return alone(ctx, f, func() (all []Process, err error) {
+	return beside(ctx, f, func() (all []Process, err error) {
 		if f.server == nil {
 			var p Process
 			err = json.Unmarshal([]byte(f.word()), &p)
@@ -160,6 +160,8 @@ func (f *Fleet) Processes(ctx context.Context) ([]Process, error) {
 			return []Process{p}, err
 		}
 		if all, _, err = f.processes(ctx, perScan); err == nil {
+			f.mu.Lock()
+			defer f.mu.Unlock()
 			f.heard, f.heardAt = all, time.Now()
 		}
 		return all, err
@@ -168,8 +170,11 @@ func (f *Fleet) Processes(ctx context.Context) ([]Process, error) {
 
 // lately returns the processes as they were read last, if that was a moment ago.
 func (f *Fleet) lately(ctx context.Context) ([]Process, error) {
-	if time.Since(f.heardAt) <= heardFor {
-		return f.heard, nil
+	f.mu.Lock()
+	heard, at := f.heard, f.heardAt
+	f.mu.Unlock()
+	if time.Since(at) <= heardFor {
+		return heard, nil
 	}
 	all, _, err := f.processes(ctx, perScan)
 	return all, err

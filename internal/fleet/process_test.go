@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -98,5 +99,28 @@ func TestStoreFailure(t *testing.T) {
 	f.NoteStore(nil)
 	if _, err := f.StoreFailure(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Reading what other processes say does not wait until settings are read, which takes long on a slow server.
+func TestReadingWaitsForNoTurn(t *testing.T) {
+	server := redistest.Start(t)
+	c, _ := client(t, server.Addr, 0)
+	f := of(c, "p")
+	f.Hide()
+	defer f.Hold()()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for name, read := range map[string]func() error{
+		"processes": func() error { _, err := f.Processes(ctx); return err },
+		"rules":     func() error { _, err := f.Rules(ctx); return err },
+		"history":   func() error { _, err := f.History(ctx, time.Time{}); return err },
+		"changes":   func() error { _, err := f.Changes(ctx); return err },
+		"shared":    func() error { _, err := f.Shared(ctx); return err },
+		"pauses":    func() error { _, _, err := f.Pauses(ctx); return err },
+	} {
+		if err := read(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

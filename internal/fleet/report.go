@@ -183,7 +183,7 @@ func (f *Fleet) History(ctx context.Context, since time.Time) ([]Slot, error) {
 	if f.server == nil {
 		return nil, nil
 	}
-	return alone(ctx, f, func() ([]Slot, error) {
+	return beside(ctx, f, func() ([]Slot, error) {
 		now, err := f.clock(ctx)
 		if err != nil {
 			return nil, err

@@ -244,7 +244,7 @@ func (f *Fleet) warnOf(sets map[string]ruleSet) {
 
 // Rules returns the rules that processes of the fleet declare, or declared within a day.
 func (f *Fleet) Rules(ctx context.Context) ([]Declared, error) {
-	return alone(ctx, f, func() (all []Declared, err error) {
+	return beside(ctx, f, func() (all []Declared, err error) {
 		if f.server == nil {
 			own, _, texts := f.own()
 			for _, id := range own.Rules {

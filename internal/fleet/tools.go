@@ -24,7 +24,7 @@ func (f *Fleet) Exists(ctx context.Context) (bool, error) {
 	if f.server == nil {
 		return true, nil
 	}
-	return alone(ctx, f, func() (bool, error) {
+	return beside(ctx, f, func() (bool, error) {
 		replies, err := f.do(ctx, Command{"HLEN", f.keys.sets}, Command{"HLEN", f.keys.processes}, Command{"MGET", f.keys.epoch, f.keys.version},
 			Command{"LRANGE", f.keys.changes, 0, 0})
 		if err != nil {
@@ -56,7 +56,7 @@ func (f *Fleet) Shared(ctx context.Context) ([]string, error) {
 	if f.server == nil {
 		return nil, nil
 	}
-	return alone(ctx, f, func() ([]string, error) {
+	return beside(ctx, f, func() ([]string, error) {
 		sets, err := f.sets(ctx, false)
 		var shared []string
 		for _, programs := range programsOf(sets) {

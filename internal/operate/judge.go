@@ -3,7 +3,6 @@ package operate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,12 +21,19 @@ type Judgement struct {
 	Problems []Problem // the worst first; all is well if there is none
 	Facts    []Fact
 	At       Seen // of what was read longest ago
+
+	Health     fleet.Health // by which the store was judged
+	HealthSeen Seen
 }
 
 // Judge says what is wrong. Everybody who looks at a prefix goes by it.
 func (p *Prefix) Judge(ctx context.Context) Judgement {
 	f := new(findings)
 	health, answered := p.health.Get(ctx) // first, so that nothing else keeps it waiting
+	begin := []func() <-chan struct{}{p.servers.read, p.processes.read, p.rules.read, p.reports.read, p.history.read, p.shared.read, p.pauses.read}
+	for _, read := range begin { // all at once: on a slow store, one after the other takes longer than people wait
+		read()
+	}
 	servers, at := p.servers.Get(ctx)
 	if at.Err == nil {
 		for i := range servers {
@@ -58,14 +64,14 @@ func (p *Prefix) Judge(ctx context.Context) Judgement {
 		f.facts = append(f.facts, Fact{"", "processes", "none of prefix " + p.name + " reports"})
 	}
 	f.judgeUnread(followed, at)
-	return Judgement{f.sorted(), f.facts, at}
+	return Judgement{f.sorted(), f.facts, at, health, answered}
 }
 
 // judgeStore judges whether the store answers, and what the limiter of this process has found.
 func (p *Prefix) judgeStore(f *findings, health fleet.Health, read Seen) {
 	const advice = "check whether the server runs, and its address and password; failure policies decide meanwhile"
 	switch at, err := p.fleet.StoreFailure(); {
-	case errors.Is(read.Err, errSlow):
+	case read.IsSlow():
 		f.add(StoreSlow, Warning, "", "the server answers slowly: "+read.Err.Error(), "run the programs near the server, and see whether it is busy")
 	case read.Err != nil:
 		f.storeError("", fmt.Sprintf("the store does not answer: %v", read.Err), advice, read.Err.Error())
@@ -83,7 +89,7 @@ func (f *findings) judgeUnread(followed, all Seen) {
 	case all.Err == nil || slices.ContainsFunc(f.problems, ofStore):
 	case followed.Err != nil:
 		f.add(SettingsStale, Warning, "", fmt.Sprintf("overrides, blocks and pauses cannot be read: %v", followed.Err), "permit what ratelimitctl acl prints")
-	case errors.Is(all.Err, errSlow):
+	case all.IsSlow():
 		f.add(StoreSlow, Warning, "", "not all is known: "+all.Err.Error(), "look again, and see whether the server is busy")
 	default:
 		f.add(StoreDown, Warning, "", fmt.Sprintf("not all is known: %v", all.Err), "permit what ratelimitctl acl -operator prints")

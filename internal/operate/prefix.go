@@ -101,9 +101,6 @@ func (p *Prefix) subjectOf(r ratelimit.Rule, k Key) string {
 	return (*decide.Limiter)(p.limiterFor(k)).Subject(r.Hash == ratelimit.HashNever, k.Text)
 }
 
-// Health returns how the store is.
-func (p *Prefix) Health(ctx context.Context) (fleet.Health, Seen) { return p.health.Get(ctx) }
-
 func (p *Prefix) readHealth(ctx context.Context, _ fleet.Health) (fleet.Health, error) {
 	h, err := p.fleet.Health(ctx)
 	if err == nil && !p.IsLocal() {

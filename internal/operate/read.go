@@ -115,6 +115,9 @@ func (s Seen) Age() time.Duration { return time.Since(s.At) }
 // Never reports whether there is no figure.
 func (s Seen) Never() bool { return s.At.IsZero() }
 
+// IsSlow reports whether the store answers, but later than people wait.
+func (s Seen) IsSlow() bool { return errors.Is(s.Err, errSlow) }
+
 // Worse returns the age of figures that were read together with others.
 func (s Seen) Worse(other Seen) Seen {
 	if s.Err == nil && other.Err != nil || (s.Err == nil) == (other.Err == nil) && other.At.Before(s.At) {

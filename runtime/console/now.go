@@ -17,8 +17,6 @@ import (
 type nowPage struct {
 	recent
 	operate.Judgement
-	Health        fleet.Health
-	HealthSeen    operate.Seen
 	processes     []process
 	Groups        list[*group] // of the processes
 	ProcessesSeen operate.Seen
@@ -44,6 +42,8 @@ func (p *nowPage) Store() string {
 		return one.ID == operate.StoreDown && one.Level == operate.Bad && one.Subject == ""
 	}
 	switch {
+	case p.HealthSeen.IsSlow():
+		return "slow"
 	case p.HealthSeen.Err != nil:
 		return "not answering"
 	case p.Health.Full:
@@ -57,7 +57,6 @@ func (p *nowPage) Store() string {
 func (c *console) now(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	p := &nowPage{Judgement: c.prefix.Judge(ctx), recent: c.recent(ctx)}
-	p.Health, p.HealthSeen = c.prefix.Health(ctx)
 	settings, at := c.prefix.InForce(ctx)
 	p.Settings, p.SettingsSeen = part(settings, maxKeys, "./", r.URL.Query()), at
 	p.addProcesses(ctx, c)

@@ -15,7 +15,7 @@ function localize(element) {
   }
 }
 
-const patience = 5000; // ms until a server that says nothing counts as silent
+const patience = 7000; // ms until a console that says nothing counts as silent; for a slow store it waits 5000 itself
 
 // refresh takes the live parts of the page anew. It fails unless the same page comes back: a proxy may answer with an error, or with a login.
 async function refresh() {
