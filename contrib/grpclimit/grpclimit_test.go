@@ -150,6 +150,10 @@ func TestUserID(t *testing.T) {
 		switch token := metadata.ValueFromIncomingContext(ctx, "token"); { // in place of authentication
 		case slices.Equal(token, []string{"banned"}):
 			return "", status.Error(codes.PermissionDenied, "banned")
+		case slices.Equal(token, []string{"often"}):
+			return "", fmt.Errorf("users: %w", refusalOf("Slow down."))
+		case slices.Equal(token, []string{"late"}):
+			return "", fmt.Errorf("users: %w", context.DeadlineExceeded)
 		case len(token) > 0:
 			return "", errors.New("secret")
 		}
@@ -159,6 +163,12 @@ func TestUserID(t *testing.T) {
 	client := serve(t, health.NewLimitedHealthServer(grpchealth.NewServer(), limiter), users, grpclimit.WithClients(proxied))
 	for name, call := range calls {
 		if err := call(t, client, "token", "banned"); status.Code(err) != codes.PermissionDenied {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if err := call(t, client, "token", "often"); status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if err := call(t, client, "token", "late"); status.Code(err) != codes.DeadlineExceeded {
 			t.Errorf("%s: got %v", name, err)
 		}
 		if err := call(t, client, "token", "wrong"); status.Code(err) != codes.Unauthenticated || strings.Contains(err.Error(), "secret") {

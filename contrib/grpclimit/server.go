@@ -36,7 +36,7 @@ func WithClients(clients httplimit.Clients) Option {
 
 // WithUserID sets the function that returns the user for userID(ctx). The function reads what your authentication has put into the context. It
 // must not read metadata that nobody has checked. If it returns "", rules that need a user refuse the call with a *ratelimit.KeyError. If it
-// returns an error, the call ends with the error's status, or with Unauthenticated. WithUserID panics if the function is nil.
+// returns an error, the call ends with the status of [Error], or with Unauthenticated if the error has none. WithUserID panics if the function is nil.
 func WithUserID(user func(context.Context) (string, error)) Option {
 	if user == nil {
 		panic("grpclimit.WithUserID: the function is nil")
@@ -76,6 +76,7 @@ func (c *caller) context(ctx context.Context) (context.Context, error) {
 	}
 	id, err := c.user(ctx)
 	if err != nil {
+		err = statusOf(err, c.jitter)
 		if _, ok := status.FromError(err); !ok {
 			err = status.Error(codes.Unauthenticated, "the caller is not known")
 		}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -149,6 +150,7 @@ func refused(refusal *ratelimit.TooManyRequestsError, share float64) error {
 
 // delayed returns d and a random part of up to share of it.
 func delayed(d time.Duration, share float64) time.Duration {
+	d = max(0, d) // an error that a program has made may have any
 	more := time.Duration(rand.Float64() * share * float64(d))
 	return d + min(more, math.MaxInt64-d)
 }
@@ -162,7 +164,7 @@ func info(reason string, metadata ...string) *errdetails.ErrorInfo {
 }
 
 func with(code codes.Code, message string, details ...protoadapt.MessageV1) error {
-	s := status.New(code, message)
+	s := status.New(code, strings.ToValidUTF8(message, "\ufffd"))
 	if detailed, err := s.WithDetails(details...); err == nil { // fails if a text is not UTF-8
 		s = detailed
 	}
