@@ -23,6 +23,7 @@ func (c *Charges) PauseBy(ctx context.Context, by string, pauses ...time.Duratio
 	change := c.limiter.Change(engine.Pauses)
 	for i, d := range pauses {
 		if ch := c.pausable(i); ch != nil && d > 0 {
+			change.by = ch.by // who has the count keeps the pause
 			change.pause(ch.rule, ch.claim.Subject, min(d, MaxBlock))
 		}
 	}
@@ -31,8 +32,11 @@ func (c *Charges) PauseBy(ctx context.Context, by string, pauses ...time.Duratio
 	}
 	back, cancel := afterCall(ctx)
 	defer cancel()
-	if err := change.Adjust(back); err != nil {
+	err := change.Adjust(back)
+	if err != nil && !c.limiter.FailedLately() { // otherwise the log has said that the store fails
 		c.limiter.logger.WarnContext(ctx, "a pause that a far side asked for could not be stored", "err", printable.Line(err.Error()))
+	}
+	if err != nil || change.by != byStore { // nobody else sees a pause in this process
 		return
 	}
 	for i, d := range pauses {

@@ -328,3 +328,27 @@ func TestTransportIsMisused(t *testing.T) {
 		}()
 	}
 }
+
+// While Redis is away, each process keeps the pauses of the calls that it counts itself, and the log does not say so for each response.
+func TestPauseInAnOutage(t *testing.T) {
+	server := redistest.Start(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	server.Stop()
+	for policy, sent := range map[ratelimit.FailurePolicy]int{ratelimit.FailLocal: 1, ratelimit.FailOpen: 5} {
+		var log redistest.Log
+		logger := slog.New(slog.NewTextHandler(&log, nil))
+		limiter := ratelimit.New(redisstore.New(client), ratelimit.WithFailurePolicy(policy), ratelimit.WithLogger(logger))
+		side := &far{status: 429, retryAfter: "30"}
+		transport := Transport(limiter, nil, []ratelimit.Rule{{Name: "api", Limit: 100, Per: time.Second}}, side)
+		for i := range 5 {
+			_, err := get(t, transport)
+			if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err); i >= sent && (!ok || refusal.RetryAfter < 20*time.Second) {
+				t.Errorf("%v: got %v", policy, err)
+			}
+		}
+		if side.seen != sent || strings.Contains(log.String(), "could not be stored") {
+			t.Errorf("%v: %d requests were sent, want %d; %s", policy, side.seen, sent, log.String())
+		}
+	}
+}
