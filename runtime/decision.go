@@ -124,7 +124,24 @@ type Quota struct {
 // Report collects the quotas of the decisions that are made under a context. It is safe for concurrent use.
 type Report struct {
 	mu     sync.Mutex
-	quotas []Quota
+	quotas []reported
+}
+
+// reported is a quota of a decision.
+type reported struct {
+	Quota
+	clock decide.Clock
+	at    time.Time // of the decision, by the clock
+}
+
+// now returns the quota with the times that are left.
+func (r *reported) now() Quota {
+	q, passed := r.Quota, r.clock.Time().Sub(r.at)
+	q.Reset = max(0, q.Reset-passed)
+	if q.More > 0 {
+		q.More = max(1, q.More-passed) // more is there, and nobody knows how much
+	}
+	return q
 }
 
 // maxQuotas bounds a report. Later quotas are left out.
@@ -154,24 +171,33 @@ func withReport(ctx context.Context, r decide.Reporter) context.Context {
 type reporter Report
 
 // Add adds what the rules of a call have left.
-func (r *reporter) Add(c *decide.Call) { (*Report)(r).add(quotasOf(c)) }
+func (r *reporter) Add(c *decide.Call) {
+	clock, at := c.Decided()
+	(*Report)(r).add(quotasOf(c), clock, at)
+}
 
-// Quotas returns the quota of each rule and key after its last decision, in the order of the first decisions. A report keeps at most 100
-// quotas, and leaves out later ones.
+// Quotas returns the quota of each rule and key after its last decision, in the order of the first decisions. Reset and More count from now: of a call
+// that waited for 4 s, or whose handler took so long, they are 4 s shorter than at the decision. A report keeps at most 100 quotas, and leaves out
+// later ones.
 func (r *Report) Quotas() []Quota {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.quotas)
+	quotas := make([]Quota, len(r.quotas))
+	for i := range r.quotas {
+		quotas[i] = r.quotas[i].now()
+	}
+	return quotas
 }
 
-func (r *Report) add(quotas []Quota) {
+func (r *Report) add(quotas []Quota, clock decide.Clock, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, q := range quotas {
+	for _, quota := range quotas {
+		q := reported{quota, clock, at}
 		if q.policy.unreported {
 			continue
 		}
-		i := slices.IndexFunc(r.quotas, func(o Quota) bool { return o.Rule == q.Rule && o.Window == q.Window && o.Key == q.Key })
+		i := slices.IndexFunc(r.quotas, func(o reported) bool { return o.Rule == q.Rule && o.Window == q.Window && o.Key == q.Key })
 		switch {
 		case i >= 0:
 			r.quotas[i] = q

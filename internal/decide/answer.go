@@ -32,6 +32,18 @@ func (c *Call) IsAbandoned() bool { return c.abandoned }
 // IsNever reports whether a rule of limit 0 refuses the call.
 func (c *Call) IsNever() bool { return c.never }
 
+// Clock is what tells the time by which the limiter sleeps.
+type Clock interface{ Time() time.Time }
+
+// Decided returns the clock of the limiter, and when the answer came by it. A call that has waited for its place was answered before.
+func (c *Call) Decided() (Clock, time.Time) {
+	store := c.limiter.store
+	if c.verdict.Admitted && !c.until.IsZero() {
+		return store, c.until.Add(-time.Duration(c.verdict.At-c.verdict.Now) * time.Microsecond)
+	}
+	return store, store.Time()
+}
+
 // WantsQuotas reports whether the caller wants to know what the rules have left.
 func (c *Call) WantsQuotas() bool { return c.Peek || c.wishes.Report != nil }
 

@@ -110,10 +110,10 @@ const (
 	UserID   identity = "user ID"
 )
 
-// Missing is the error of an expression that needs what the context does not carry: a "client IP" or a "user ID".
+// Missing is the error of an identity that nobody has said: "the context carries no client IP", for example.
 type Missing string
 
-func (m Missing) Error() string { return "the context carries no " + string(m) }
+func (m Missing) Error() string { return string(m) }
 
 // Panic is the error of an expression in which a function panicked.
 type Panic struct{ Value any }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ratelimit-go/ratelimit/internal/clientip"
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/httprequest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
@@ -74,6 +75,7 @@ func (c Clients) IPv6Bits(bits int) Clients {
 
 // Of returns the address of the client that sends r, such as 203.0.113.9 or 2001:db8::/64. It is an error if r.RemoteAddr has no IP
 // address, as on a Unix socket, and neither [Clients.Socket] nor [Clients.Hops] finds one in the header; or if the header has too few for Hops.
+// The program is at fault then, not the client: as the key of a [Middleware], the error makes a *ratelimit.KeyError that is Missing.
 func (c Clients) Of(r *http.Request) (string, error) {
 	return c.OfPeer(r.RemoteAddr, r.Header.Values)
 }
@@ -86,7 +88,11 @@ func (c Clients) OfPeer(remote string, values func(header string) []string) (str
 		slog.Warn("httplimit: the header of a connection is ignored, because the other end is no trusted proxy. If it is yours, name its prefix in "+
 			"httplimit.ClientIP; otherwise all its clients share one budget", "header", c.resolver.Header, "from", remote)
 	}
-	return c.resolver.Client(remote, lines)
+	ip, err := c.resolver.Client(remote, lines)
+	if err != nil {
+		return "", decide.Missing(err.Error())
+	}
+	return ip, nil
 }
 
 // Handler returns a handler that calls next with the client's address in the context, where clientIP(ctx) in directives finds it. If there is

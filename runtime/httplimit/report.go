@@ -35,7 +35,7 @@ type options struct {
 // WithXRateLimit adds the older fields X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset. They describe one rule: the one that
 // admits the fewest calls like this one before it refuses, and of several such the one with the longest window. In a refusal it is the rule that
 // refused for the longest time. A rule with Concurrency has no such fields. Reset is in how many seconds all permits of the rule are back, also in a
-// refusal: Retry-After says when to come back.
+// refusal: Retry-After says when to come back. With a limit of 0 there is no Reset.
 //
 // For example, a call costs 1 of a rule of 60 a minute, with 40 left, and 4,000 of one of 100,000 a day, with 5,000 left. The second rule
 // admits one more such call. So Limit is 100000, and Remaining is 5000.
@@ -227,13 +227,17 @@ func (p *reporter) addOld(h http.Header, all limits, refused string, late jitter
 	if i := slices.IndexFunc(all, func(l limit) bool { return l.id == refused }); i >= 0 {
 		l = all[i]
 	}
-	reset := late.seconds(l.wait)
-	if p.epoch {
-		reset = seconds(time.Duration(time.Now().UnixNano()) + time.Duration(reset)*time.Second)
-	}
 	h.Set("X-RateLimit-Limit", integer(l.quota))
 	h.Set("X-RateLimit-Remaining", integer(l.remaining))
-	h.Set("X-RateLimit-Reset", integer(reset))
+	switch reset := late.seconds(l.wait); {
+	case l.quota == 0 && l.wait == 0: // no permit ever comes
+		h.Del("X-RateLimit-Reset")
+	case p.epoch:
+		added := reset - seconds(l.wait)
+		h.Set("X-RateLimit-Reset", integer(seconds(time.Duration(time.Now().UnixNano())+l.wait)+added))
+	default:
+		h.Set("X-RateLimit-Reset", integer(reset))
+	}
 }
 
 // reportingWriter sets the fields when the header is written. http.ResponseController finds its other features through Unwrap.

@@ -6,12 +6,15 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
 	"github.com/ratelimit-go/ratelimit/runtime/limittest"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
 // answerOf returns the header of the response to a request that asks for all rules.
@@ -61,6 +64,43 @@ func TestXRateLimitShowsTheRuleThatRefusesFirst(t *testing.T) {
 	}
 	if h := answerOf(t, limiter, requests[:1], httplimit.WithXRateLimit()); h.Get("RateLimit") == "" || h.Get("X-RateLimit-Limit") != "" {
 		t.Errorf("a concurrency rule alone: got %v", h)
+	}
+}
+
+// What a response says counts from when it is written: after a call has waited for its place, and its handler has worked.
+func TestFieldsCountFromTheResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := []ratelimit.Rule{{Name: "steady", Limit: 1, Per: 2 * time.Second, Wait: time.Minute}}
+		work := 500 * time.Millisecond
+		h := httplimit.Middleware(ratelimit.New(memstore.New()), nil, rules, httplimit.WithXRateLimit())(
+			http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(work) }))
+		var calls sync.WaitGroup
+		for range 5 {
+			calls.Go(func() {
+				w := get(h, "203.0.113.9:80")
+				want(t, w, 200, map[string]string{"RateLimit": `"steady";r=0;t=2`})
+			})
+		}
+		calls.Wait()
+		work = 5 * time.Second
+		w := get(h, "203.0.113.9:80") // more than none is left, and the response cannot say how much
+		want(t, w, 200, map[string]string{"RateLimit": `"steady";r=0;t=1`, "X-RateLimit-Reset": "0"})
+	})
+}
+
+// A rule that blocks is not reset before it admits a call, and one that never admits a call has no such time.
+func TestXRateLimitResetOfABlock(t *testing.T) {
+	for _, test := range []struct {
+		rule  ratelimit.Rule
+		reset string
+	}{
+		{ratelimit.Rule{Name: "r", Limit: 1, Per: time.Second, Block: 3 * time.Second}, "3"},
+		{ratelimit.Rule{Name: "r", Per: time.Second}, ""},
+	} {
+		limiter, _ := limittest.New(t)
+		h := httplimit.Middleware(limiter, nil, []ratelimit.Rule{test.rule}, httplimit.WithXRateLimit())(ok)
+		get(h, "203.0.113.9:80")
+		want(t, get(h, "203.0.113.9:80"), 429, map[string]string{"X-RateLimit-Reset": test.reset})
 	}
 }
 

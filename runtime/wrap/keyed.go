@@ -52,20 +52,21 @@ func Pausable(rules []ratelimit.Rule) []ratelimit.Rule {
 	return rules
 }
 
-// Take takes a permit of each rule for a request. If the key fails or is empty, the error is a *ratelimit.KeyError. If the key's error is [ErrSkip],
+// Take takes a permit of each rule for a request. If the key fails, panics or is empty, the error is a *ratelimit.KeyError. If the key's error is [ErrSkip],
 // nothing is taken, and Take returns nil.
 func (k *Keyed[R]) Take(ctx context.Context, request R) (*Taken, error) {
 	subject := Everybody
 	if k.key != nil {
 		var err error
-		if subject, err = k.key(ctx, request); err == nil && subject == "" {
-			err = errors.New("the key is empty")
+		rules := k.rules.Named(k.rules.Rules()[0].Name)
+		if subject, err = Value(rules, "", func() string { return Must(k.key(ctx, request)) }); err == nil && subject == "" {
+			err = rules.KeyError("", errors.New("the key is empty"))
 		}
 		if errors.Is(err, ErrSkip) {
 			return nil, nil
 		}
 		if err != nil {
-			return nil, Failed(ctx, k.limits, k.rules.Named(k.rules.Rules()[0].Name).KeyError("", err))
+			return nil, Failed(ctx, k.limits, err)
 		}
 	}
 	return Begin(ctx, k.limits, k.rules, slices.Repeat([]Charge{{Key: subject, Cost: 1}}, len(k.rules.Rules()))...)

@@ -106,5 +106,5 @@ func identity[K ~string](ctx context.Context, what K) (string, error) {
 			return s, nil
 		}
 	}
-	return "", decide.Missing(what)
+	return "", decide.Missing("the context carries no " + what)
 }
