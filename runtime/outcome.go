@@ -116,7 +116,8 @@ func quotasOf(c *decide.Call) []Quota {
 		if !c.LacksRate(a) && q.Reset == 0 {
 			q.Reset = max(0, time.Duration(claim.Full-c.Verdict().Now)*time.Microsecond)
 		}
-		q.Reset = max(q.Reset, q.More) // while block= refuses, no permit is back
+		// While block= refuses, no permit is back.
+		q.Reset = max(q.Reset, q.More)
 		if n := len(quotas); n > 0 && quotas[n-1].policy.index == int32(a.Index) { // each call has one of the counts, and finds at most so many permits used
 			quotas[n-1].merge(q)
 			continue

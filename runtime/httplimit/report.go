@@ -233,8 +233,9 @@ func (p *reporter) addOld(h http.Header, all limits, refused string, late jitter
 	case l.quota == 0 && l.wait == 0: // no permit ever comes
 		h.Del("X-RateLimit-Reset")
 	case p.epoch:
-		added := reset - seconds(l.wait)
-		h.Set("X-RateLimit-Reset", integer(seconds(time.Duration(time.Now().UnixNano())+l.wait)+added))
+		wait := min(l.wait, math.MaxInt64/2)
+		at := seconds(time.Duration(time.Now().UnixNano()) + wait)
+		h.Set("X-RateLimit-Reset", integer(at+reset-seconds(wait)))
 	default:
 		h.Set("X-RateLimit-Reset", integer(reset))
 	}

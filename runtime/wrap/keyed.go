@@ -52,13 +52,13 @@ func Pausable(rules []ratelimit.Rule) []ratelimit.Rule {
 	return rules
 }
 
-// Take takes a permit of each rule for a request. If the key fails, panics or is empty, the error is a *ratelimit.KeyError. If the key's error is [ErrSkip],
-// nothing is taken, and Take returns nil.
+// Take takes a permit of each rule for a request. If the key fails, panics or is empty, the error is a *ratelimit.KeyError. If the key's error is
+// [ErrSkip], nothing is taken, and Take returns nil.
 func (k *Keyed[R]) Take(ctx context.Context, request R) (*Taken, error) {
 	subject := Everybody
 	if k.key != nil {
 		var err error
-		rules := k.rules.Named(k.rules.Rules()[0].Name)
+		rules := k.rules.at(0)
 		if subject, err = Value(rules, "", func() string { return Must(k.key(ctx, request)) }); err == nil && subject == "" {
 			err = rules.KeyError("", errors.New("the key is empty"))
 		}
