@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"iter"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -152,18 +153,11 @@ func (r *reader) policies(text string) {
 	}
 }
 
+// quoted is a String of RFC 9651, or the beginning of one that does not end.
+var quoted = regexp.MustCompile(`"(\\.|[^"\\])*("|\\?$)`)
+
 // unnamed returns a list of policies without their names, which may say who the caller is.
-func unnamed(text string) string {
-	var b strings.Builder
-	for i, part := range strings.Split(text, `"`) {
-		if i%2 == 0 {
-			b.WriteString(part)
-		} else {
-			b.WriteString(`""`)
-		}
-	}
-	return b.String()
-}
+func unnamed(text string) string { return quoted.ReplaceAllString(text, `""`) }
 
 // Split returns the parts of a text between which a byte is, outside of quotes.
 func Split(text string, between byte) iter.Seq[string] {

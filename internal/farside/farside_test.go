@@ -114,6 +114,7 @@ func TestRateLimitField(t *testing.T) {
 		`"x";r=0;t=3;t=4`: 4 * time.Second, `limit=10, remaining=0, reset=5`: 5 * time.Second, `limit=10, remaining=2, reset=5`: 0,
 		// section 7: a malformed field is ignored
 		`"x";t=40`: -1, `"x";r=x;t=40`: -1, `"x";r=0;t=-4`: -1, `"x;r=0;t=40`: -1, `100`: -1, `"ann";r=0;t=5,"bob"`: -1,
+		`"us\"ann";r=x;t=1`: -1, `"x";r=x, "us\"ann`: -1, `"x";r=x, "ann\`: -1,
 	} {
 		got := ByFields(429, header("RateLimit: "+value).Values, now, false)
 		if isOdd := len(got.Odd) > 0; isOdd != (want < 0) || got.For != max(0, want) {
