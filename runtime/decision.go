@@ -193,10 +193,10 @@ func (r *Report) add(quotas []Quota, clock decide.Clock, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, quota := range quotas {
-		q := reported{quota, clock, at}
-		if q.policy.unreported {
+		if quota.policy.unreported {
 			continue
 		}
+		q := reported{quota, clock, at}
 		i := slices.IndexFunc(r.quotas, func(o reported) bool { return o.Rule == q.Rule && o.Window == q.Window && o.Key == q.Key })
 		switch {
 		case i >= 0:

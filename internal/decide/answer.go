@@ -35,7 +35,7 @@ func (c *Call) IsNever() bool { return c.never }
 // Clock is what tells the time by which the limiter sleeps.
 type Clock interface{ Time() time.Time }
 
-// Decided returns the clock of the limiter, and when the answer came by it. A call that has waited for its place was answered before.
+// Decided returns the clock of the limiter, and when the answer came by it. A call whose place has come was answered before it slept.
 func (c *Call) Decided() (Clock, time.Time) {
 	store := c.limiter.store
 	if c.verdict.Admitted && !c.until.IsZero() {

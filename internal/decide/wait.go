@@ -32,6 +32,7 @@ func (c *Call) decideWithWaits(ctx context.Context) (err error) {
 		if admitted || err != nil {
 			return err
 		}
+		c.until = time.Time{} // it asks now
 		if err = c.renew(ctx); err != nil || c.decideHere() {
 			return err
 		}
