@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/ratelimit-go/ratelimit/contrib/grpclimit"
@@ -63,6 +64,21 @@ func TestRetryInfoOfConcurrency(t *testing.T) {
 				t.Errorf("got %v, %v; expected %v, %v", got, has, test.want, test.has)
 			}
 		})
+	}
+}
+
+// An error that a program has made may have any delay and any text. The status is one that gRPC can send, with a delay.
+func TestRetryInfoOfAnErrorMadeByHand(t *testing.T) {
+	for _, made := range []*ratelimit.TooManyRequestsError{
+		{RetryAfter: -5 * time.Second, Message: "Slow down."},
+		{RetryAfter: 0, Message: "Slow \xff down."},
+	} {
+		for way, call := range calls {
+			err := call(t, serve(t, failing{err: made}))
+			if got, has := retryOf(err); status.Code(err) != codes.ResourceExhausted || got != 0 || !has {
+				t.Errorf("%s: got %v, with the delay %v, %v", way, err, got, has)
+			}
+		}
 	}
 }
 

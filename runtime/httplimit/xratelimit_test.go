@@ -88,6 +88,39 @@ func TestFieldsCountFromTheResponse(t *testing.T) {
 	})
 }
 
+// The same after a call has waited for one that ran: it was woken before the time at which it would have asked by itself.
+func TestFieldsCountFromTheResponseOfACallThatWasHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := []ratelimit.Rule{
+			{Name: "minute", Limit: 10, Per: time.Minute},
+			{Name: "running", Algorithm: ratelimit.Concurrency, Limit: 1, Wait: time.Minute},
+		}
+		h := httplimit.Middleware(ratelimit.New(memstore.New()), nil, rules)(
+			http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(4500 * time.Millisecond) }))
+		var calls sync.WaitGroup
+		for i, left := range []string{"r=9;t=56", "r=8;t=51"} { // the first permit comes back a minute after the first call
+			time.Sleep(time.Duration(i) * time.Millisecond)
+			calls.Go(func() {
+				w := get(h, "203.0.113.9:80")
+				want(t, w, 200, map[string]string{"RateLimit": `"minute";` + left + `, "running";r=0`})
+			})
+		}
+		calls.Wait()
+	})
+}
+
+// The end of a window in epoch seconds is rounded up once.
+func TestEpochIsRoundedUpOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := []ratelimit.Rule{{Name: "steady", Limit: 1, Per: 10 * time.Second}}
+		h := httplimit.Middleware(ratelimit.New(memstore.New()), nil, rules, httplimit.WithXRateLimitEpoch())(
+			http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(600 * time.Millisecond) }))
+		began := time.Now().Unix() // a whole second
+		time.Sleep(500 * time.Millisecond)
+		want(t, get(h, "203.0.113.9:80"), 200, map[string]string{"X-RateLimit-Reset": strconv.FormatInt(began+11, 10)})
+	})
+}
+
 // A rule that blocks is not reset before it admits a call, and one that never admits a call has no such time.
 func TestXRateLimitResetOfABlock(t *testing.T) {
 	for _, test := range []struct {
