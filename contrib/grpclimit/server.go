@@ -36,7 +36,8 @@ func WithClients(clients httplimit.Clients) Option {
 
 // WithUserID sets the function that returns the user for userID(ctx). The function reads what your authentication has put into the context. It
 // must not read metadata that nobody has checked. If it returns "", rules that need a user refuse the call with a *ratelimit.KeyError. If it
-// returns an error, the call ends with the status of [Error], or with Unauthenticated if the error has none. WithUserID panics if the function is nil.
+// returns an error, the call ends with the status of [Error], or with Unauthenticated if the error has none. WithUserID panics if the function
+// is nil.
 func WithUserID(user func(context.Context) (string, error)) Option {
 	if user == nil {
 		panic("grpclimit.WithUserID: the function is nil")

@@ -80,7 +80,8 @@ func TestRouters(t *testing.T) {
 	}
 }
 
-// Echo answers the error of a handler when wrapped middleware has ended. The answer has the fields, and with answered the middleware knows it.
+// Echo answers the error of a handler when wrapped middleware has ended. The answer has the fields. Behind answered, the middleware sees the answer,
+// too.
 func TestEchoErrors(t *testing.T) {
 	for _, inside := range []bool{false, true} {
 		limiter, _ := limittest.New(t)

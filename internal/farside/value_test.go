@@ -190,7 +190,7 @@ func TestRetryInfoIsDecoded(t *testing.T) {
 	})
 }
 
-// A negative delay is none, however far below zero.
+// A delay below zero counts as 0, however far below it is.
 func TestNegativeRetryInfo(t *testing.T) {
 	for _, seconds := range []int64{-1, -9223372037, math.MinInt64} {
 		if d := after(retryInfo(encoded(seconds, 0))); d != 0 {
