@@ -65,18 +65,18 @@ func TestExportAndImport(t *testing.T) {
 func TestBadImports(t *testing.T) {
 	server := redistest.Start(t)
 	for text, want := range map[string]string{
-		"{":                  "expected the output of settings export",
-		`[] []`:              "found text after the value; expected the output of settings export",
-		`[{"kinds":"x"}]`:    `unknown field "kinds"`,
-		`[{"kind":"x"}]`:     `setting 1: kind: found "x"; expected override, block or pause`,
-		`[{"kind":"block"}]`: "setting 1: a subject and until are needed",
-		`[{"kind":"override","rule":"a","key":"b","limit":1}]`:                               `unknown field "key"`,
-		`[{"kind":"block","rule":"a","subject":"b"}]`:                                        "a subject and until are needed",
-		`[{"kind":"block","rule":"a:b","subject":"b","until":"2999-01-01T00:00:00Z"}]`:       "name: found",
-		`[{"kind":"override","rule":"a"}]`:                                                   "found no change",
-		`[{"kind":"override","rule":"a","subject":"a{b","limit":1}]`:                         `subject: found "a{b"`,
-		`[{"kind":"override","rule":"a","limit":-2}]`:                                        "expected 0 to",
-		`[{"kind":"override","rule":"a","limit":1,"by":"` + strings.Repeat("x", 201) + `"}]`: "by or reason: found 201 bytes",
+		"{":                               "expected the output of settings export",
+		`{} {}`:                           "found text after the value; expected the output of settings export",
+		`{"settings":[{"kinds":"x"}]}`:    `unknown field "kinds"`,
+		`{"settings":[{"kind":"x"}]}`:     `setting 1: kind: found "x"; expected override, block or pause`,
+		`{"settings":[{"kind":"block"}]}`: "setting 1: a subject and until are needed",
+		`{"settings":[{"kind":"override","rule":"a","key":"b","limit":1}]}`:                               `unknown field "key"`,
+		`{"settings":[{"kind":"block","rule":"a","subject":"b"}]}`:                                        "a subject and until are needed",
+		`{"settings":[{"kind":"block","rule":"a:b","subject":"b","until":"2999-01-01T00:00:00Z"}]}`:       "name: found",
+		`{"settings":[{"kind":"override","rule":"a"}]}`:                                                   "found no change",
+		`{"settings":[{"kind":"override","rule":"a","subject":"a{b","limit":1}]}`:                         `subject: found "a{b"`,
+		`{"settings":[{"kind":"override","rule":"a","limit":-2}]}`:                                        "expected 0 to",
+		`{"settings":[{"kind":"override","rule":"a","limit":1,"by":"` + strings.Repeat("x", 201) + `"}]}`: "by or reason: found 201 bytes",
 	} {
 		got, status := ctlWith(t, env("redis://"+server.Addr), text, "settings", "import")
 		if status != misuse || !strings.Contains(got, want) {

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,7 +120,7 @@ func (p *Prefix) Export(ctx context.Context) (Exported, error) {
 // maxImport bounds an import, in bytes.
 const maxImport = 2 * fleet.MaxSettings * fleet.MaxText
 
-// ReadExport reads and checks an export. An empty one has no settings. The prefix is "" if the export has none, as those of earlier versions.
+// ReadExport reads and checks an export. An empty one has no settings. The prefix is "" if the export has none.
 func ReadExport(in io.Reader) (prefix string, settings []*fleet.Setting, err error) {
 	text, err := io.ReadAll(io.LimitReader(in, maxImport+1))
 	switch {
@@ -129,16 +130,11 @@ func ReadExport(in io.Reader) (prefix string, settings []*fleet.Setting, err err
 		return "", nil, fmt.Errorf("found over %d bytes", maxImport)
 	}
 	var all Exported
-	trimmed := strings.TrimSpace(string(text))
-	d := json.NewDecoder(strings.NewReader(trimmed))
+	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	switch {
-	case trimmed == "":
+	err = d.Decode(&all)
+	if err == io.EOF {
 		return "", nil, nil
-	case trimmed[0] == '[': // of an earlier version
-		err = d.Decode(&all.Settings)
-	default:
-		err = d.Decode(&all)
 	}
 	if _, more := d.Token(); err == nil && more != io.EOF { // perhaps a second export, which would be lost
 		err = errors.New("found text after the value")
