@@ -83,7 +83,7 @@ check: ## report generated files that are stale
 	go run ./cmd/ratelimit -check ./...
 	for m in $(GENERATED); do (cd $$m && go tool ratelimit -check ./...) || exit; done
 
-release: ## cut CHANGELOG.md and tag the modules as VERSION=v0.9.0; pushes nothing
+release: ## tag the modules as VERSION=v0.1.0, with which CHANGELOG.md begins; pushes nothing
 	sh scripts/release.sh "$(VERSION)"
 
 lint: ## gofmt, go mod tidy, go vet, ratelimit vet, staticcheck

@@ -1,14 +1,18 @@
 #!/bin/sh
 # usage: release.sh VERSION
 #
-# Cuts CHANGELOG.md, and tags the module at the root and those in contrib. The tags of contrib are on a commit beside the branch, on which these
-# modules require the version instead of the folder above. Nothing is pushed. If something fails, the repository stays as it was.
+# Tags the module at the root, and those in contrib. The tags of contrib are on a commit beside the branch, on which these modules require the
+# version instead of the folder above. Nothing is pushed. If something fails, the repository stays as it was.
 set -eu
 version=${1-}
 fail() { echo "make release: $*" >&2; exit 1; }
-echo "$version" | grep -Eq '^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$' || fail "VERSION is \"$version\"; expected one such as v0.9.0"
+echo "$version" | grep -Eq '^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$' || fail "VERSION is \"$version\"; expected one such as v0.1.0"
 [ -z "$(git status --porcelain)" ] || fail 'commit your changes first'
-awk '/^## / { new = $0 == "## Unreleased" } new && /^\* / { found = 1 } END { exit !found }' CHANGELOG.md || fail 'CHANGELOG.md says nothing new'
+newest=$(sed -n '/^## /{p;q;}' CHANGELOG.md)
+case $newest in
+"## $version ("[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]")") ;;
+*) fail "CHANGELOG.md begins with \"$newest\"; expected \"## $version ($(date -u +%Y-%m-%d))\"" ;;
+esac
 if git rev-parse -q --verify "refs/tags/$version" >/dev/null; then fail "the tag $version exists"; fi
 
 repo=$(pwd)
@@ -26,13 +30,9 @@ trap 'exit 130' INT
 trap 'exit 143' HUP TERM
 tag() { git tag "$1" && tags="$tags $1"; }
 
+tag "$version"
 git worktree add -q --detach "$work/tree"
 cd "$work/tree"
-cut="## Unreleased\n\n## $version ($(date -u +%Y-%m-%d))"
-awk -v cut="$cut" '/^## Unreleased$/ { print cut; next } { print }' CHANGELOG.md >"$work/changelog"
-cp "$work/changelog" CHANGELOG.md
-git commit -qam "Release $version"
-tag "$version"
 
 # The go command asks this repository instead of the one at the module's address, and keeps what it gets apart from its other modules.
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.$repo.insteadOf" GIT_CONFIG_VALUE_0="https://$module"
@@ -44,6 +44,5 @@ done
 git commit -qam "Let contrib require $version"
 for m in contrib/*; do tag "$m/$version"; done
 
-git -C "$repo" merge -q --ff-only "$version"
 echo "tagged$tags"
 echo "to publish them: git push origin HEAD$tags"
