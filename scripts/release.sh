@@ -38,8 +38,8 @@ cd "$work/tree"
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.$repo.insteadOf" GIT_CONFIG_VALUE_0="https://$module"
 export GOPRIVATE="$module" GOPROXY="file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
 export GOMODCACHE="$work/modules" GOFLAGS=-modcacherw
-for m in contrib/*; do
-	(cd "$m" && go mod edit -dropreplace="$module" -require="$module@$version" && go mod tidy)
+for m in contrib/*; do # go mod download adds the sums of the root to go.sum, which lacks nothing else
+	(cd "$m" && go mod edit -dropreplace="$module" -require="$module@$version" && go mod download "$module@$version")
 done
 git commit -qam "Let contrib require $version"
 for m in contrib/*; do tag "$m/$version"; done
