@@ -95,7 +95,7 @@ func proxy(s shell, clone string, modules []string) string {
 	return filepath.Join(dir, "cache/download")
 }
 
-// use follows the quick start of README.md in a new module, requires the other modules, and installs the tool for operators.
+// use follows README.md in a new module: it installs the tools and makes the quick starts. Then it requires the other modules.
 func use(s shell, proxy string, modules []string) {
 	cached := strings.TrimSpace(s.run(top, "go", "env", "GOMODCACHE"))
 	dir := testmodule.Dir(s)
@@ -109,7 +109,7 @@ func use(s shell, proxy string, modules []string) {
 	for _, m := range regexp.MustCompile("(?ms)^```go\n// (\\S+)\n.*?^```$").FindAllStringSubmatch(string(readme), -1) {
 		testmodule.Write(s, filepath.Join(dir, m[1]), strings.TrimSuffix(strings.TrimPrefix(m[0], "```go\n"), "```"))
 	}
-	commands := regexp.MustCompile(`(?m)^\$ (go (?:get|generate) .*)$`).FindAllStringSubmatch(string(readme), -1)
+	commands := regexp.MustCompile(`(?m)^\$ (go (?:get|install|generate) .*)$`).FindAllStringSubmatch(string(readme), -1)
 	if len(commands) < 2 {
 		s.Fatalf("README.md has the commands %q", commands)
 	}
@@ -123,7 +123,6 @@ func use(s shell, proxy string, modules []string) {
 	if got != strings.Repeat(version+"\n", len(modules)) {
 		s.Errorf("the versions of %q are\n%s; expected %s", modules, got, version)
 	}
-	s.run(dir, "go", "install", module+"/cmd/ratelimitctl@latest")
 	if got := s.run(dir, "./ratelimitctl", "-version"); !strings.HasPrefix(got, "ratelimitctl "+version+" ") {
 		s.Errorf("the tool is %s; expected version %s", got, version)
 	}
