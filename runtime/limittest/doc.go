@@ -1,5 +1,5 @@
 // Package limittest helps to test programs that limit calls. It has a limiter on a clock that the test moves, so that no test really sleeps, a
-// store that fails on demand, and assertions on the errors of limited calls.
+// store that fails on demand, and assertions on the errors of limited calls. [IsLimited] tests the wiring of a program.
 //
 //	func TestCodes(t *testing.T) {
 //		limiter, clock := limittest.New(t)

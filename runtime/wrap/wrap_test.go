@@ -211,37 +211,6 @@ func TestOnFindsTheLimits(t *testing.T) {
 	t.Error("a type keeps the limiter")
 }
 
-type limited struct{}
-
-func (limited) RateLimits() []ratelimit.Rule { return nil }
-
-type decorator struct{ inner any }
-
-func (d decorator) Unwrap() any { return d.inner }
-
-type loop struct{}
-
-func (l loop) Unwrap() loop { return l }
-
-type asks struct{}
-
-func (asks) Unwrap(any) any { return limited{} }
-
-type pair struct{}
-
-func (pair) Unwrap() (any, error) { return limited{}, nil }
-
-func TestIsLimited(t *testing.T) {
-	for v, want := range map[any]bool{
-		limited{}: true, decorator{limited{}}: true, decorator{decorator{limited{}}}: true,
-		5: false, nil: false, decorator{5}: false, decorator{nil}: false, loop{}: false, asks{}: false, pair{}: false,
-	} {
-		if got := wrap.IsLimited(v); got != want {
-			t.Errorf("%T: got %t", v, got)
-		}
-	}
-}
-
 // A type has each rule of its methods once. A rule that is not valid panics.
 func TestRulesOfAType(t *testing.T) {
 	all := ratelimit.Rule{Name: "p.T", Limit: 5, Per: time.Hour}

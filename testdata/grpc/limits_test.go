@@ -13,8 +13,8 @@ import (
 
 	"example.com/shop/catalogpb"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/limittest"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
-	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // connect serves a service on a loopback port and returns a client of it.
@@ -67,7 +67,7 @@ func TestInterface(t *testing.T) {
 		_, err = stream.Recv()
 	}
 	requireRefused(t, err) // and not that List is not implemented
-	if !wrap.IsLimited(limited) {
+	if !limittest.IsLimited(limited) {
 		t.Error("the wrapper is not known to be one")
 	}
 }
