@@ -67,7 +67,8 @@ var options = []Argument{
 }
 
 // Verbs is the table of all verbs and arguments. Everything that needs them reads it: the parser and its suggestions,
-// the Rule literals in generated code, ratelimit -list and ratelimit help, and the documentation.
+// the Rule literals in generated code, ratelimit -list and ratelimit help, and the documentation. Readers get the arguments in
+// this order: first what everybody uses, and last what few need.
 //
 // To add an argument to rule, add a row here, and its field to ratelimit.Rule if it has one: CONTRIBUTING.md lists the other places.
 var Verbs = []Verb{
@@ -77,7 +78,6 @@ var Verbs = []Verb{
 	{Name: "rule", On: aboveType + ", or above a method or a func field of it", Doc: "sets one limit; there may be several rules, one on each line", Args: []Argument{
 		{Name: "name", Kind: NameKind, Field: "Name", Doc: "names the rule in errors, metrics and headers; pkg.Type.Method if absent, or pkg.Type on a type"},
 		{Name: "key", Kind: TemplateKind, Field: "Key", Doc: "whom the budget belongs to; one budget for everybody if absent"},
-		{Name: "distinct", Kind: TemplateKind, Field: "Distinct", Doc: "count the different values of this template instead of calls; not together with cost"},
 		{Name: "algorithm", Kind: EnumKind, Field: "Algorithm", Words: []Word{
 			{"sliding-window", "SlidingWindow"}, {"fixed-window", "FixedWindow"}, {"calendar", "Calendar"},
 			{"sliding-counter", "SlidingCounter"}, {"token-bucket", "TokenBucket"}, {"leaky-bucket", "LeakyBucket"},
@@ -87,33 +87,34 @@ var Verbs = []Verb{
 		{Name: "per", Kind: DurationKind, Field: "Per", Doc: "length of the window; with concurrency, how long permits outlive a process that died, 1m if absent"},
 		{Name: "cron", Kind: CronKind, Field: "Cron", Doc: "windows that begin at the times of a cron expression, instead of per"},
 		{Name: "tz", Kind: ZoneKind, Field: "TZ", Doc: "time zone of cron; if absent, that of wrap, or UTC"},
-		{Name: "burst", Kind: CountKind, Field: "Burst", Doc: "capacity of a token bucket; limit if absent"},
-		{Name: "prepay", Kind: FlagKind, Field: "Prepay", Doc: "a call may go into debt; a leaky bucket needs this for costs above 1"},
-		{Name: "warmup", Kind: DurationKind, Field: "Warmup", Doc: "the rate of a token bucket rises over this time"},
-		{Name: "slices", Kind: CountKind, Field: "Slices", Doc: "slices of a sliding counter; 60 if absent"},
 		{Name: "cost", Kind: AmountKind, Doc: "permits that a call takes; 1 if absent; a call whose expression gives 0 takes none"},
 		{Name: "settle", Kind: ExprKind, Doc: "the real cost, computed from the results of the call; replaces cost, also if the call fails, unless refund=error"},
-		{Name: "hold", Kind: IdentKind, Doc: "with concurrency: the result that keeps the permit until it is closed, has ended, or returns an error; if absent, the permit comes back when the method returns"},
-		{Name: "when", Kind: ExprKind, Doc: "the rule applies only if this is true"},
 		{Name: "wait", Kind: DurationKind, Field: "Wait", Doc: "wait up to this long for permits instead of refusing at once"},
-		{Name: "queue", Kind: CountKind, Field: "Queue", Doc: "with token-bucket and leaky-bucket: how many calls of cost 1 may wait at a time"},
-		{Name: "block", Kind: RangeKind, Field: "Block", Doc: "after a refusal, refuse the key for this long; with 10m..24h, each block within a day of the last one's end is twice as long, up to the second duration"},
 		{Name: "pause", Kind: ExprKind, Doc: "after the call, pause the key in all processes for this duration, computed from the results, as in pause=\"retryAfter(err)\""},
-		{Name: "lease", Kind: DurationKind, Field: "Lease", Doc: "take permits from the store in advance, for up to this long, and hand them out in the process: fewer round trips, at a price that performance.md explains; all rules of a method need the same lease"},
 		{Name: "mode", Kind: EnumKind, Field: "Mode", Words: []Word{
 			{"enforce", "ModeEnforce"}, {"shadow", "ModeShadow"}, {"trigger", "ModeTrigger"},
 		}, Doc: "refuse calls, only report them, or call the limiter's trigger function; enforce if absent"},
-		{Name: "scope", Kind: EnumKind, Field: "Scope", Words: []Word{{"fleet", "ScopeFleet"}, {"instance", "ScopeInstance"}},
-			Doc: "share the count with all users of the store, or count in this limiter alone; fleet if absent"},
-		{Name: "refund", Kind: EnumKind, Field: "Refund", Words: []Word{{"never", "RefundNever"}, {"error", "RefundError"}},
-			Doc: "give the permits back when the call returns an error; never if absent"},
 		{Name: "on-error", Kind: EnumKind, Field: "OnError", Words: failurePolicies,
 			Doc: "what to do while the store fails; if absent, as wrap says, or else the limiter"},
+		{Name: "message", Kind: TemplateKind, Field: "Message", Doc: "what a refused caller is told: the Message of the error"},
+		{Name: "when", Kind: ExprKind, Doc: "the rule applies only if this is true"},
+		{Name: "burst", Kind: CountKind, Field: "Burst", Doc: "capacity of a token bucket; limit if absent"},
+		{Name: "queue", Kind: CountKind, Field: "Queue", Doc: "with token-bucket and leaky-bucket: how many calls of cost 1 may wait at a time"},
+		{Name: "hold", Kind: IdentKind, Doc: "with concurrency: the result that keeps the permit until it is closed, has ended, or returns an error; if absent, the permit comes back when the method returns"},
+		{Name: "refund", Kind: EnumKind, Field: "Refund", Words: []Word{{"never", "RefundNever"}, {"error", "RefundError"}},
+			Doc: "give the permits back when the call returns an error; never if absent"},
+		{Name: "block", Kind: RangeKind, Field: "Block", Doc: "after a refusal, refuse the key for this long; with 10m..24h, each block within a day of the last one's end is twice as long, up to the second duration"},
+		{Name: "scope", Kind: EnumKind, Field: "Scope", Words: []Word{{"fleet", "ScopeFleet"}, {"instance", "ScopeInstance"}},
+			Doc: "share the count with all users of the store, or count in this limiter alone; fleet if absent"},
 		{Name: "hash", Kind: EnumKind, Field: "Hash", Words: []Word{{"true", "HashSubject"}, {"false", "HashNever"}},
 			Doc: "hash keys if the limiter has WithSubjectHash; true if absent"},
 		{Name: "report", Kind: EnumKind, Field: "Unreported", Words: []Word{{Text: "true"}, {Text: "false"}},
 			Doc: "tell clients about the rule; with false, its name, limit and message stand in no answer, only its delay; true if absent"},
-		{Name: "message", Kind: TemplateKind, Field: "Message", Doc: "what a refused caller is told: the Message of the error"},
+		{Name: "distinct", Kind: TemplateKind, Field: "Distinct", Doc: "count the different values of this template instead of calls; not together with cost"},
+		{Name: "warmup", Kind: DurationKind, Field: "Warmup", Doc: "the rate of a token bucket rises over this time"},
+		{Name: "prepay", Kind: FlagKind, Field: "Prepay", Doc: "a call may go into debt; a leaky bucket needs this for costs above 1"},
+		{Name: "slices", Kind: CountKind, Field: "Slices", Doc: "slices of a sliding counter; 60 if absent"},
+		{Name: "lease", Kind: DurationKind, Field: "Lease", Doc: "take permits from the store in advance, for up to this long, and hand them out in the process: fewer round trips, at a price that performance.md explains; all rules of a method need the same lease"},
 	}},
 	{Name: "skip", On: aboveMethod + ", or above an embedded type whose rules or funcs the wrapper leaves out",
 		Doc: "says that the rules of the type do not apply here; takes no arguments"},

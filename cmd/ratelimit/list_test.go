@@ -52,11 +52,11 @@ func TestListSettings(t *testing.T) {
 		"per=1m mode=enforce scope=fleet cost=1 refund=never": "- {}",
 		"per=1m mode=trigger":                                    `mode=trigger {"mode":"trigger"}`,
 		"per=1m block=1d12h":                                     `block=1d12h {"block":"1d12h"}`,
-		"per=1m wait=45s refund=error on-error=local":            `wait=45s refund=error on-error=local {"on-error":"local","refund":"error","wait":"45s"}`,
+		"per=1m wait=45s refund=error on-error=local":            `wait=45s on-error=local refund=error {"on-error":"local","refund":"error","wait":"45s"}`,
 		`per=1m cost=3 when="len(a) > 3"`:                        `cost=3 when="len(a) > 3" {"cost":3,"when":"len(a) > 3"}`,
 		`per=1m cost="len(a)"`:                                   `cost="len(a)" {"cost":"len(a)"}`,
 		`per=1m distinct="{a}"`:                                  `distinct="{a}" {"distinct":"{a}"}`,
-		"per=1m algorithm=token-bucket burst=20 wait=2s queue=7": `burst=20 wait=2s queue=7 {"burst":20,"queue":7,"wait":"2s"}`,
+		"per=1m algorithm=token-bucket burst=20 wait=2s queue=7": `wait=2s burst=20 queue=7 {"burst":20,"queue":7,"wait":"2s"}`,
 		"per=1m algorithm=leaky-bucket prepay":                   `prepay {"prepay":true}`,
 		"per=1m algorithm=token-bucket warmup=5s":                `warmup=5s {"warmup":"5s"}`,
 		"per=1m algorithm=sliding-counter slices=6":              `slices=6 {"slices":6}`,
@@ -107,7 +107,7 @@ x.go:7   x.X.M   x      {a}            1       1m      sliding-window  -        
 x.go:8   x.X.M   x.X.M  {a}|*          10      @daily  calendar        tz=Europe/Berlin block=1h                     2026-10-25T00:00:00+02:00 2026-10-26T00:00:00+01:00 2026-10-27T00:00:00+01:00
 x.go:5   x.X.M   x.X    -              100000  1h      fixed-window    -                                             -
 x.go:11  x.X.N   x.X.N  {userID(ctx)}  len(a)  1m      sliding-window  -                                             -
-x.go:12  x.X.N   x.X.N  -              5       1m      sliding-window  when="len(a) > 3" mode=shadow scope=instance  -
+x.go:12  x.X.N   x.X.N  -              5       1m      sliding-window  mode=shadow when="len(a) > 3" scope=instance  -
 x.go:5   x.X.N   x.X    -              100000  1h      fixed-window    -                                             -
 `
 	if got := "\n" + printed(t, func(*command) {}); got != want {
@@ -123,7 +123,7 @@ func TestListMarkdown(t *testing.T) {
 | x.go:8 | x.X.M | x.X.M | {a}\|\* | 10 | @daily | calendar | tz=Europe/Berlin block=1h | 2026-10-25T00:00:00+02:00 2026-10-26T00:00:00+01:00 2026-10-27T00:00:00+01:00 |
 | x.go:5 | x.X.M | x.X | - | 100000 | 1h | fixed-window | - | - |
 | x.go:11 | x.X.N | x.X.N | {userID(ctx)} | len(a) | 1m | sliding-window | - | - |
-| x.go:12 | x.X.N | x.X.N | - | 5 | 1m | sliding-window | when="len(a) > 3" mode=shadow scope=instance | - |
+| x.go:12 | x.X.N | x.X.N | - | 5 | 1m | sliding-window | mode=shadow when="len(a) > 3" scope=instance | - |
 | x.go:5 | x.X.N | x.X | - | 100000 | 1h | fixed-window | - | - |
 `
 	if got := "\n" + printed(t, func(c *command) { c.markdown = true }); got != want {
