@@ -9,7 +9,8 @@ import (
 )
 
 // WithErrorHandler makes answer, instead of [Answer], write the response to a request that [Middleware] does not let pass. The error is one of
-// those that [Error] knows, or that of the request's context. For a body of your own, call [SetHeaders] and write [Status].
+// those that [Error] knows, or that of the request's context. For a body of your own, call [SetHeaders] and write [Status]. If Status returns 0, the
+// context has ended: leave the response to [Answer].
 func WithErrorHandler(answer func(w http.ResponseWriter, r *http.Request, err error)) Option {
 	if answer == nil {
 		panic("httplimit.WithErrorHandler: the function is nil")
