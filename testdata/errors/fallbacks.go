@@ -40,11 +40,15 @@ type X interface {
 	Type() error
 	//ratelimit:rule limit=1 per=1m
 	//ratelimit:fallback nowhere.M
-	//                   ^ unknown type, variable or package nowhere
+	//                   ^ unknown type, variable or package nowhere; if it is a package, import it as _
 	Nowhere() error
 	//ratelimit:rule limit=1 per=1m
+	//ratelimit:fallback httplimit.Answer
+	//                   ^ unknown type, variable or package httplimit; write import _ "github.com/ratelimit-go/ratelimit/runtime/httplimit"
+	NotImported() error
+	//ratelimit:rule limit=1 per=1m
 	//ratelimit:fallback sendLater.M
-	//                   ^ unknown type, variable or package sendLater
+	//                   ^ unknown type, variable or package sendLater; if it is a package, import it as _
 	OfFunction() error
 	//ratelimit:rule limit=1 per=1m
 	//ratelimit:fallback Y

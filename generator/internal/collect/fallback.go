@@ -1,13 +1,21 @@
 package collect
 
 import (
+	"cmp"
 	"go/types"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/generator/internal/model"
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
+)
+
+// answer is the fallback of most handlers, and answers is the path of its package.
+const (
+	answer  = "httplimit.Answer"
+	answers = "github.com/ratelimit-go/ratelimit/runtime/httplimit"
 )
 
 // fallback returns the fallback that a directive names. It reports an error and returns nil if that cannot be called instead of m.
@@ -127,7 +135,11 @@ func (c *methods) fallbackObject(f *model.Fallback) types.Object {
 			}
 			return true
 		})
-		c.found.Add(f.Func.Pos, "unknown type, variable or package %s%s", f.Qualifier, annotations.Suggest(f.Qualifier, near))
+		cure := cmp.Or(annotations.Suggest(f.Qualifier, near), "; if it is a package, import it as _")
+		if f.Func.Value == answer {
+			cure = "; write import _ " + strconv.Quote(answers)
+		}
+		c.found.Add(f.Func.Pos, "unknown type, variable or package %s%s", f.Qualifier, cure)
 	case types.IsInterface(of.Type()):
 		c.found.Add(f.Func.Pos, "%s is an interface, so there is no new value to call; expected a concrete type", f.Qualifier)
 	case typeParams(of.Type()).Len() > 0:
