@@ -17,16 +17,16 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 )
 
-// checkProduction runs the program of docs/production.md, which is generated in dir, on a Redis server. It asks it as customers and operators
-// do, runs the commands of the page beside it, stops the server, and ends the program.
-func checkProduction(t *testing.T, dir string, found [][]string) {
+// checkProduction runs the program of docs/production.md on a Redis server. It asks it as customers and operators do, runs the commands of the
+// page beside it, which are in the folder bin, stops the server, and ends the program.
+func checkProduction(t *testing.T, p page, bin string) {
 	server := redistest.Start(t)
-	bin := t.TempDir()
-	run(t, dir, "go", "build", "-o", filepath.Join(bin, "shop"), ".")
-	run(t, top, "go", "build", "-o", filepath.Join(bin, "ratelimitctl"), "./cmd/ratelimitctl")
+	if _, err := run(p.dir, "go", "build", "-o", filepath.Join(bin, p.name), "."); err != nil {
+		t.Fatal(err)
+	}
 	env := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "REDIS_URL=redis://"+server.Addr, "ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0",
 		"RATELIMIT_REDIS=redis://"+server.Addr, "RATELIMIT_PREFIX=shop")
-	shop := exec.CommandContext(t.Context(), filepath.Join(bin, "shop"))
+	shop := exec.CommandContext(t.Context(), filepath.Join(bin, p.name))
 	shop.Env = env
 	public, admin := open(t, shop)
 
@@ -53,12 +53,12 @@ func checkProduction(t *testing.T, dir string, found [][]string) {
 		}
 	}
 
-	await(t, dir, env, "ratelimitctl rules | grep -q codes-client")
-	for _, m := range found {
-		if m[1] == "sh" {
-			for line := range strings.Lines(m[2]) {
+	await(t, p.dir, env, "ratelimitctl rules | grep -q codes-client")
+	for _, b := range p.blocks {
+		if b.language == "sh" {
+			for line := range strings.Lines(b.text) {
 				if strings.HasPrefix(line, "ratelimitctl ") || strings.HasPrefix(line, "go tool ") {
-					if out, err := shell(dir, env, line); err != nil {
+					if out, err := shell(p.dir, env, line); err != nil {
 						t.Errorf("%s%v: %s", line, err, out)
 					}
 				}
