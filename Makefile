@@ -19,8 +19,7 @@ demo: ## generate the wrapper of examples/sms and run it
 	go run ./examples/sms
 
 test: ## every test of every module, with the race detector where goroutines run; RACE= leaves that out
-	sh scripts/test-needs.sh -promtool $(RACE)
-	sh scripts/browser-needs.sh
+	sh scripts/test-needs.sh server promtool chromium axe $(if $(RACE),compiler)
 	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) $$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL))")
 	go test $(SEQUENTIAL)
 	$(if $(RACE),go test -run=AllocatesNothing ./runtime ./runtime/wrap) # the race detector makes pools forget
@@ -29,7 +28,7 @@ test: ## every test of every module, with the race detector where goroutines run
 	$(MAKE) alerts
 
 platforms: ## run the tests of the stores with 32 bits, and check all that users build for ARM with 32 bits and for Windows
-	sh scripts/test-needs.sh
+	sh scripts/test-needs.sh server
 	case $$(go env GOHOSTOS GOHOSTARCH | tr '\n' /) in linux/amd64/) GOARCH=386 go test -p 4 $(BITS32);; esac # others cannot run it
 	for p in linux/arm windows/amd64; do for m in $(USED); do (cd $$m && export GOOS=$${p%/*} GOARCH=$${p#*/} && go build ./... && go vet ./...) || exit; done; done
 
@@ -37,17 +36,17 @@ dashboard: ## draw contrib/promlimit/dashboard.svg from a run of examples/shop
 	cd examples/shop && go run ./dashboard -out ../../contrib/promlimit/dashboard.svg
 
 alerts: ## test contrib/promlimit/alerts.yaml by promtool
-	sh scripts/test-needs.sh -promtool
+	sh scripts/test-needs.sh promtool
 	promtool check rules contrib/promlimit/alerts.yaml
 	promtool test rules contrib/promlimit/alerts_test.yml
 
 model: ## compare the store in process with the model over a million random steps, and the script with the engine over ten million
-	sh scripts/test-needs.sh
+	sh scripts/test-needs.sh server
 	go test -count=1 -v -timeout=2h -run=ScriptLikeEngine ./runtime/redisstore/lua -differential.steps=10000000
 	go test -count=1 -v -timeout=2h -run=Model ./runtime/behaviour -model.memory=1000000
 
 faults: ## break servers, networks, clocks and programs under load for about 15 minutes, and check that no limit is exceeded
-	sh scripts/test-needs.sh
+	sh scripts/test-needs.sh server
 	cd faults && go test -count=1 -v -timeout=1h -tags=faults . -endurance=10m
 
 expressions: ## compare 200,000 results of lowered expressions with those of expr
@@ -60,7 +59,7 @@ wild: ## generate and compile wrappers for the interfaces of the standard librar
 	go test -count=1 -v -timeout=2h -tags=wild -run=Wild ./generator/...
 
 bench: ## measure everything, print the costs of twelve keys, and write benchmarks/README.md and scale.md
-	sh scripts/test-needs.sh
+	sh scripts/test-needs.sh server
 	go test -run=- -bench=Keys ./generator/internal/emit
 	cd benchmarks && go run . -out README.md && go run ./scale -out scale.md && go run ./generate -out README.md
 
@@ -68,7 +67,7 @@ bench-generate: ## measure the generator, and write its table in benchmarks/READ
 	cd benchmarks && go run ./generate -out README.md
 
 instructions: ## count the instructions of a decision, and the functions that it enters; needs valgrind, says so if it is missing
-	sh scripts/test-needs.sh
+	sh scripts/test-needs.sh server
 	cd benchmarks && go run ./instructions
 
 generate: ## generate what is committed

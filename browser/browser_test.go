@@ -36,7 +36,7 @@ import (
 
 var pictures = flag.String("pictures", "", "write a picture of every screen to this `folder`")
 
-const needs = "run: sh scripts/browser-needs.sh"
+const needs = "run: sh scripts/test-needs.sh chromium axe"
 
 // axe is the text of axe-core.
 var axe = sync.OnceValues(func() (string, error) {
@@ -183,10 +183,7 @@ func waitFor(t *testing.T, url, text string) {
 // allowed texts. The host limits.test is this machine.
 func tab(t *testing.T, allowed ...string) context.Context {
 	t.Helper()
-	if _, err := exec.LookPath("chromium"); err != nil {
-		t.Fatalf("chromium is not on PATH; %s", needs)
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.DisableGPU,
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(time.Minute),
 		chromedp.Flag("host-resolver-rules", "MAP limits.test 127.0.0.1"))
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
@@ -218,7 +215,11 @@ func tab(t *testing.T, allowed ...string) context.Context {
 			}
 		}
 	})
-	run(t, ctx, log.Enable())
+	if err := chromedp.Run(ctx, log.Enable()); errors.Is(err, exec.ErrNotFound) {
+		t.Fatalf("%v; %s", err, needs)
+	} else if err != nil {
+		t.Fatal(err)
+	}
 	return ctx
 }
 
