@@ -5,11 +5,12 @@ SEQUENTIAL = ./annotations ./cmd/ratelimit ./generator ./generator/internal/... 
 FUZZTIME = 30s # of each fuzz target
 MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit contrib/ginlimit examples/routers examples/shop testdata/grpc faults browser # beside the one at the root
 BITS32 = ./runtime ./internal/engine ./internal/memory ./runtime/memstore ./internal/fleet ./runtime/redisstore/... # run on platforms of 32 bits
+NEWEST = $(wildcard contrib/*/newest.mod)
 GENERATED = testdata/grpc contrib/grpclimit contrib/ginlimit examples/shop examples/routers benchmarks # modules with directives
 USED = . contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit contrib/ginlimit examples/routers examples/shop # modules that users build, on any platform
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help demo release test platforms alerts dashboard faults model expressions fuzz wild bench bench-generate instructions generate pictures check lint
+.PHONY: help demo release test newest platforms alerts dashboard faults model expressions fuzz wild bench bench-generate instructions generate pictures check lint
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -20,12 +21,26 @@ demo: ## generate the wrapper of examples/sms and run it
 
 test: ## every test of every module, with the race detector where goroutines run; RACE= leaves that out
 	sh scripts/test-needs.sh server promtool chromium axe $(if $(RACE),compiler)
+	@MAKE=$(MAKE) sh scripts/each.sh test-parallel test-sequential test-allocations alerts $(MODULES:%=test/%)
+
+test-parallel:
 	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) $$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL))")
+
+test-sequential:
 	go test $(SEQUENTIAL)
-	$(if $(RACE),go test -run=AllocatesNothing ./runtime ./runtime/wrap) # the race detector makes pools forget
-	for m in $(MODULES); do (cd $$m && go test ./...) || exit; done
-	for m in contrib/*/newest.mod; do (cd $${m%/*} && go test -modfile=newest.mod ./...) || exit; done # go.mod has the oldest that work
-	$(MAKE) alerts
+
+test-allocations: # without the race detector, which makes pools forget
+	go test -run=AllocatesNothing ./runtime ./runtime/wrap
+
+$(MODULES:%=test/%): test/%:
+	cd $* && go test ./...
+
+newest: ## test the modules of contrib with the newest versions of what they require; go.mod has the oldest
+	sh scripts/test-needs.sh server
+	@MAKE=$(MAKE) sh scripts/each.sh $(NEWEST:%/newest.mod=newest/%)
+
+$(NEWEST:%/newest.mod=newest/%): newest/%:
+	cd $* && go test -modfile=newest.mod ./...
 
 platforms: ## run the tests of the stores with 32 bits, and check all that users build for ARM with 32 bits and for Windows
 	sh scripts/test-needs.sh server
