@@ -6,11 +6,11 @@ FUZZTIME = 30s # of each fuzz target
 MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit contrib/ginlimit examples/routers examples/shop testdata/grpc faults browser # beside the one at the root
 BITS32 = ./runtime ./internal/engine ./internal/memory ./runtime/memstore ./internal/fleet ./runtime/redisstore/... # run on platforms of 32 bits
 NEWEST = $(wildcard contrib/*/newest.mod)
-GENERATED = testdata/grpc contrib/grpclimit contrib/ginlimit examples/shop examples/routers benchmarks # modules with directives
+GENERATED = testdata/grpc contrib/grpclimit contrib/ginlimit examples/shop examples/routers # modules with directives
 USED = . contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit contrib/ginlimit examples/routers examples/shop # modules that users build, on any platform
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help demo release test newest platforms alerts dashboard faults model expressions fuzz wild bench bench-generate instructions generate pictures check lint
+.PHONY: help demo release test newest platforms alerts dashboard faults model expressions fuzz wild bench instructions generate pictures check lint
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -73,17 +73,14 @@ fuzz: ## run each fuzz target for 30 seconds; FUZZTIME= sets another time
 wild: ## generate and compile wrappers for the interfaces of the standard library and of large modules
 	go test -count=1 -v -timeout=2h -tags=wild -run=Wild ./generator/...
 
-bench: ## measure everything, print the costs of twelve keys, and write benchmarks/README.md and scale.md
+bench: ## measure everything, print the costs of twelve keys, and write benchmarks/README.md
 	sh scripts/test-needs.sh server
 	go test -run=- -bench=Keys ./generator/internal/emit
-	cd benchmarks && go run . -out README.md && go run ./scale -out scale.md && go run ./generate -out README.md
+	cd benchmarks && go run . -out README.md && go run . -only generate -out README.md
 
-bench-generate: ## measure the generator, and write its table in benchmarks/README.md
-	cd benchmarks && go run ./generate -out README.md
-
-instructions: ## count the instructions of a decision, and the functions that it enters; needs valgrind, says so if it is missing
+instructions: ## count the instructions of a decision; needs valgrind
 	sh scripts/test-needs.sh server
-	cd benchmarks && go run ./instructions
+	cd benchmarks && go run . -only instructions
 
 generate: ## generate what is committed
 	go run ./cmd/ratelimit ./...

@@ -2,125 +2,122 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-func measureMemory(server *redisServer, e effort) ([]table, error) {
-	windows, err := windowMemory(server, e.limits)
+const beside = 200 // bytes that the state of a subject may take in addition to its permits or slices
+
+func memorySections(server *redisServer, e effort) []section {
+	windows := section{
+		title: "Memory of one subject's sliding window on the server, as it fills call by call: bytes", rounds: 1, columns: []column{
+			{"1 permit", most, grouped, false}, {"full", most, grouped, false},
+			{"at most, as permits replace others", most, grouped, false}, {"for a permit", most, number, false},
+		},
+	}
+	limiter := asking(server.client)
+	for _, limit := range e.limits {
+		windows.cases = append(windows.cases, benchmark{"limit " + grouped(float64(limit)), func() ([]float64, error) {
+			return windowMemory(server, limiter, limit)
+		}})
+	}
+	counters := section{
+		title: "Memory of one subject's sliding-counter on the server: bytes", names: "slices", rounds: 1, columns: []column{
+			{"after one call", most, grouped, false}, {"for a slice, beside 200", most, number, false},
+		},
+	}
+	for _, slices := range []int64{10, 60, 100, 1000, 10_000} {
+		counter := rule(ratelimit.Rule{Limit: 100, Per: long, Algorithm: ratelimit.SlidingCounter, Slices: slices})
+		counters.cases = append(counters.cases, benchmark{grouped(float64(slices)), func() ([]float64, error) {
+			bytes, err := afterOneCall(server, ours(limiter, counter))
+			return []float64{bytes, (bytes - beside) / float64(slices)}, err
+		}})
+	}
+	return []section{windows, counters, subjectSection(server)}
+}
+
+// windowMemory fills a window, and then replaces all its permits.
+func windowMemory(server *redisServer, limiter *ratelimit.Limiter, limit int64) ([]float64, error) {
+	first, full, _, err := sizes(server, ours(limiter, sliding(limit, long)), newSubject(), limit)
 	if err != nil {
 		return nil, err
 	}
-	members, err := memberMemory(server, e.limits)
-	if err != nil {
+	short, subject := sliding(limit, steadyWindow), newSubject()
+	if err := oursAtOnce(limiter, limit, short).expect(true, subject); err != nil {
 		return nil, err
-	}
-	slices, err := sliceMemory(server, e.limits)
-	if err != nil {
-		return nil, err
-	}
-	subjects, err := subjectMemory(server, e.subjects)
-	return []table{windows, members, slices, subjects}, err
-}
-
-const perSubject = 200 // bytes that the state of a subject may take in addition to its permits
-
-// windowMemory fills sliding windows call by call.
-func windowMemory(server *redisServer, limits []int64) (table, error) {
-	t := table{title: "Memory of one subject's sliding window on the server, as it fills call by call: bytes", header: []string{
-		"", "1 permit", "10 %", "50 %", "full", fmt.Sprintf("most for a permit, beside %d", perSubject),
-		"at most, as permits replace others", "for a permit",
-	}}
-	for _, limit := range limits {
-		row, err := fillWindow(server, limit)
-		if err != nil {
-			return t, err
-		}
-		t.add(append([]string{"limit " + grouped(limit)}, row...)...)
-	}
-	return t, nil
-}
-
-func fillWindow(server *redisServer, limit int64) ([]string, error) {
-	if err := server.flush(); err != nil {
-		return nil, err
-	}
-	decide := ours(oursAsking(server.client), sliding(limit, long))
-	subject := newSubject()
-	var row []string
-	worst := 0.0
-	for n := int64(1); n <= limit; n++ {
-		if allowed, err := decide(subject); err != nil || !allowed {
-			return nil, fmt.Errorf("call %d of %d: admitted is %t, error %v", n, limit, allowed, err)
-		}
-		if !looksAt(n, limit) {
-			continue
-		}
-		bytes, err := keyMemory(server, subject)
-		if err != nil {
-			return nil, err
-		}
-		worst = max(worst, float64(bytes-perSubject)/float64(n))
-		for _, shown := range []int64{1, limit / 10, limit / 2, limit} {
-			if n == shown {
-				row = append(row, grouped(bytes))
-			}
-		}
-	}
-	most, err := replacedWindow(server, limit)
-	return append(row, number(worst), grouped(most), number(float64(most-perSubject)/float64(limit))), err
-}
-
-// looksAt reports whether to measure the memory after the n-th call. Measuring takes longer than a call.
-func looksAt(n, limit int64) bool { return n <= 1000 || n%1000 == 0 || n == limit }
-
-// replacedWindow returns the largest size of a window while new permits replace all its permits.
-func replacedWindow(server *redisServer, limit int64) (most int64, err error) {
-	if err := server.flush(); err != nil {
-		return 0, err
-	}
-	limiter, rule := oursAsking(server.client), sliding(limit, steadyWindow)
-	subject := newSubject()
-	if _, err := oursAtOnce(limiter, limit, rule)(subject); err != nil {
-		return 0, err
 	}
 	time.Sleep(steadyWindow)
-	decide := ours(limiter, rule)
-	for n := int64(1); n <= limit; n++ {
-		if _, err := decide(subject); err != nil {
-			return 0, err
-		}
-		if !looksAt(n, limit) {
-			continue
-		}
-		bytes, err := keyMemory(server, subject)
-		if err != nil {
-			return 0, err
-		}
-		most = max(most, bytes)
-	}
-	return most, nil
+	_, _, largest, err := sizes(server, ours(limiter, short), subject, limit)
+	return []float64{first, full, largest, (largest - beside) / float64(limit)}, err
 }
 
-// keyMemory returns how much memory all keys of a subject take.
-func keyMemory(server *redisServer, subject string) (int64, error) {
-	keys, err := server.client.Keys(ctx, "*{"+subject+"}*").Result()
+// sizes makes calls. It returns how much memory the subject takes after the first and the last call, and the most that it takes meanwhile. Measuring
+// takes longer than a call, so it does not measure after each call of many.
+func sizes(server *redisServer, d decide, subject string, calls int64) (first, last, largest float64, err error) {
+	for n := int64(1); n <= calls; n++ {
+		if err := d.expect(true, subject); err != nil {
+			return 0, 0, 0, err
+		}
+		if n > 1000 && n%1000 != 0 && n != calls {
+			continue
+		}
+		if last, err = memoryOf(server, subject); err != nil {
+			return 0, 0, 0, err
+		}
+		if n == 1 {
+			first = last
+		}
+		largest = max(largest, last)
+	}
+	return first, last, largest, nil
+}
+
+// memoryOf returns how much memory all keys of a subject take. A key that has expired takes nothing.
+func memoryOf(server *redisServer, subject string) (sum float64, err error) {
+	keys, err := server.client.Keys(ctx, "*"+subject+"*").Result()
 	if err != nil {
 		return 0, err
 	}
-	return usage(server, keys)
-}
-
-// usage returns how much memory keys take. A key that has expired takes nothing.
-func usage(server *redisServer, keys []string) (sum int64, err error) {
 	for _, key := range keys {
 		bytes, err := server.client.MemoryUsage(ctx, key, 0).Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
 			return 0, err
 		}
-		sum += bytes
+		sum += float64(bytes)
 	}
 	return sum, nil
+}
+
+func afterOneCall(server *redisServer, d decide) (float64, error) {
+	bytes, _, _, err := sizes(server, d, newSubject(), 1)
+	return bytes, err
+}
+
+func subjectSection(server *redisServer) section {
+	s := section{
+		title: "Memory of a subject on the server after one call: bytes", rounds: 1, columns: []column{{"MEMORY USAGE", most, grouped, false}},
+	}
+	seldom := redis_rate.Limit{Rate: 10, Burst: 10, Period: long} // so that its keys outlive the run
+	limiter := asking(server.client)
+	for _, l := range []named{
+		{redisRateOne, redisRate(server.client, seldom)},
+		{"redis_rate, called twice for two rules", redisRate(server.client, seldom, seldom)},
+		{"ulule/limiter, one rule", ululeRedis(server.client, 100, time.Hour)},
+		{"ours: sliding-window", ours(limiter, sliding(100, long))},
+		{"ours: token-bucket", ours(limiter, bucket(10, long))},
+		{"ours: leaky-bucket", ours(limiter, leaky(10, long))},
+		{"ours: fixed-window", ours(limiter, fixed(100, long))},
+		{"ours: calendar", ours(limiter, yearly(100))},
+		{both, ours(limiter, sliding(100, long), yearly(100))},
+	} {
+		s.cases = append(s.cases, benchmark{l.name, func() ([]float64, error) {
+			bytes, err := afterOneCall(server, l.decide)
+			return []float64{bytes}, err
+		}})
+	}
+	return s
 }

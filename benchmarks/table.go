@@ -3,36 +3,59 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
 )
 
 // table is a Markdown table under a heading. Its first column is text, the others are numbers.
 type table struct {
-	title, note string
-	header      []string
-	rows        [][]string
+	title  string
+	header []string
+	rows   [][]string
 }
 
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
-
-func (t *table) write(w io.Writer) {
+func (t table) write(w io.Writer) {
 	fmt.Fprintf(w, "\n### %s\n\n", t.title)
-	if t.note != "" {
-		fmt.Fprintf(w, "%s\n\n", t.note)
-	}
 	fmt.Fprintf(w, "| %s |\n|---%s|\n", strings.Join(t.header, " | "), strings.Repeat("|--:", len(t.header)-1))
-	for _, row := range t.rows {
-		fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
+	for _, cells := range t.rows {
+		fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
 	}
+}
+
+var title = regexp.MustCompile(`(?m)^### (.*)\n`)
+
+// tablesOf parses tables as they are written.
+func tablesOf(page string) (tables []table) {
+	at := title.FindAllStringSubmatchIndex(page, -1)
+	for i, m := range at {
+		end := len(page)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		t := table{title: page[m[2]:m[3]]}
+		for line := range strings.Lines(page[m[1]:end]) {
+			line, ok := strings.CutPrefix(strings.TrimSpace(line), "| ")
+			if !ok {
+				continue
+			}
+			cells := strings.Split(strings.TrimSuffix(line, " |"), " | ")
+			if t.header == nil {
+				t.header = cells
+			} else {
+				t.rows = append(t.rows, cells)
+			}
+		}
+		tables = append(tables, t)
+	}
+	return tables
 }
 
 // number prints x with about three digits.
 func number(x float64) string {
 	switch {
 	case x >= 100:
-		return grouped(int64(x + 0.5))
+		return grouped(x)
 	case x >= 10:
 		return strconv.FormatFloat(x, 'f', 1, 64)
 	default:
@@ -40,20 +63,11 @@ func number(x float64) string {
 	}
 }
 
-// grouped prints n with commas between thousands.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
+// grouped prints a whole number, with commas between thousands.
+func grouped(x float64) string {
+	s := strconv.FormatInt(int64(x+0.5), 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-// ratio prints how many times base x is.
-func ratio(x, base float64) string { return strconv.FormatFloat(x/base, 'f', 2, 64) + "×" }
-
-// low is the tenth percentile: on a busy machine the larger values measure the machine.
-func low(samples []float64) float64 {
-	sorted := slices.Sorted(slices.Values(samples))
-	return sorted[len(sorted)/10]
 }
