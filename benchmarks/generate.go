@@ -185,10 +185,15 @@ func (in input) write(dir string) error {
 	}
 	text := strings.NewReplacer("github.com/ratelimit-go/ratelimit/benchmarks", "example.com/x", "=> ../", "=> "+root).Replace(string(mod))
 	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o644),
-		os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644)); err != nil || in.requires == "" {
+		os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644), in.edit(dir, 0)); err != nil || in.requires == "" {
 		return err
 	}
-	return goCommand(dir, "get", in.requires)
+	return goCommand(dir, "get", in.requires, ".")
+}
+
+// edit writes the source. Each number makes another one.
+func (in input) edit(dir string, n int) error {
+	return os.WriteFile(filepath.Join(dir, "x.go"), []byte(strings.ReplaceAll(in.source, edited, strconv.Itoa(1000+n))), 0o644)
 }
 
 // install makes the program of a generator in a folder.
@@ -201,8 +206,7 @@ func (g generator) install(dir string) error {
 
 // run edits the source and runs the tool. It returns seconds of processors, seconds, and the MiB of the largest process.
 func (g generator) run(dir string, in input, n int) ([]float64, error) {
-	source := strings.ReplaceAll(in.source, edited, strconv.Itoa(1000+n))
-	if err := os.WriteFile(filepath.Join(dir, "x.go"), []byte(source), 0o644); err != nil {
+	if err := in.edit(dir, n); err != nil {
 		return nil, err
 	}
 	cmd := exec.Command("./"+g.name, g.args(in)...)

@@ -55,11 +55,13 @@ var parts = []struct {
 	{"instructions", instructionSections, true},
 }
 
+const names = "server,memory,loads,longest,process,generate,instructions"
+
 func main() {
 	log.SetFlags(0)
 	smoke := flag.Bool("quick", false, "run every case for a moment only, to see that it works; the figures mean nothing")
 	out := flag.String("out", "", "also put the tables, and sentences about them, between the markers in this `file`")
-	only := flag.String("only", "", "measure only these `parts`, of server,memory,loads,longest,process,generate,instructions")
+	only := flag.String("only", "", "measure only these `parts`, of "+names)
 	repeat := flag.String("case", "", "make calls of the case with this `name`, for the part instructions")
 	calls := flag.Int("calls", 0, "make `n` of them")
 	flag.Parse()
@@ -82,9 +84,14 @@ func measure(e effort, only, out string) error {
 	server := startRedis()
 	defer server.stop()
 	named := strings.Split(only, ",")
+	measured := 0
 	for _, p := range parts {
 		if !slices.Contains(named, p.name) && (only != "" || p.asked) {
 			continue
+		}
+		measured++
+		if err := server.client.FlushAll(ctx).Err(); err != nil {
+			return err
 		}
 		var report strings.Builder
 		w := io.MultiWriter(os.Stdout, &report)
@@ -103,7 +110,10 @@ func measure(e effort, only, out string) error {
 			return err
 		}
 	}
-	if out == "" {
+	switch {
+	case only != "" && measured < len(named):
+		return fmt.Errorf("-only %s: expected parts among %s", only, names)
+	case out == "":
 		return nil
 	}
 	return writeSummary(out)

@@ -51,7 +51,7 @@ func processSections(_ *redisServer, e effort) []section {
 		own("sliding-window", kept), own("token-bucket", bucket(1000, long)), own("fixed-window", fixed(1e15, time.Hour)),
 		own("calendar", endless), own("sliding-window and calendar", kept, endless),
 	}, peers...) {
-		many.cases = append(many.cases, benchmark{l.name, func() ([]float64, error) { return bytes(l.make(), e.keys) }})
+		many.cases = append(many.cases, benchmark{l.name, func() ([]float64, error) { return keyMemory(l.make(), e.keys) }})
 	}
 	return []section{hot, many}
 }
@@ -79,8 +79,8 @@ func oneKey(d decide, calls int) ([]float64, error) {
 // filled holds the limiters whose memory was measured. If one were dropped, its memory could be freed during the next measurement.
 var filled []decide
 
-// bytes returns how much memory each of n keys takes after one call, including the bytes of the key itself.
-func bytes(d decide, n int) ([]float64, error) {
+// keyMemory returns how much memory each of n keys takes after one call, including the bytes of the key itself.
+func keyMemory(d decide, n int) ([]float64, error) {
 	start := heap()
 	for range n {
 		if err := d.expect(true, newSubject()); err != nil {

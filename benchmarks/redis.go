@@ -43,8 +43,6 @@ func (s *redisServer) stop() {
 	s.owner.end()
 }
 
-func (s *redisServer) flush() error { return s.client.FlushAll(ctx).Err() }
-
 func (s *redisServer) info(sections ...any) map[string]string {
 	text, err := s.client.Do(ctx, append([]any{"info"}, sections...)...).Text()
 	if err != nil {
