@@ -23,29 +23,29 @@ var claims = []struct {
 	page, sentence string
 	holds          func(*cells) bool
 }{
-	{"README.md", "Redis spends about as much time on a minute limit and a day limit together as on one limit of redis_rate.", func(c *cells) bool {
+	{"docs/compare.md", "Redis spends about as much time on a minute limit and a day limit together as on one limit of redis_rate.", func(c *cells) bool {
 		return between(0.75, c.number(serverTable, both+", filling; refused by the former", script)/c.number(serverTable, redisRateOne, script), 1.3)
 	}},
-	{"README.md", "less Redis memory per key", func(c *cells) bool {
+	{"docs/compare.md", "less Redis memory per key", func(c *cells) bool {
 		return all(single, func(r string) bool {
 			return c.number(memoryTable, redisRateOne, usage) < c.number(memoryTable, "ours: "+r, usage)
 		})
 	}},
-	{"README.md", "a very cheap script", func(c *cells) bool {
+	{"docs/compare.md", "a very cheap script", func(c *cells) bool {
 		ulule := c.number(serverTable, "ulule/limiter, one rule", script)
 		return ulule < c.number(serverTable, "ours: fixed-window", script) && ulule < 0.6*c.number(serverTable, redisRateOne, script)
 	}},
-	{"README.md", "little memory per key in process", func(c *cells) bool {
+	{"docs/compare.md", "little memory per key in process", func(c *cells) bool {
 		return all(single, func(r string) bool {
 			return c.number(keyTable, "throttled", keyBytes) < c.number(keyTable, "ours: "+r, keyBytes)
 		})
 	}},
-	{"README.md", "a very fast check in process", func(c *cells) bool {
+	{"docs/compare.md", "a very fast check in process", func(c *cells) bool {
 		return all(single, func(r string) bool {
 			return c.number(processTable, "sethvargo/go-limiter", hotKey) < 0.6*c.number(processTable, "ours: "+r, hotKey)
 		})
 	}},
-	{"README.md", "one bucket in one process: tiny, fast", func(c *cells) bool {
+	{"docs/compare.md", "one bucket in one process: tiny, fast", func(c *cells) bool {
 		return c.number(processTable, "x/time/rate in a sync.Map", hotKey) < 0.7*c.number(processTable, "ours: token-bucket", hotKey)
 	}},
 	{"docs/performance.md", "a limiter on `memstore` takes well under a microsecond and allocates nothing.", func(c *cells) bool {
