@@ -10,7 +10,6 @@ import (
 // With a BlockMax, each block is twice as long as the last one. A call of a blocked key begins no block and makes none longer. The refusal that
 // begins a block is the rule's own; those that follow have the source block.
 func TestBlocksDouble(t *testing.T) {
-	t.Parallel()
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{Rule: ratelimit.Rule{
 			Name: "r", Limit: 1, Per: time.Hour, Block: time.Second, BlockMax: 2500 * time.Millisecond,

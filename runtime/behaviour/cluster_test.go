@@ -18,6 +18,7 @@ func onCluster(t *testing.T, c redistest.Cluster) *subject {
 
 // On a cluster, a call whose subjects are on several nodes is still charged to all its rules or to none.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	servers := redistest.StartCluster(t, 3)
 	s := onCluster(t, servers)
 	t.Run("one subject", func(t *testing.T) {

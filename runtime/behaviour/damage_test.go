@@ -40,6 +40,7 @@ func stateKey(r ratelimit.Rule) string { return "ratelimit:" + r.Name + ":{k}:" 
 
 // A damaged state gives an error or counts as some state. It neither stops the program nor lets everybody pass.
 func TestDamagedState(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s, client, ctx := onServer(t, server), connect(t, server.Addr), context.Background()
 	now := float64(time.Now().UnixMicro())
@@ -90,6 +91,7 @@ func doubles(n float64) string {
 
 // If the key of a rule holds a value of another program, the call fails, and its other rules are not charged.
 func TestForeignKey(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s, client, ctx := onServer(t, server), connect(t, server.Addr), context.Background()
 	before := ratelimit.Request{Rule: ratelimit.Rule{Name: "before", Limit: 5, Per: time.Hour}, Key: "k"}

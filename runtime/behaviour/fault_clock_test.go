@@ -14,6 +14,7 @@ import (
 
 // The calls of a program whose clock is decades wrong are decided by the server's time, even when a calendar window begins.
 func TestFault_ClientClockAtABoundary(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	load(t, connect(t, server.Addr))
 	synctest.Test(t, func(t *testing.T) { // time.Now is in the year 2000 here, and stands still

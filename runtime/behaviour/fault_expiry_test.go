@@ -26,8 +26,10 @@ func TestFault_ExpiryRoundedToZero(t *testing.T) {
 
 // A state is kept as long as it matters: a bucket of ten minutes is not full again after one minute.
 func TestFault_ExpiryRefillsTheBucket(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s, client := onServer(t, server), connect(t, server.Addr)
+	s.limiter = ratelimit.New(bare{s.store})
 	for name, rule := range algorithms() {
 		if rule.Cron != "" {
 			continue // its window ends when it ends
@@ -69,6 +71,7 @@ func TestFault_ExpiryNotRenewed(t *testing.T) {
 // Redis 7.0 deletes a key in the middle of a script if the script sets an expiry in the past. All calls of a run are decided at the time when
 // the run began. So if the server stopped in the middle of a run, it forgot what the first calls had taken. Keys now outlive their windows.
 func TestFault_StateForgottenInTheMiddleOfARun(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s, client := onServer(t, server), connect(t, server.Addr)
 	const per = time.Minute
@@ -92,6 +95,7 @@ func TestFault_StateForgottenInTheMiddleOfARun(t *testing.T) {
 
 // Every key has an expiry, whether its state was charged, reserved, given back or blocked.
 func TestFault_StateWithoutAnExpiry(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := onServer(t, server)
 	rule := func(name string, algorithm ratelimit.Algorithm) ratelimit.Rule {

@@ -72,6 +72,7 @@ func TestFault_WaitForgetsEarlierDebt(t *testing.T) {
 
 // However far away its place is, a waiting call asks the server once. The request names as many calendar windows as are likely to matter.
 func TestCallThatWaitsAsksOnce(t *testing.T) {
+	t.Parallel()
 	for by, options := range scriptedBy {
 		client := connect(t, redistest.Start(t).Addr)
 		load(t, client)
@@ -107,6 +108,7 @@ func scripts(t *testing.T, client *redis.Client) int {
 
 // The expiry of a key is not the clock of a window: whatever happens to the expiry, the state says when permits come back.
 func TestFault_ExpiryTakenForTheWindow(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s, client := onServer(t, server), connect(t, server.Addr)
 	tamper := map[string]func(key string) error{

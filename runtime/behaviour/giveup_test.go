@@ -14,8 +14,7 @@ import (
 // A third of the waiting calls give up at random while others keep coming. The next callers get their places. Never more than the limit is used,
 // and at least 95 % of it.
 func TestPlacesThatAreGivenUpAreUsed(t *testing.T) {
-	t.Parallel()
-	inVirtualTime(t, func(t *testing.T, s *subject) { giveUp(t, s.limiter, 8*time.Second, 0.95) })
+	inVirtualTime(t, func(t *testing.T, s *subject) { giveUp(t, s.limiter, 4*time.Second, 0.95) })
 }
 
 // giveUp makes twice as many calls as the queued rules admit, and checks the places of the calls that did not give up.

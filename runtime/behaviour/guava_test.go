@@ -60,6 +60,7 @@ var guava = map[string]struct {
 }
 
 func TestGuavasWaits(t *testing.T) {
+	t.Parallel()
 	for name, test := range guava {
 		t.Run(name, func(t *testing.T) {
 			inVirtualTime(t, func(t *testing.T, s *subject) {

@@ -46,10 +46,11 @@ func requireExpiries(t *testing.T, server *redistest.Server) {
 }
 
 func TestKeysFollowTheirPattern(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	client := connect(t, server.Addr)
 	for _, prefix := range []string{"ratelimit", "shop"} {
-		l := ratelimit.New(scripted(client), ratelimit.WithPrefix(prefix))
+		l := ratelimit.New(bare{scripted(client)}, ratelimit.WithPrefix(prefix))
 		for _, rule := range algorithms() {
 			rule.Name = "sms.Sender.SendCode"
 			if _, err := l.Allow(context.Background(), ratelimit.Request{Rule: rule, Key: "+8613800000000"}); err != nil {
@@ -77,10 +78,11 @@ func TestKeysFollowTheirPattern(t *testing.T) {
 
 // TestStateKey uses rules whose states are separated by their names or by their templates.
 func TestStateKey(t *testing.T) {
+	t.Parallel()
 	const method, text = "sms.Sender.SendCode", "a{b}"
 	server := redistest.Start(t)
 	client := connect(t, server.Addr)
-	l := ratelimit.New(scripted(client))
+	l := ratelimit.New(bare{scripted(client)})
 	window := func(name, template string) ratelimit.Rule {
 		return ratelimit.Rule{Name: name, Key: template, Limit: 1, Per: time.Hour}
 	}
@@ -131,8 +133,10 @@ func TestFault_KeysForgedByValues(t *testing.T) {
 }
 
 func TestForgedKeysStayInTheirPattern(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := onServer(t, server)
+	s.limiter = ratelimit.New(bare{s.store})
 	rule := ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour}
 	for _, key := range subjects {
 		s.admit(t, ratelimit.Request{Rule: rule, Key: key})
@@ -181,6 +185,7 @@ func TestFault_AccentsFolded(t *testing.T) {
 
 func TestFault_TokenKeysCollideWithTheApplications(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server, s *subject) {
+		s.limiter = ratelimit.New(bare{s.store})
 		own := []string{"k", "r", "r:k", "{k}", "r:{k}", "r:{k}:1h", "1", "1h", "ratelimit", "ratelimit:r"}
 		for _, key := range own {
 			server.Do("SET " + key + " application")

@@ -15,7 +15,7 @@ func (s *subject) killWhileWaiting(t *testing.T, server *redistest.Server, q rat
 	t.Helper()
 	apart := q.Rule.Per / time.Duration(q.Rule.Limit)
 	for waiting := false; !waiting; {
-		program := program(t, server, q.Rule)
+		program := program(t, server, q.Rule.Per, q.Rule.Name)
 		if err := program.Start(); err != nil {
 			t.Fatal(err)
 		}

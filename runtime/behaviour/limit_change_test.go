@@ -12,6 +12,7 @@ import (
 
 // The examples of docs/waiting-fine-print.md for a limit that changes while nobody calls are right.
 func TestLimitChangesWhileNobodyCalls(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ before, after, found int64 }{
 		"raised": {1, 10, 5}, "lowered": {10, 1, 5},
 	} {
@@ -39,6 +40,7 @@ func TestLimitChangesWhileNobodyCalls(t *testing.T) {
 
 // The examples of that page for a limit that changes while a call waits are right.
 func TestLimitChangesWhileCallsWait(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		algorithm   ratelimit.Algorithm
 		limit, then int64 // per hour

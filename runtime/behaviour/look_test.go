@@ -49,7 +49,6 @@ func (s *subject) watched() []ratelimit.Rule {
 
 // Who looks at a count sees what a peek sees, and besides that how far the count is beyond its limit. Looking changes nothing.
 func TestLookSeesWhatAPeekSees(t *testing.T) {
-	t.Parallel()
 	onPlainToo(t, func(t *testing.T, s *subject) {
 		for _, rule := range s.watched() {
 			q := ratelimit.Request{Rule: rule, Key: "ann", Member: "nobody"}
@@ -84,7 +83,6 @@ func TestLookSeesWhatAPeekSees(t *testing.T) {
 
 // What is used beyond a limit is told: after the limit was lowered, and after permits were taken that did not fit.
 func TestLookBeyondTheLimit(t *testing.T) {
-	t.Parallel()
 	onPlainToo(t, func(t *testing.T, s *subject) {
 		for _, rule := range s.watched() {
 			q := ratelimit.Request{Rule: rule, Key: "ann"}
@@ -122,7 +120,6 @@ func capacity(rule ratelimit.Rule) int64 {
 
 // A block that a rule began is told, with its number, apart from when its count has the next permit; and it is listed while it is in force.
 func TestLookAtBlocks(t *testing.T) {
-	t.Parallel()
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{
 			Rule: ratelimit.Rule{Name: "r", Limit: 1, Per: time.Hour, Block: 3 * time.Second, BlockMax: 12 * time.Second}, Key: "eve {x}",
@@ -176,7 +173,6 @@ func (s *subject) requireBlocks(t *testing.T, seen *engine.Looked) {
 
 // The end of a pause is told, and the count as it is apart from the pause.
 func TestLookAtAPause(t *testing.T) {
-	t.Parallel()
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 3, Per: time.Hour, Pausable: true}, Key: "ann"}
 		s.admit(t, q)
@@ -196,7 +192,6 @@ func TestLookAtAPause(t *testing.T) {
 
 // Calls that run are told: how many permits they have, until when without a renewal, and in which process.
 func TestLookAtRunningCalls(t *testing.T) {
-	t.Parallel()
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 5, Per: time.Hour, Algorithm: ratelimit.Concurrency}, Key: "ann"}
 		if seen := s.look(t, q); len(seen.Running) > 0 || seen.Room != 5 {
@@ -246,7 +241,6 @@ func (s *subject) processes(t *testing.T) []fleet.Process {
 
 // A rule of instance scope has the counts of this process, and a rule of limit 0 admits nothing.
 func TestLookAtOtherRules(t *testing.T) {
-	t.Parallel()
 	onPlainToo(t, func(t *testing.T, s *subject) {
 		here := ratelimit.Request{Rule: window("here", 5, ratelimit.SlidingWindow), Key: "ann"}
 		here.Rule.Scope = ratelimit.ScopeInstance
@@ -268,7 +262,6 @@ func TestLookAtOtherRules(t *testing.T) {
 
 // A store on servers lets those who look send commands to each; a store in memory has none.
 func TestServersOfAStore(t *testing.T) {
-	t.Parallel()
 	if err := inMemory(newClock()).store.Servers(t.Context(), func(context.Context, string, fleet.Do) error { return errors.New("called") }); err != nil {
 		t.Error("memory:", err)
 	}
@@ -333,7 +326,6 @@ func TestServersOfACluster(t *testing.T) {
 
 // A store whose memory is at its bound says so by the type of its error, alone and among other calls of one run.
 func TestFullMemoryIsRecognized(t *testing.T) {
-	t.Parallel()
 	requireFull := func(t *testing.T, s *subject) {
 		for _, calls := range []int{1, 20} {
 			failed := make(chan error, calls)

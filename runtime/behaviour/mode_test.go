@@ -226,6 +226,7 @@ func TestLimitOfACallAndBursts(t *testing.T) {
 
 // The members of a day are counted by the server's day.
 func TestFault_ClientClockAtABoundaryOfMembers(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	load(t, connect(t, server.Addr))
 	synctest.Test(t, func(t *testing.T) { // in the year 2000

@@ -9,7 +9,6 @@ import (
 
 // While a subject is blocked or paused it has nothing left, and more is there when that ends.
 func TestMoreOfBlockedAndPausedSubjects(t *testing.T) {
-	t.Parallel()
 	onPlainToo(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "held", Limit: 5, Per: time.Minute, Algorithm: ratelimit.FixedWindow}, Key: "ann"}
 		for name, hold := range map[string]func(q ratelimit.Request) error{

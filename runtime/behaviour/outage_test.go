@@ -63,6 +63,7 @@ func TestServerErrorIsAStoreError(t *testing.T) {
 
 // If the context ends while the server is silent, the call ends, even if the client itself would wait for a minute.
 func TestContextEndsACallToASilentServer(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: time.Minute, WriteTimeout: time.Minute})
 	t.Cleanup(func() { _ = client.Close() })
@@ -70,6 +71,7 @@ func TestContextEndsACallToASilentServer(t *testing.T) {
 	q := ratelimit.Request{Rule: hourly, Key: "k"}
 	s.admit(t, q)
 	server.Pause()
+	defer server.Resume() // a client that is closed waits for its connections
 	for name, end := range map[string]func() (context.Context, context.CancelFunc){
 		"cancelled": func() (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(context.Background())
@@ -103,6 +105,7 @@ func TestRestartedServerCountsAfresh(t *testing.T) {
 }
 
 func TestFault_ScriptFlushFailsCalls(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := onServer(t, server)
 	q := ratelimit.Request{Rule: hourly, Key: "k"}
@@ -127,6 +130,7 @@ func TestFault_ScriptFlushFailsCalls(t *testing.T) {
 
 // If many callers repeatedly find a server without the script, each of them is admitted exactly once.
 func TestFault_ColdServerFailsConcurrentCalls(t *testing.T) {
+	t.Parallel()
 	const callers = 64
 	server := redistest.Start(t)
 	s := onServer(t, server)
@@ -143,6 +147,7 @@ func TestFault_ColdServerFailsConcurrentCalls(t *testing.T) {
 
 // A decision whose reply is lost may have been made. It is not sent a second time.
 func TestFault_LostReplyIsChargedAgain(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	load(t, connect(t, server.Addr))
 	between := redistest.StartProxy(t, server.Addr)
@@ -170,6 +175,7 @@ func TestFault_LostReplyIsChargedAgain(t *testing.T) {
 
 // A decision whose reply is late is not sent a second time, either.
 func TestFault_TimedOutDecisionIsChargedAgain(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: 50 * time.Millisecond})
 	t.Cleanup(func() { _ = client.Close() })
@@ -195,6 +201,7 @@ func TestFault_TimedOutDecisionIsChargedAgain(t *testing.T) {
 
 // If callers give up while the server is silent, each of their calls is charged at most once.
 func TestCallersWhoGaveUpAreChargedOnceAtMost(t *testing.T) {
+	t.Parallel()
 	const callers = 32
 	server := redistest.Start(t)
 	s := onServer(t, server)
@@ -225,6 +232,7 @@ func TestCallersWhoGaveUpAreChargedOnceAtMost(t *testing.T) {
 // A caller that gives up early is no sign that the server is away. A charge that was made for it is given back, even if the client applies
 // contexts to its connections.
 func TestImpatientCallerBarsNobody(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ContextTimeoutEnabled: true, ReadTimeout: patience})
 	t.Cleanup(func() { _ = client.Close() })

@@ -328,7 +328,6 @@ func TestOverrideToNothing(t *testing.T) {
 
 // A program knows an override that its rule cannot have as soon as it knows the override, before any call of the key, and as long as it holds.
 func TestUnusableOverridesAreKnownWithoutACall(t *testing.T) {
-	t.Parallel()
 	onPlainToo(t, func(t *testing.T, s *subject) {
 		program, operator := s.another(), s.another()
 		if err := program.Check(ratelimit.Rule{Name: "r", Key: "{k}", Limit: 1, Cron: yearly}); err != nil {

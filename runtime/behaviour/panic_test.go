@@ -131,6 +131,7 @@ func (late) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPip
 
 // A panic in a hook of the client leaves no permit of a call that does not run, although the server has admitted it.
 func TestPanicAfterTheReply(t *testing.T) {
+	t.Parallel()
 	server, on := redistest.Start(t), new(atomic.Bool)
 	client := connect(t, server.Addr)
 	load(t, client)

@@ -28,7 +28,6 @@ func (s *subject) refuseUntil(t *testing.T, d time.Duration, by ratelimit.Source
 // A block or a pause of a network or a text refuses the keys that it matches and no others, under the rules of its name or glob. Of several the longest
 // end counts. Unblock and Resume end the one that they name.
 func TestBlocksByPattern(t *testing.T) {
-	t.Parallel()
 	onPlainToo(t, func(t *testing.T, s *subject) {
 		for by, do := range map[ratelimit.Source]struct {
 			begin func(context.Context, time.Duration, ...ratelimit.Request) error
@@ -88,7 +87,6 @@ func TestBlocksByPattern(t *testing.T) {
 
 // A call that a pause by pattern holds goes on when the pause is resumed, also under a rule that is Pausable.
 func TestWaitThroughAPauseByPattern(t *testing.T) {
-	t.Parallel()
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 10, Per: time.Second, Algorithm: ratelimit.TokenBucket, Pausable: true}, Key: "10.0.0.1"}
 		pause := matching("*", "10.0.0.0/8")
@@ -121,7 +119,6 @@ func TestWaitThroughAPauseByPattern(t *testing.T) {
 
 // Networks match keys that are hashed. What a settlement takes from such a key counts by the limit that its network has.
 func TestPatternsOfHashedKeys(t *testing.T) {
-	t.Parallel()
 	secret := ratelimit.WithSubjectHash(bytes.Repeat([]byte("s"), 32))
 	onPlainToo(t, func(t *testing.T, s *subject) {
 		s.limiter = ratelimit.New(s.store, secret)
@@ -150,7 +147,6 @@ func TestPatternsOfHashedKeys(t *testing.T) {
 
 // Other processes follow settings by pattern as they follow others.
 func TestPatternsInOtherProcesses(t *testing.T) {
-	t.Parallel()
 	onEveryServer(t, func(t *testing.T, server *redistest.Server) {
 		var processes []*ratelimit.Limiter
 		for range 2 {

@@ -13,25 +13,6 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// fleets returns limiters of several programs that share one store, for each store in real time.
-func fleets(t *testing.T, programs int, scenario func(t *testing.T, limiters []*ratelimit.Limiter)) {
-	t.Run("memory", func(t *testing.T) {
-		store := inRealTime()
-		limiters := make([]*ratelimit.Limiter, programs)
-		for i := range limiters {
-			limiters[i] = ratelimit.New(store)
-		}
-		scenario(t, limiters)
-	})
-	onRedis(t, func(t *testing.T, s *subject) {
-		limiters := make([]*ratelimit.Limiter, programs)
-		for i := range limiters {
-			limiters[i] = s.another()
-		}
-		scenario(t, limiters)
-	})
-}
-
 // pausable are a rule that has a marker of pauses, and rules that settings pause.
 var pausable = map[string]ratelimit.Rule{
 	"marker":  {Name: "marked", Algorithm: ratelimit.TokenBucket, Limit: 1000, Per: time.Second, Burst: 5, Pausable: true},
@@ -41,9 +22,9 @@ var pausable = map[string]ratelimit.Rule{
 
 // During a pause calls that may wait hold, and others are refused until its end. Other keys go on. Resume ends it at once.
 func TestPause(t *testing.T) {
-	fleets(t, 1, func(t *testing.T, limiters []*ratelimit.Limiter) {
+	inRealTime(t, func(t *testing.T, s *subject) {
 		for kind, rule := range pausable {
-			l, ctx, q := limiters[0], t.Context(), ratelimit.Request{Rule: rule, Key: "ann"}
+			l, ctx, q := s.limiter, t.Context(), ratelimit.Request{Rule: rule, Key: "ann"}
 			if err := l.Pause(ctx, time.Hour, q); err != nil {
 				t.Fatal(err)
 			}
@@ -87,9 +68,9 @@ func TestPause(t *testing.T) {
 
 // A pause by hand replaces another one. It ends by itself.
 func TestPauseIsReplaced(t *testing.T) {
-	fleets(t, 1, func(t *testing.T, limiters []*ratelimit.Limiter) {
+	inRealTime(t, func(t *testing.T, s *subject) {
 		for kind, rule := range pausable {
-			q, l := ratelimit.Request{Rule: rule, Key: "ann"}, limiters[0]
+			q, l := ratelimit.Request{Rule: rule, Key: "ann"}, s.limiter
 			for _, d := range []time.Duration{time.Hour, 100 * time.Millisecond} {
 				if err := l.Pause(t.Context(), d, q); err != nil {
 					t.Fatal(err)
@@ -108,9 +89,12 @@ func TestPauseIsReplaced(t *testing.T) {
 // Calls of three programs sleep for their places when a pause begins. No call is admitted that asked after the pause was stored. Then they go on
 // within the limit, those of each program in their order, and a context that ends takes one call out.
 func TestPauseOfSleepingCalls(t *testing.T) {
-	t.Parallel()
 	const programs, waiters = 3, 20
-	fleets(t, programs, func(t *testing.T, limiters []*ratelimit.Limiter) {
+	inVirtualTime(t, func(t *testing.T, s *subject) {
+		var limiters [programs]*ratelimit.Limiter
+		for p := range limiters {
+			limiters[p] = s.another()
+		}
 		rule := ratelimit.Rule{Name: "far", Algorithm: ratelimit.LeakyBucket, Limit: 20, Per: time.Second, Pausable: true}
 		q, ctx := ratelimit.Request{Rule: rule, Key: "account"}, t.Context()
 		var mu sync.Mutex
@@ -192,6 +176,7 @@ func nextPlace(t *testing.T, l *ratelimit.Limiter, q ratelimit.Request) time.Tim
 
 // A rule without pauses reads no marker. One with pauses reads one for each decision, in the same run.
 func TestOnlyRulesWithPausesReadAMarker(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	client := connect(t, server.Addr)
 	load(t, client)

@@ -88,6 +88,7 @@ func TestReturnOfALocalDecision(t *testing.T) {
 
 // During an outage only few of the calls try to connect, and afterwards calls pass again.
 func TestFault_EveryCallWaitsForTheConnectTimeout(t *testing.T) {
+	t.Parallel()
 	const calls = 200
 	server := redistest.Start(t)
 	var dials atomic.Int64
@@ -141,6 +142,7 @@ func TestLocalCountsOfBothScopesAreApart(t *testing.T) {
 // While the store fails, the n processes of a fleet together admit at most max(limit, n) permits in a window, however often the store comes back
 // in between.
 func TestSharesOfAFleet(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rule := rapid.SampledFrom([]ratelimit.Rule{
 			{Per: time.Hour}, {Per: time.Hour, Algorithm: ratelimit.FixedWindow}, {Per: time.Hour, Algorithm: ratelimit.SlidingCounter},
@@ -191,6 +193,7 @@ func TestSharesOfAFleet(t *testing.T) {
 // However often the store fails and comes back, each process gives a subject at most one more limit in a window. With FailLocalShare all
 // processes together give at most one more.
 func TestFlappingStore(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rule := ratelimit.Rule{Name: "r", Limit: rapid.Int64Range(1, 10).Draw(t, "limit"), Per: time.Minute}
 		n, policy := rapid.IntRange(1, 5).Draw(t, "processes"), ratelimit.FailLocal

@@ -3,8 +3,10 @@ package behaviour_test
 import (
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 )
 
 // If the test binary is started with this variable, it is another program on a server: it makes calls that wait, and prints their results.
@@ -26,12 +29,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(waiterOf)+os.Getenv(runnerOf)+os.Getenv(heldBy) != "" {
 		slog.SetDefault(slog.New(slog.DiscardHandler)) // such a program prints nothing but results
 	}
-	var addr, name string
+	var addr, names string
 	var per time.Duration
-	if n, _ := fmt.Sscan(os.Getenv(waiterOf), &addr, &name, &per); n == 3 {
-		rule := queued[name]
-		rule.Per = per
-		wait(addr, rule)
+	if n, _ := fmt.Sscan(os.Getenv(waiterOf), &addr, &names, &per); n == 3 {
+		wait(addr, strings.Split(names, ","), per)
 		return
 	}
 	if addr := os.Getenv(runnerOf); addr != "" {
@@ -42,6 +43,7 @@ func TestMain(m *testing.M) {
 		holdCalls(addr)
 		return
 	}
+	_ = flag.Set("test.parallel", "8") // most tests wait; the flag -parallel sets another number
 	os.Exit(m.Run())
 }
 
@@ -63,75 +65,77 @@ type admission struct {
 	reserved, at, woken int64
 }
 
-// wait makes many calls at the same time that wait for a rule.
-func wait(addr string, rule ratelimit.Rule) {
+// wait makes many calls at the same time that wait for rules.
+func wait(addr string, names []string, per time.Duration) {
 	var all sync.WaitGroup
 	var output sync.Mutex
 	client := redis.NewClient(&redis.Options{Addr: addr, PoolSize: ofOneProcess, ReadTimeout: patience})
-	for range ofOneProcess {
-		all.Go(func() {
-			store := &witness{Store: scripted(client), seen: make(chan seen, 1)}
-			d, err := ratelimit.New(store).Wait(context.Background(), ratelimit.Request{Rule: rule, Key: "k"})
-			woken := time.Now().UnixMicro()
-			output.Lock()
-			defer output.Unlock()
-			fmt.Println((<-store.seen).verdict.Now, d.At.UnixMicro(), woken, err)
-		})
+	for _, name := range names {
+		rule := queued[name]
+		rule.Per = per
+		for range ofOneProcess {
+			all.Go(func() {
+				store := &witness{Store: scripted(client), seen: make(chan seen, 1)}
+				d, err := ratelimit.New(store).Wait(context.Background(), ratelimit.Request{Rule: rule, Key: "k"})
+				woken := time.Now().UnixMicro()
+				output.Lock()
+				defer output.Unlock()
+				fmt.Println(name, (<-store.seen).verdict.Now, d.At.UnixMicro(), woken, err)
+			})
+		}
 	}
 	all.Wait()
 }
 
-// program returns a command that runs the test binary as a program that waits for a rule on the server. The rule is one of queued, perhaps with
-// another period.
-func program(t *testing.T, server *redistest.Server, rule ratelimit.Rule) *exec.Cmd {
+// program returns a command that runs the test binary as a program that waits on the server for some of the queued rules, with another period.
+func program(t *testing.T, server *redistest.Server, per time.Duration, names ...string) *exec.Cmd {
 	t.Helper()
 	binary, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(binary)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d", waiterOf, server.Addr, rule.Name, rule.Per))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d", waiterOf, server.Addr, strings.Join(names, ","), per))
 	return cmd
 }
 
 // Waiting calls of several programs are admitted in the order in which they came, and never more than the limit.
 func TestWaitersOfSeveralProgramsQueue(t *testing.T) {
-	t.Parallel()
 	onEveryServer(t, func(t *testing.T, server *redistest.Server) {
-		for _, rule := range queued {
-			programs := make([]*exec.Cmd, processes)
-			outputs := make([]strings.Builder, processes)
-			for i := range programs {
-				programs[i] = program(t, server, rule)
-				programs[i].Stdout, programs[i].Stderr = &outputs[i], &outputs[i]
-				if err := programs[i].Start(); err != nil {
-					t.Fatal(err)
-				}
+		programs := make([]*exec.Cmd, processes)
+		outputs := make([]strings.Builder, processes)
+		for i := range programs {
+			programs[i] = program(t, server, queued["leaky-bucket"].Per, slices.Collect(maps.Keys(queued))...)
+			programs[i].Stdout, programs[i].Stderr = &outputs[i], &outputs[i]
+			if err := programs[i].Start(); err != nil {
+				t.Fatal(err)
 			}
-			var log []admission
-			for i, program := range programs {
-				if err := program.Wait(); err != nil {
-					t.Fatalf("%v\n%s", err, outputs[i].String())
-				}
-				log = append(log, readAdmissions(t, outputs[i].String())...)
+		}
+		logs := map[string][]admission{}
+		for i, program := range programs {
+			if err := program.Wait(); err != nil {
+				t.Fatalf("%v\n%s", err, outputs[i].String())
 			}
-			requireQueue(t, rule, log)
+			readAdmissions(t, outputs[i].String(), logs)
+		}
+		for name, rule := range queued {
+			requireQueue(t, rule, logs[name])
 		}
 		requireExpiries(t, server)
 	})
 }
 
-func readAdmissions(t *testing.T, output string) (log []admission) {
+// readAdmissions adds the admissions that a program wrote to the logs of their rules.
+func readAdmissions(t *testing.T, output string, logs map[string][]admission) {
 	t.Helper()
 	for line := range strings.Lines(output) {
 		var a admission
-		var failure string
-		if n, _ := fmt.Sscan(line, &a.reserved, &a.at, &a.woken, &failure); n != 4 || failure != "<nil>" {
+		var name, failure string
+		if n, _ := fmt.Sscan(line, &name, &a.reserved, &a.at, &a.woken, &failure); n != 5 || failure != "<nil>" {
 			t.Fatalf("a waiter wrote %q", line)
 		}
-		log = append(log, a)
+		logs[name] = append(logs[name], a)
 	}
-	return log
 }
 
 func requireQueue(t *testing.T, rule ratelimit.Rule, log []admission) {
@@ -196,7 +200,7 @@ func TestWaitingGoroutinesNeverExceedTheLimit(t *testing.T) {
 	t.Parallel()
 	const goroutines, calls = 64, 3
 	server := redistest.Start(t)
-	limiters := map[string]*ratelimit.Limiter{"memory": ratelimit.New(inRealTime())}
+	limiters := map[string]*ratelimit.Limiter{"memory": ratelimit.New(memstore.New())}
 	for by, options := range scriptedBy {
 		limiters[by] = onServer(t, server, options...).limiter
 	}

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,28 +20,25 @@ var memorySteps = flag.Int("model.memory", 10_000, "random steps to compare betw
 const sequence = 50 // steps of one random sequence
 
 func TestModelAndMemoryAgree(t *testing.T) {
-	setRapid(t, "rapid.checks", strconv.Itoa(1+*memorySteps/sequence))
-	rapid.Check(t, func(t *rapid.T) {
-		rapid.SyncTest(t, func(t *rapid.T) { // sleeping takes no time here
-			time.Sleep(micros(rapid.Int64Range(0, 366*24*time.Hour.Microseconds()).Draw(t, "start")))
-			w := newWalk(t, memstore.New(memstore.WithClock(time.Now)))
-			defer w.abandon()
-			for range sequence {
-				w.let(w.drawPause())
-				w.step()
-			}
+	t.Parallel()
+	for i := range max(1, *memorySteps/(checks*sequence)) {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) { rapid.SyncTest(t, walkRandomly) }) // sleeping takes no time there
 		})
-	})
+	}
 }
 
-func setRapid(t *testing.T, name, value string) {
-	old := flag.Lookup(name).Value.String()
-	for n, v := range map[string]string{name: value, "rapid.nofailfile": "true"} {
-		if err := flag.Set(n, v); err != nil {
-			t.Fatal(err)
-		}
+const checks = 100 // of rapid.Check
+
+func walkRandomly(t *rapid.T) {
+	time.Sleep(micros(rapid.Int64Range(0, 366*24*time.Hour.Microseconds()).Draw(t, "start")))
+	w := newWalk(t, memstore.New(memstore.WithClock(time.Now)))
+	defer w.abandon()
+	for range sequence {
+		w.let(w.drawPause())
+		w.step()
 	}
-	t.Cleanup(func() { _ = flag.Set(name, old) })
 }
 
 // A walk takes random steps with a limiter and the model side by side.

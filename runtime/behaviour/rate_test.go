@@ -134,6 +134,7 @@ func TestOverrideHidesTheRate(t *testing.T) {
 }
 
 func TestMalformedRatesAreIgnored(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	client := connect(t, server.Addr)
 	s := onServer(t, server)

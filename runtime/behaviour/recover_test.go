@@ -19,6 +19,7 @@ import (
 
 // A block and an override survive each kind of loss: three processes know them, and one tool makes them hold again, also for a process that begins later.
 func TestRecoverSettings(t *testing.T) {
+	t.Parallel()
 	for name, lose := range map[string]func(t *testing.T, server *redistest.Server, moved func(to string)){
 		"FLUSHALL": func(_ *testing.T, server *redistest.Server, _ func(string)) { server.Do("FLUSHALL") },
 		"kill -9":  func(_ *testing.T, server *redistest.Server, _ func(string)) { server.Restart() },

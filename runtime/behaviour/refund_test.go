@@ -34,6 +34,7 @@ func TestRefundOfOneOfTwoRules(t *testing.T) {
 
 // A refund that reached no server can be tried again. One whose reply was lost is not repeated, and neither is one that succeeded.
 func TestReturnAfterAnOutage(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	load(t, connect(t, server.Addr))
 	between := redistest.StartProxy(t, server.Addr)

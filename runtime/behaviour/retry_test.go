@@ -94,6 +94,7 @@ func TestRetryDelayOfSeveralRulesIsTheLongest(t *testing.T) {
 // A refused call passes at the end of its delay, and not before, also under rules that count members, if the programs bring different limits: a
 // member that is known now may be one too many when the other rules admit the call.
 func TestRetryDelayOfMembersUnderDifferentLimits(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := newClock()
 		l := ratelimit.New(memstore.New(memstore.WithClock(c.now)))

@@ -40,7 +40,6 @@ func (s *subject) running(t *testing.T, rule ratelimit.Rule) int64 {
 
 // A released permit is free at once, once. A permit that nobody releases ends after the period. A refusal says how many run, and has no delay.
 func TestRelease(t *testing.T) {
-	t.Parallel()
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{Rule: atATime(2), Key: "k"}
 		first, second := s.admit(t, q), s.admit(t, q)
@@ -107,7 +106,6 @@ func TestLoweredLimitOfRunningCalls(t *testing.T) {
 
 // The permit of a method that runs longer than the period is renewed, also after the store has lost it, and comes back when the method is over.
 func TestRunningCallKeepsItsPermit(t *testing.T) {
-	t.Parallel()
 	onEveryServer(t, func(t *testing.T, server *redistest.Server) {
 		s, client := onServer(t, server), connect(t, server.Addr)
 		rule := atATime(1)
@@ -142,7 +140,6 @@ func TestRunningCallKeepsItsPermit(t *testing.T) {
 
 // The permit of a method that was not begun, so that nothing releases it, ends after the period.
 func TestTakenPermitEnds(t *testing.T) {
-	t.Parallel()
 	onEveryStore(t, func(t *testing.T, s *subject) {
 		rules, charge := wrap.NewRules("m", atATime(1)), wrap.Charge{Key: "k", Cost: 1}
 		for range 2 {
@@ -175,8 +172,9 @@ func TestRunningCallInMemory(t *testing.T) {
 
 // Whatever calls do while they run, never more than the limit run at the same time in several limiters, and none of their permits stays.
 func TestNeverMoreThanTheLimitRun(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(t *testing.T) []*subject{
-		"memory": func(*testing.T) []*subject { return []*subject{{limiter: ratelimit.New(inRealTime())}} },
+		"memory": func(*testing.T) []*subject { return []*subject{{limiter: ratelimit.New(memstore.New())}} },
 		"redis": func(t *testing.T) []*subject {
 			server := redistest.Start(t)
 			return []*subject{onServer(t, server), onServer(t, server), onServer(t, server)}
@@ -448,6 +446,7 @@ func behindProxy(t *testing.T) (s, direct *subject, proxy *redistest.Proxy) {
 
 // A lost reply leaves no permit: what the server admitted is given back, long before it would end.
 func TestLostReplyLeavesNoPermit(t *testing.T) {
+	t.Parallel()
 	s, direct, proxy := behindProxy(t)
 	rule := atATime(1000)
 	rule.Per = time.Hour
@@ -542,6 +541,7 @@ func TestRunningCallsOverAnOutage(t *testing.T) {
 
 // While the store fails, the failure policy decides. What it lets pass is over without a trace.
 func TestRunningCallsWhileTheStoreFails(t *testing.T) {
+	t.Parallel()
 	for policy, most := range map[ratelimit.FailurePolicy]int{ratelimit.FailOpen: 5, ratelimit.FailLocal: 2, ratelimit.FailClosed: 0} {
 		server := redistest.Start(t)
 		rule := atATime(2)
@@ -602,7 +602,7 @@ func TestFallbackOfARunningCall(t *testing.T) {
 
 // A call that running calls hold until the deadline of its context returns the context's error, whatever the store.
 func TestDeadlineOfAHeldCall(t *testing.T) {
-	scenario := func(t *testing.T, s *subject) {
+	inRealTime(t, func(t *testing.T, s *subject) {
 		q := ratelimit.Request{Rule: atATime(1), Key: "k"}
 		s.admit(t, q)
 		for range 20 {
@@ -612,7 +612,5 @@ func TestDeadlineOfAHeldCall(t *testing.T) {
 				t.Errorf("got error %v, want the context's", err)
 			}
 		}
-	}
-	t.Run("memory", func(t *testing.T) { scenario(t, &subject{limiter: ratelimit.New(memstore.New())}) })
-	onRedis(t, scenario)
+	})
 }

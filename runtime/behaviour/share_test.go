@@ -10,6 +10,7 @@ import (
 
 // However many rules a call has, and whatever their algorithms and subjects, a server decides them in one script.
 func TestRulesOfACallShareOneScript(t *testing.T) {
+	t.Parallel()
 	client := connect(t, redistest.Start(t).Addr)
 	load(t, client)
 	s := &subject{limiter: ratelimit.New(scripted(client, redisstore.WithRefusalMemory(0)))}

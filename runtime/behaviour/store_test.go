@@ -23,6 +23,7 @@ import (
 type subject struct {
 	limiter *ratelimit.Limiter
 	store   ratelimit.Store           // of the limiter
+	server  *redistest.Server         // of the store, if opened started one
 	another func() *ratelimit.Limiter // one more program on the same store
 	pass    func(time.Duration)       // lets at least that much time pass
 	window  ratelimit.Algorithm       // of rules for which any window serves: a sliding one, or a fixed one if the store has no other
@@ -31,29 +32,60 @@ type subject struct {
 	near func(time.Duration)
 }
 
-// bare is a store that limiters only ask for decisions.
+// bare is a store that limiters only ask for decisions, so that no beat of theirs writes keys.
 type bare struct{ ratelimit.Store }
 
 func (bare) Fleet(string) *fleet.Fleet { return fleet.NewLocal(time.Now, nil) }
 
 func (bare) Ping(context.Context, string, []*engine.Rule) error { return nil }
 
-// onEveryStore runs a scenario once for each store that knows every rule.
-func onEveryStore(t *testing.T, scenario func(*testing.T, *subject)) {
-	t.Run("memory", func(t *testing.T) { scenario(t, inMemory(newClock())) })
-	onRedis(t, scenario)
+// opened opens each kind of store for a test.
+var opened = map[string]func(*testing.T) *subject{
+	"memory":    func(*testing.T) *subject { return inMemory(newClock()) },
+	"real time": func(*testing.T) *subject { return onStore(memstore.New()) },
+	"functions": func(t *testing.T) *subject { return onServer(t, redistest.Start(t), scriptedBy["functions"]...) },
+	"evalsha":   func(t *testing.T) *subject { return onServer(t, redistest.Start(t), scriptedBy["evalsha"]...) },
+	"plain":     func(t *testing.T) *subject { return onPlain(t, redistest.Start(t)) },
 }
 
-// onRedis runs a scenario on Redis, by functions and by EVALSHA.
-func onRedis(t *testing.T, scenario func(*testing.T, *subject)) {
-	for name, options := range scriptedBy {
-		t.Run(name, func(t *testing.T) { scenario(t, onServer(t, redistest.Start(t), options...)) })
+// scriptedBy are the ways in which a server runs the script.
+var scriptedBy = map[string][]redisstore.Option{"functions": nil, "evalsha": {redisstore.WithoutFunctions()}}
+
+// on runs a scenario on each of some stores at the same time, and beside other tests.
+func on(t *testing.T, scenario func(*testing.T, *subject), stores ...string) {
+	t.Parallel()
+	for _, name := range stores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			scenario(t, opened[name](t))
+		})
 	}
+}
+
+// onEveryStore runs a scenario once for each store that knows every rule.
+func onEveryStore(t *testing.T, scenario func(*testing.T, *subject)) {
+	on(t, scenario, "memory", "functions", "evalsha")
+}
+
+// inRealTime does so with a store in memory whose clock the test does not move.
+func inRealTime(t *testing.T, scenario func(*testing.T, *subject)) {
+	on(t, scenario, "real time", "functions", "evalsha")
+}
+
+// onPlainToo runs a scenario once for each store. Its rules are fixed or calendar windows for which no call waits.
+func onPlainToo(t *testing.T, scenario func(*testing.T, *subject)) {
+	on(t, scenario, "memory", "functions", "evalsha", "plain")
+}
+
+// onServers runs a scenario once for each store on a server, which it gets, too. Its rules are those of onPlainToo.
+func onServers(t *testing.T, scenario func(*testing.T, *redistest.Server, *subject)) {
+	on(t, func(t *testing.T, s *subject) { scenario(t, s.server, s) }, "functions", "evalsha", "plain")
 }
 
 // onEveryServer runs a scenario of several programs on a server where they call functions, and on one that lets them run the script by EVALSHA
 // only.
 func onEveryServer(t *testing.T, scenario func(*testing.T, *redistest.Server)) {
+	t.Parallel()
 	for by := range scriptedBy {
 		t.Run(by, func(t *testing.T) {
 			t.Parallel()
@@ -66,29 +98,6 @@ func onEveryServer(t *testing.T, scenario func(*testing.T, *redistest.Server)) {
 	}
 }
 
-// scriptedBy are the ways in which a server runs the script.
-var scriptedBy = map[string][]redisstore.Option{"functions": nil, "evalsha": {redisstore.WithoutFunctions()}}
-
-// onPlainToo runs a scenario once for each store. Its rules are fixed or calendar windows for which no call waits.
-func onPlainToo(t *testing.T, scenario func(*testing.T, *subject)) {
-	onEveryStore(t, scenario)
-	t.Run("plain", func(t *testing.T) { scenario(t, onPlain(t, redistest.Start(t))) })
-}
-
-// onServers runs a scenario once for each store on a server, which it gets, too. Its rules are those of onPlainToo.
-func onServers(t *testing.T, scenario func(*testing.T, *redistest.Server, *subject)) {
-	run := func(name string, on func(testing.TB, *redistest.Server) *subject) {
-		t.Run(name, func(t *testing.T) {
-			server := redistest.Start(t)
-			scenario(t, server, on(t, server))
-		})
-	}
-	for name, options := range scriptedBy {
-		run(name, func(t testing.TB, server *redistest.Server) *subject { return onServer(t, server, options...) })
-	}
-	run("plain", onPlain)
-}
-
 func inMemory(c *clock) *subject {
 	store := memstore.New(memstore.WithClock(c.now))
 	another := func() *ratelimit.Limiter { return ratelimit.New(store) }
@@ -99,15 +108,22 @@ func inMemory(c *clock) *subject {
 
 // onServer returns a subject on Redis that runs scripts.
 func onServer(t testing.TB, server *redistest.Server, options ...redisstore.Option) *subject {
-	return onStores(func() ratelimit.Store { return scripted(connect(t, server.Addr), options...) })
+	s := onStores(func() ratelimit.Store { return scripted(connect(t, server.Addr), options...) })
+	s.server = server
+	return s
 }
 
 // onPlain returns a subject on Redis that runs no scripts.
 func onPlain(t testing.TB, server *redistest.Server) *subject {
 	s := onStores(func() ratelimit.Store { return plain.New(connect(t, server.Addr), plain.WithTimeout(patience)) })
-	s.window = ratelimit.FixedWindow
+	s.server, s.window = server, ratelimit.FixedWindow
 	s.longer = 250 * time.Millisecond // a millisecond, and what passes between two commands on a busy machine
 	return s
+}
+
+// onStore returns a subject whose programs share a store that they do not move the clock of.
+func onStore(store ratelimit.Store) *subject {
+	return onStores(func() ratelimit.Store { return store })
 }
 
 // onStores returns a subject on a server. Each program has a store of its own.
@@ -251,6 +267,3 @@ func (s *subject) left(t *testing.T, q ratelimit.Request) int64 {
 	}
 	return d.Violations[0].Remaining
 }
-
-// inRealTime returns a store in memory that uses the system's clock.
-func inRealTime() ratelimit.Store { return memstore.New() }
