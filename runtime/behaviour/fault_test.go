@@ -153,13 +153,14 @@ func TestFault_HitsProlongTheWindow(t *testing.T) {
 		for round := range 5 {
 			q := ratelimit.Request{Rule: window("r", 5, ratelimit.FixedWindow), Key: strconv.Itoa(round)}
 			q.Rule.Per = per
-			end, told := s.admit(t, q).At.Add(per), false
+			first, told := s.admit(t, q).At, false
+			end := first.Add(per)
 			d := s.allow(t, q)
 			for ; d.At.Before(end); d = s.allow(t, q) {
 				switch retry := d.At.Add(d.RetryAfter); {
 				case d.Allowed:
 				case !told:
-					s.requireEnd(t, d, end)
+					s.requireEnd(t, d, first, per)
 					end, told = retry, true
 				case !retry.Equal(end):
 					t.Fatalf("refused until %v by a window that ends at %v", retry, end)
@@ -184,7 +185,7 @@ func TestFault_FirstHitKnownByItsValue(t *testing.T) {
 		s.pass(5 * time.Millisecond)
 		s.admit(t, q)
 		s.admit(t, q)
-		s.requireEnd(t, s.refuse(t, q), first.At.Add(time.Hour))
+		s.requireEnd(t, s.refuse(t, q), first.At, time.Hour)
 	})
 }
 

@@ -102,7 +102,7 @@ func TestOverrideLosesNoPermit(t *testing.T) {
 		s.refuse(t, q)
 		s.limiter.Overrides().ClearLocal("r", "")
 		s.admit(t, q)
-		s.requireEnd(t, s.refuse(t, q), taken.At.Add(time.Hour))
+		s.requireEnd(t, s.refuse(t, q), taken.At, time.Hour)
 	})
 }
 

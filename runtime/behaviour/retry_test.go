@@ -83,10 +83,11 @@ func TestRetryDelayOfSeveralRulesIsTheLongest(t *testing.T) {
 			call = append(call, ratelimit.Request{Rule: rule, Key: "k"})
 		}
 		first := s.admit(t, call...)
-		if d := s.peek(t, call...); !d.Allowed && len(d.Violations) == len(call) {
-			s.requireEnd(t, d, first.At.Add(90*time.Millisecond))
+		d := s.peek(t, call...)
+		if !d.Allowed && len(d.Violations) == len(call) {
+			s.requireEnd(t, d, first.At, 90*time.Millisecond)
 		}
-		s.pass(100*time.Millisecond + s.longer)
+		s.pass(d.RetryAfter)
 		s.admit(t, call...)
 	})
 }

@@ -27,7 +27,7 @@ type subject struct {
 	another func() *ratelimit.Limiter // one more program on the same store
 	pass    func(time.Duration)       // lets at least that much time pass
 	window  ratelimit.Algorithm       // of rules for which any window serves: a sliding one, or a fixed one if the store has no other
-	longer  time.Duration             // how much longer than its rule says a fixed window may be
+	late    bool                      // a fixed window may begin after its first call: until the server has written it
 	// near lets most of a delay pass: all but a microsecond if the test moves the clock, and otherwise as much as a sleep allows.
 	near func(time.Duration)
 }
@@ -117,7 +117,7 @@ func onServer(t testing.TB, server *redistest.Server, options ...redisstore.Opti
 func onPlain(t testing.TB, server *redistest.Server) *subject {
 	s := onStores(func() ratelimit.Store { return plain.New(connect(t, server.Addr), plain.WithTimeout(patience)) })
 	s.server, s.window = server, ratelimit.FixedWindow
-	s.longer = 250 * time.Millisecond // a millisecond, and what passes between two commands on a busy machine
+	s.late = true
 	return s
 }
 
@@ -210,11 +210,15 @@ func (s *subject) with(l *ratelimit.Limiter) *subject {
 	return &other
 }
 
-// requireEnd fails the test unless a refusal by a full window tells its end.
-func (s *subject) requireEnd(t *testing.T, refusal ratelimit.Decision, end time.Time) {
+// requireEnd fails the test unless a refusal by a full window tells its end. The window's first call was decided at the time first.
+func (s *subject) requireEnd(t *testing.T, refusal ratelimit.Decision, first time.Time, per time.Duration) {
 	t.Helper()
-	if later := refusal.At.Add(refusal.RetryAfter).Sub(end); later < 0 || later > s.longer {
-		t.Errorf("%v: the permits come back %v after %v", refusal.Violations, later, end)
+	latest := first
+	if s.late {
+		latest = time.Now().Add(time.Millisecond) // it begins at a whole millisecond
+	}
+	if end := refusal.At.Add(refusal.RetryAfter); end.Before(first.Add(per)) || end.After(latest.Add(per)) {
+		t.Errorf("%v: the permits come back %v after %v", refusal.Violations, end.Sub(first.Add(per)), first.Add(per))
 	}
 }
 
