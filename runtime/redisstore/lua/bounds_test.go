@@ -121,6 +121,7 @@ func moved(command string, list []string) int {
 
 // Whatever is asked of a large sliding window that was full, no command moves more than a thousand permits.
 func TestBoundsOfALargeWindow(t *testing.T) {
+	t.Parallel()
 	const many = 30_000
 	v := newVirtualBy(t, loggingClock)
 	for name, ask := range map[string]func(*engine.Call){
@@ -165,6 +166,7 @@ func TestBoundsOfALargeWindow(t *testing.T) {
 
 // A refund gives back as many permits as the call took, wherever they are, and compares no more than about ten thousand permits.
 func TestBoundsOfARefund(t *testing.T) {
+	t.Parallel()
 	v := newVirtualBy(t, loggingClock)
 	claim := oneClaim(engine.SlidingWindow).Claims[0]
 	claim.Limit = 50_000
@@ -202,6 +204,7 @@ func TestBoundsOfARefund(t *testing.T) {
 
 // A refund of more permits than a command may compare runs few commands, and compares none of them, however many permits are later.
 func TestBoundsOfALargeRefund(t *testing.T) {
+	t.Parallel()
 	v := newVirtualBy(t, loggingClock)
 	for _, later := range []int64{0, 3, 64, 65, 12_000} {
 		v.client.FlushDB(t.Context())
@@ -231,6 +234,7 @@ func TestBoundsOfALargeRefund(t *testing.T) {
 
 // A charge removes at most a hundred members that have left the window, but never fewer than it adds. Those that stay do not count.
 func TestBoundsOfMembers(t *testing.T) {
+	t.Parallel()
 	v := newVirtualBy(t, loggingClock)
 	rapid.Check(t, func(r *rapid.T) {
 		v.client.FlushDB(t.Context())
@@ -270,6 +274,7 @@ func TestBoundsOfMembers(t *testing.T) {
 // A counter of ten thousand slices needs a few commands that read a block of slices each, after any pause, and however much is refused. It
 // also reads states that have no sums yet.
 func TestBoundsOfACounter(t *testing.T) {
+	t.Parallel()
 	v := newVirtualBy(t, loggingClock)
 	rapid.Check(t, func(r *rapid.T) {
 		v.client.FlushDB(t.Context())

@@ -11,6 +11,7 @@ import (
 // The library caches claims, because other calls send the same. It must not cache the claims of an adjustment: they contain the time of a
 // charge, so no other call sends them, and they would displace others.
 func TestAdjustmentsAreNotKept(t *testing.T) {
+	t.Parallel()
 	v, run := newVirtual(t), new(Run)
 	charged := oneClaim(engine.FixedWindow)
 	run.AddDecision(charged, v.now)
@@ -26,6 +27,7 @@ func TestAdjustmentsAreNotKept(t *testing.T) {
 
 // The library keeps one entry for calls that differ only in their members, or only in their IDs.
 func TestCallsAreKeptWithoutTheirTexts(t *testing.T) {
+	t.Parallel()
 	v, run := newVirtual(t), new(Run)
 	for i := range 3 {
 		member, running := oneClaim(engine.Distinct), oneClaim(engine.Concurrency)
@@ -41,6 +43,7 @@ func TestCallsAreKeptWithoutTheirTexts(t *testing.T) {
 
 // The cache is bounded, even if callers choose the costs and send the same claims with different flags.
 func TestKnownCallsAreBounded(t *testing.T) {
+	t.Parallel()
 	v, run := newVirtual(t), new(Run)
 	const calls = 1500
 	for i := range calls {
@@ -62,6 +65,7 @@ func TestKnownCallsAreBounded(t *testing.T) {
 // EVALSHA makes functions anew in each run. A plain call that is admitted makes only the first part of its algorithm's file, and with a report
 // only the second part and the reply besides. The first call of a subject writes its whole state, which another file does.
 func TestPlainCallsMakeLittle(t *testing.T) {
+	t.Parallel()
 	v := newVirtual(t)
 	hourly := engine.NewSchedule(func(at time.Time) time.Time { return at.Truncate(time.Hour).Add(time.Hour) }, true, time.UTC)
 	const list = `local made = {}

@@ -14,6 +14,7 @@ import (
 // If the server's clock is set back, by up to a day in all, no rule admits more than its limit by real time, and no subject is refused for
 // longer than its window and the step together.
 func TestClockGoesBack(t *testing.T) {
+	t.Parallel()
 	v := newVirtual(t)
 	rapid.Check(t, func(t *rapid.T) {
 		v.client.FlushDB(v.t.Context())
@@ -50,6 +51,7 @@ func TestClockGoesBack(t *testing.T) {
 // If the server's clock is set forward, a subject gets at most one limit too early: any span of real time has at most one limit more than it
 // may have without the step.
 func TestClockGoesForward(t *testing.T) {
+	t.Parallel()
 	v := newVirtual(t)
 	rapid.Check(t, func(t *rapid.T) {
 		v.client.FlushDB(v.t.Context())

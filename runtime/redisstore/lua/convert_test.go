@@ -31,6 +31,7 @@ type load struct {
 // States from before layouts are converted while several clients call all the time. In total, as many calls are admitted as by the engine, which
 // starts from the same state and decides the same calls.
 func TestConversionUnderLoad(t *testing.T) {
+	t.Parallel()
 	l := &load{virtual: newVirtual(t), usages: usages(t, kindsWithoutLayout), told: make(map[*engine.Rule]map[string][]answer)}
 	for i := range 20 {
 		l.subjects = append(l.subjects, fmt.Sprint("s", i))

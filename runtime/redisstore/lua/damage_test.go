@@ -68,6 +68,7 @@ func damages(kind engine.Kind, numbers int, now float64) map[string]string {
 
 // A state with very many windows, which older programs opened ahead, is read. A call that would have to wait behind them asks again.
 func TestManyWindows(t *testing.T) {
+	t.Parallel()
 	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr, ReadTimeout: time.Minute})
 	defer client.Close()
 	const many = 10_000
@@ -90,6 +91,7 @@ func TestManyWindows(t *testing.T) {
 
 // A damaged state is treated as empty, and reported. It neither admits everybody for ever nor refuses its subject for ever.
 func TestDamagedStateCountsAsNone(t *testing.T) {
+	t.Parallel()
 	v := newVirtual(t)
 	for _, kind := range engine.Kinds() {
 		if kind == engine.Calendar || kind == engine.DistinctCalendar { // these have the states of other kinds
@@ -135,6 +137,7 @@ func (v *virtual) admits(kind engine.Kind, n int) (admitted int) {
 
 // Damaged times in lists, sets, blocks and free places are treated in the same way.
 func TestDamagedTimesCountAsNone(t *testing.T) {
+	t.Parallel()
 	v := newVirtual(t)
 	const far = start + 120*366*86400*second
 	for _, n := range []float64{math.Inf(1), -5, 0.5, far} {
@@ -204,6 +207,7 @@ func packed(numbers ...float64) string {
 
 // The types of all keys are checked before the first write. A key of another type fails only its own call, which charges nothing.
 func TestWrongTypeHarmsItsCallAlone(t *testing.T) {
+	t.Parallel()
 	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr})
 	defer client.Close()
 	if err := client.HSet(t.Context(), "p:foreign:{s}:tag", "field", "value").Err(); err != nil {

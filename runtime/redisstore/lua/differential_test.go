@@ -30,9 +30,21 @@ const stepsOfACheck = 50
 // future, so that no key expires during the test. The test compares the expiries that the script sets. The script runs by EVALSHA, which makes
 // all its tables anew in each run, or as a function, which caches claims from one run to the next.
 func TestScriptLikeEngine(t *testing.T) {
+	t.Parallel()
+	for i := range max(1, *differentialSteps/(checks*stepsOfACheck)) {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			compareRandomly(t)
+		})
+	}
+}
+
+const checks = 100 // of rapid.Check
+
+// compareRandomly makes random calls on a server of its own.
+func compareRandomly(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr, ReadTimeout: time.Minute})
 	defer client.Close()
-	flag.Set("rapid.checks", fmt.Sprint(*differentialSteps/stepsOfACheck))
 	body := join(virtualClock)
 	sha, err := client.ScriptLoad(t.Context(), body+"return run(KEYS, ARGV)\n").Result()
 	if err != nil {

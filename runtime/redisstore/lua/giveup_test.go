@@ -94,6 +94,7 @@ func requireWithin(t *testing.T, kind engine.Kind, times []int64) {
 
 // All calls that wait give up, in any order. What is left is the charge of the calls that ran: the next calls pass as if nobody had waited.
 func TestAllWaitersGiveUp(t *testing.T) {
+	t.Parallel()
 	orders := map[string]func(calls []*engine.Call){
 		"first to last": func([]*engine.Call) {},
 		"last to first": slices.Reverse[[]*engine.Call],
@@ -138,6 +139,7 @@ func TestAllWaitersGiveUp(t *testing.T) {
 
 // A random half of 1,000 waiting calls gives up at once. The next calls use their places: at least 95 % of the limit is used, and never more.
 func TestHalfOfTheWaitersGiveUp(t *testing.T) {
+	t.Parallel()
 	const waiters = 1000
 	const length = waiters * second / perSecond
 	for kind := range bursts {
@@ -180,6 +182,7 @@ func TestHalfOfTheWaitersGiveUp(t *testing.T) {
 // A third of the waiting calls gives up while others keep coming. The next callers get their places: at least
 // 95 % of the limit is used, and never more than the limit. The engine has a test of the same name.
 func TestPlacesThatAreGivenUpAreUsed(t *testing.T) {
+	t.Parallel()
 	const gap, length = second / 200, 20 * second
 	type caller struct {
 		call     *engine.Call
@@ -218,6 +221,7 @@ func TestPlacesThatAreGivenUpAreUsed(t *testing.T) {
 
 // A state keeps at most 1,024 intervals of free places. If there are more, the engine and the script lose the same ones.
 func TestMostFreePlaces(t *testing.T) {
+	t.Parallel()
 	const most, waiters = 1024, 2100
 	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.TokenBucket, engine.LeakyBucket} {
 		b, r := newBoth(t), waiting(kind, 1, 1, 0).Claims[0].Rule
@@ -247,6 +251,7 @@ func TestMostFreePlaces(t *testing.T) {
 
 // Several smaller calls can use one place that was given up. Each comes at the exact time that it would have had there.
 func TestPartsOfAFreePlace(t *testing.T) {
+	t.Parallel()
 	for kind, burst := range map[engine.Kind]int64{engine.TokenBucket: 3, engine.Prepaid: 0} {
 		for limit := int64(1); limit < 100; limit += 6 {
 			b, straight := newBoth(t), newBoth(t)
@@ -273,6 +278,7 @@ func TestPartsOfAFreePlace(t *testing.T) {
 
 // The limit changes while calls wait. Then the waiting calls give up, in any order. The engine and the script have the same place for the next call.
 func TestWaitersGiveUpAfterTheLimitChanged(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.TokenBucket, engine.LeakyBucket, engine.Prepaid} {
 		b, random := newBoth(t), rand.New(rand.NewPCG(1, 2))
 		for i := range 100 {

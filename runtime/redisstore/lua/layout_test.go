@@ -98,6 +98,7 @@ func (u *usage) play(set func(int64), decide func(*engine.Call), adjust func(*en
 const later = start + 10*second
 
 func TestWriteStates(t *testing.T) {
+	t.Parallel()
 	if *writeLayout == "" {
 		*writeLayout = t.TempDir() + "/states.txt"
 	}
@@ -124,6 +125,7 @@ func TestWriteStates(t *testing.T) {
 
 // States from before layouts are read correctly, even by many calls at the same time. They get a layout when they are written.
 func TestStatesWithoutLayout(t *testing.T) {
+	t.Parallel()
 	v := newVirtual(t)
 	restore(v, "s")
 	v.set(later)
@@ -209,6 +211,7 @@ func restore(v *virtual, subjects ...string) {
 
 // A call that finds a later layout charges nothing. Its error names the layout.
 func TestLaterLayout(t *testing.T) {
+	t.Parallel()
 	v := newVirtual(t)
 	for _, u := range usages(t, engine.Kinds()) {
 		v.client.FlushDB(t.Context())

@@ -24,6 +24,7 @@ func (v *virtual) peek(call *engine.Call) (engine.Verdict, error) {
 
 // A peek writes nothing: neither while permits count nor after they have left, nor at another limit, nor in a state without a layout.
 func TestPeekWritesNothing(t *testing.T) {
+	t.Parallel()
 	v := newVirtual(t)
 	peek := func(u usage) {
 		for _, after := range []int64{0, second, 55 * second, 61 * second, 3600 * second} {
@@ -54,6 +55,7 @@ func TestPeekWritesNothing(t *testing.T) {
 
 // A peek reports damage and does not repair it. It shows what the next charge will find.
 func TestPeekAtDamage(t *testing.T) {
+	t.Parallel()
 	v := newVirtual(t)
 	const many = 5
 	for _, kind := range engine.Kinds() {

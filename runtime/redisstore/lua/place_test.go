@@ -12,6 +12,7 @@ import (
 // If a call waits for one of its rules, its other rules keep places, too. A later call uses the free places of all its rules, even of rules that
 // would not delay it, because the permits of these places are already charged.
 func TestFreePlaceOfARuleThatDoesNotWait(t *testing.T) {
+	t.Parallel()
 	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr})
 	defer client.Close()
 	slow := &engine.Rule{Name: "slow", Tag: "1m", Kind: engine.SlidingWindow, Per: 60 * second}
@@ -56,6 +57,7 @@ func TestFreePlaceOfARuleThatDoesNotWait(t *testing.T) {
 
 // A call that fails at its first claim does not mix up its keys with those of the next call in the run.
 func TestFailedCallLeavesTheKeysOfTheNext(t *testing.T) {
+	t.Parallel()
 	v := newVirtual(t)
 	newCall := func(subject string) *engine.Call {
 		call := &engine.Call{Prefix: "p"}
@@ -89,6 +91,7 @@ func TestFailedCallLeavesTheKeysOfTheNext(t *testing.T) {
 // An operator may give back the permits of a warm-up for which calls wait. If a call gives up then, free places come back with it, although the
 // debt is shorter than they are. That makes nothing cold: the next call has the same price in the engine and in the script.
 func TestFreePlacesAfterPlacesWereGivenBack(t *testing.T) {
+	t.Parallel()
 	v := newVirtual(t)
 	r := &engine.Rule{Name: "r", Tag: "tag", Kind: engine.Warmup, Per: second, Warmup: 10 * second}
 	cell := engine.NewCell(r)
@@ -130,6 +133,7 @@ func TestFreePlacesAfterPlacesWereGivenBack(t *testing.T) {
 // When permits have left a sliding window, their free places are gone, too. Otherwise a call that waits later takes the permit of another call for
 // one of these places. A trigger removes permits of later times. A clock that is set back makes times later again whose permits have left.
 func TestFreePlacesGoWithTheirPermits(t *testing.T) {
+	t.Parallel()
 	r := &engine.Rule{Name: "r", Tag: "1ms", Kind: engine.SlidingWindow, Per: 1000}
 	v, cells := newVirtual(t), make([]*engine.Cell, 1)
 	script := func(call *engine.Call) engine.Verdict {

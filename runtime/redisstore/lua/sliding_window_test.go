@@ -9,6 +9,7 @@ import (
 
 // A trigger admits any cost, but the script writes at most as many permits as the limit. So one call cannot stop the server.
 func TestTriggerWritesNoMoreThanTheLimit(t *testing.T) {
+	t.Parallel()
 	v := newVirtual(t)
 	call := oneClaim(engine.SlidingWindow)
 	call.Claims[0].Mode, call.Claims[0].Cost = engine.Trigger, 1_000_000

@@ -32,6 +32,7 @@ func TestPlacesOfEveryAlgorithm(t *testing.T) {
 
 // Of a large count, several runs tell the charges, each once, the oldest first.
 func TestChargesOfSeveralRuns(t *testing.T) {
+	t.Parallel()
 	v := newVirtual(t)
 	for _, kind := range []engine.Kind{engine.SlidingWindow, engine.Amounts, engine.Distinct, engine.LeakyBucket} {
 		tag := map[engine.Kind]string{engine.SlidingWindow: "1m", engine.Amounts: "amounts:1m", engine.Distinct: "distinct:1m", engine.LeakyBucket: "leaky:1m"}[kind]
@@ -64,6 +65,7 @@ func TestChargesOfSeveralRuns(t *testing.T) {
 
 // The script tells when permits were taken and for when calls wait, and writes nothing.
 func TestCharges(t *testing.T) {
+	t.Parallel()
 	v := newVirtual(t)
 	for _, kind := range []engine.Kind{
 		engine.SlidingWindow, engine.FixedWindow, engine.TokenBucket, engine.LeakyBucket, engine.Amounts, engine.Distinct,

@@ -9,6 +9,7 @@ import (
 
 // Calls open at most 64 windows ahead. Those that would have to wait longer ask again, and then get the next windows.
 func TestWindowsAhead(t *testing.T) {
+	t.Parallel()
 	const ahead, calls = 64, 150
 	hourly := engine.NewSchedule(func(at time.Time) time.Time { return at.Truncate(time.Hour).Add(time.Hour) }, true, time.UTC)
 	for _, r := range []*engine.Rule{
