@@ -32,7 +32,7 @@ func (s *site) keyOf(t *testing.T, rule ratelimit.Rule) string {
 
 // A damaged count is treated as empty. It neither admits everybody for ever nor refuses its subject for ever.
 func TestDamagedCountStartsAnew(t *testing.T) {
-	s := start(t)
+	s := start(t).withoutOverrides()
 	for name, damage := range map[string]func(key string) error{
 		"no expiry": func(key string) error { return s.client.Persist(t.Context(), key).Err() },
 		"text":      func(key string) error { return s.client.Set(t.Context(), key, "12", time.Hour).Err() },
@@ -61,7 +61,7 @@ func TestDamagedCountStartsAnew(t *testing.T) {
 
 // If a key has another type, the call fails, and nothing is written.
 func TestWrongTypeIsLeftAlone(t *testing.T) {
-	s := start(t)
+	s := start(t).withoutOverrides()
 	for _, rule := range []ratelimit.Rule{hourly, yearly} {
 		for way, call := range calls(rule) {
 			key := s.keyOf(t, rule)
@@ -87,7 +87,7 @@ func TestWrongTypeIsLeftAlone(t *testing.T) {
 
 // The operator is told once about damage.
 func TestDamageIsTold(t *testing.T) {
-	s, told := start(t), 0
+	s, told := start(t).withoutOverrides(), 0
 	s.store.Notify(func(string, error) { told++ })
 	for range 3 {
 		s.client.Persist(context.Background(), s.keyOf(t, hourly))

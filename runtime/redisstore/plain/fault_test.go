@@ -17,6 +17,7 @@ import (
 
 // Wherever a process dies in the middle of a decision, no counter is left without an expiry, and no call is charged in part.
 func TestFault_KilledBetweenTwoCommands(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	p := redistest.StartProxy(t, server.Addr)
 	s := on(t, server, p.Addr).withoutOverrides()
@@ -47,6 +48,7 @@ func TestFault_KilledBetweenTwoCommands(t *testing.T) {
 
 // A decision whose reply is lost is not sent again.
 func TestFault_RepeatedByTheClient(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	p := redistest.StartProxy(t, server.Addr)
 	s := on(t, server, p.Addr).withoutOverrides()
@@ -66,6 +68,7 @@ func TestFault_RepeatedByTheClient(t *testing.T) {
 
 // Wherever the replies to a refund or a settlement break off, it takes effect once when it is tried again, and takes nothing from other calls.
 func TestFault_LostReplyToAnAdjustment(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	p := redistest.StartProxy(t, server.Addr)
 	s := on(t, server, p.Addr).withoutOverrides()
@@ -161,6 +164,7 @@ func (s *site) requireOnly(t *testing.T, q ratelimit.Request, want int64) {
 }
 
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	servers := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: servers.Addrs()})
 	t.Cleanup(func() { _ = client.Close() })
@@ -169,6 +173,7 @@ func TestCluster(t *testing.T) {
 
 // A client of one server of a cluster learns from the server's error that subjects are on different servers. No failure policy then lets calls pass.
 func TestClusterThatTheClientHides(t *testing.T) {
+	t.Parallel()
 	client := redis.NewClient(&redis.Options{Addr: redistest.StartCluster(t, 1)[0].Addr})
 	t.Cleanup(func() { _ = client.Close() })
 	observe := func(_ context.Context, e *ratelimit.Event) {
@@ -184,6 +189,7 @@ func TestClusterThatTheClientHides(t *testing.T) {
 }
 
 func TestRing(t *testing.T) {
+	t.Parallel()
 	client := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{
 		"a": redistest.Start(t).Addr, "b": redistest.Start(t).Addr,
 	}})

@@ -31,6 +31,7 @@ func TestSilentServer(t *testing.T) {
 
 // If a node of a cluster or a shard of a ring cannot be reached, not every call tries it. The other servers are not affected.
 func TestBreakerOfEachServer(t *testing.T) {
+	t.Parallel()
 	masters := redistest.StartCluster(t, 3, "--cluster-require-full-coverage", "no")
 	shards := []*redistest.Server{redistest.Start(t), redistest.Start(t)}
 	for name, c := range map[string]struct {

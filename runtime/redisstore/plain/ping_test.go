@@ -16,6 +16,7 @@ import (
 
 // Ping says what is missing for decisions without scripts, and leaves no keys.
 func TestPing(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	as := func(user, password string) error {
 		client := redis.NewClient(&redis.Options{
@@ -55,6 +56,7 @@ func TestPing(t *testing.T) {
 
 // On a cluster, Ping checks each master.
 func TestPingOfACluster(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), ReadTimeout: 20 * time.Second, DialTimeout: 20 * time.Second})
 	defer client.Close()
@@ -71,6 +73,7 @@ func TestPingOfACluster(t *testing.T) {
 // A client for one server that is connected to a node of a cluster fails with advice, in Ping and in each call whose key is elsewhere, also if
 // the server tells that to a command of a transaction.
 func TestClientOfAClusterNode(t *testing.T) {
+	t.Parallel()
 	const advice = "use redis.NewClusterClient"
 	client := redis.NewClient(&redis.Options{
 		Addr: redistest.StartCluster(t, 3)[0].Addr, ReadTimeout: 20 * time.Second, DialTimeout: 20 * time.Second,

@@ -13,7 +13,7 @@ import (
 )
 
 func TestOneRule(t *testing.T) {
-	s := start(t)
+	s := start(t).withoutOverrides()
 	for _, rule := range []ratelimit.Rule{hourly, yearly} {
 		first := s.admit(t, ask(rule, "k"))
 		s.refuse(t, ratelimit.Request{Rule: rule, Key: "k", Cost: 3})

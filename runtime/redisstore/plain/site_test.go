@@ -25,7 +25,9 @@ type site struct {
 	store  *store
 }
 
+// start lets the test run beside others, and returns a site for it.
 func start(t *testing.T) *site {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Do("ACL SETUSER default -@scripting")
 	return on(t, server, server.Addr)
