@@ -20,6 +20,7 @@ var kinds = map[string]func(testing.TB) *store{
 
 // Reset forgets states, free places and blocks, and counts the states.
 func TestReset(t *testing.T) {
+	t.Parallel()
 	blocking := &engine.Rule{Name: "blocking", Tag: "1m", Kind: engine.SlidingWindow, Per: 60 * second, Block: 60 * second}
 	for name, open := range kinds {
 		t.Run(name, func(t *testing.T) {
@@ -38,6 +39,7 @@ func TestReset(t *testing.T) {
 
 // A charge that was certainly not given back keeps its Delta. One that perhaps was given back does not.
 func TestAdjustFails(t *testing.T) {
+	t.Parallel()
 	s, server := open(t)
 	charged := of(minute, 5, "a")
 	if _, err := s.Decide(context.Background(), &charged); err != nil {
@@ -67,6 +69,7 @@ func (reply) RedisError()     {}
 
 // A refund gives back exactly the charge, once.
 func TestAdjust(t *testing.T) {
+	t.Parallel()
 	for name, open := range map[string]func(testing.TB) *store{
 		"server": func(t testing.TB) *store { s, _ := open(t); return s }, "cluster": openCluster,
 	} {

@@ -23,6 +23,7 @@ import (
 // While a server is away, tries do not go through the client's pool, which would connect only once a second after some of them. When the server
 // is back, decisions go on. The test logs how soon.
 func TestServerIsBack(t *testing.T) {
+	t.Parallel()
 	for name, callers := range map[string]int{"idle": 1, "busy": 16} {
 		server := redistest.Start(t)
 		var dials atomic.Int64
@@ -126,6 +127,7 @@ func TestBackgroundKnocks(t *testing.T) {
 
 // Even if the pool of a client fails all calls, because others used it while the server was away, the first decision after that succeeds.
 func TestPoolThatFails(t *testing.T) {
+	t.Parallel()
 	for name, calls := range map[string]int{"alone": 1, "together": 20} {
 		server := redistest.Start(t)
 		client := redis.NewClient(&redis.Options{Addr: server.Addr, PoolSize: 1, MaxRetries: -1, DialerRetries: 1})

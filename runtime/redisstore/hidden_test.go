@@ -20,6 +20,7 @@ type hidden struct{ redis.UniversalClient }
 
 // Slots are computed as in the Redis Cluster specification.
 func TestSlotRange(t *testing.T) {
+	t.Parallel()
 	server := redistest.StartCluster(t, 1)[0]
 	for _, tag := range []string{"a", "k7", "123456789", "Straße", "a%3Ab"} {
 		var slot int
@@ -31,6 +32,7 @@ func TestSlotRange(t *testing.T) {
 
 // While servers do not agree which of them has a key, and each redirects callers to another, calls keep asking.
 func TestServersThatDoNotAgree(t *testing.T) {
+	t.Parallel()
 	masters := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: masters.Addrs(), ReadTimeout: time.Minute})
 	defer client.Close()
@@ -74,6 +76,7 @@ func TestServersThatDoNotAgree(t *testing.T) {
 // A client for one server that is connected to a node of a cluster fails with advice, in Ping, in the first call whose key is elsewhere, and
 // where settings are read. A cluster of one node, or a proxy before a cluster, needs no other client: it refuses only what is in several slots.
 func TestClientOfAClusterNode(t *testing.T) {
+	t.Parallel()
 	const advice = "use redis.NewClusterClient"
 	s := New(connect(t, redistest.StartCluster(t, 3)[0].Addr), asking...).(*store)
 	requirePing(t, s, advice)
@@ -106,6 +109,7 @@ func TestClientOfAClusterNode(t *testing.T) {
 
 // The loss of a master fails only the calls for its own keys, even if the client hides that there are other masters.
 func TestLostMaster(t *testing.T) {
+	t.Parallel()
 	masters := redistest.StartCluster(t, 3, "--cluster-require-full-coverage", "no")
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: masters.Addrs(), ReadTimeout: time.Minute})
 	defer client.Close()

@@ -37,6 +37,7 @@ func (*decisions) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 
 // Hooks of the client see the decisions of a store that is made later. These decisions have the store's timeout, whatever the client's is.
 func TestHooksOfTheClient(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: time.Hour})
 	defer client.Close()
@@ -58,6 +59,7 @@ func TestHooksOfTheClient(t *testing.T) {
 
 // Hooks that a cluster's client gives to the clients of its servers see the decisions.
 func TestHooksOfACluster(t *testing.T) {
+	t.Parallel()
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: redistest.StartCluster(t, 2).Addrs()})
 	defer client.Close()
 	d := new(decisions)
@@ -70,6 +72,7 @@ func TestHooksOfACluster(t *testing.T) {
 
 // Hooks that a ring's options give to the clients of its servers see the decisions.
 func TestHooksOfARing(t *testing.T) {
+	t.Parallel()
 	d := new(decisions)
 	client := redis.NewRing(&redis.RingOptions{
 		Addrs: map[string]string{"one": redistest.Start(t).Addr, "two": redistest.Start(t).Addr},

@@ -77,6 +77,7 @@ func scripts(server *redistest.Server) (n int64) {
 
 // With a lease, many callers need few scripts, and exactly the limit is admitted.
 func TestLeaseOfACrowd(t *testing.T) {
+	t.Parallel()
 	s, server := open(t)
 	for _, r := range leasing(t, long) {
 		before := scripts(server)
@@ -95,6 +96,7 @@ func TestLeaseOfACrowd(t *testing.T) {
 
 // Several callers who find a lease used up take only one new lease.
 func TestOneLeaseForAll(t *testing.T) {
+	t.Parallel()
 	s, server := open(t)
 	call := of(leasing(t, long)[1], 1e6, "a")
 	for range 100 {
@@ -124,6 +126,7 @@ func TestOneLeaseForAll(t *testing.T) {
 
 // Unused permits are given back when the lease ends, even if there are no more calls.
 func TestLeaseEnds(t *testing.T) {
+	t.Parallel()
 	s, _ := open(t)
 	for _, r := range append(leasing(t, 20*time.Millisecond), &engine.Rule{
 		Name: "bucket", Tag: "10d", Kind: engine.TokenBucket, Per: 240 * 3600 * second, Lease: 20_000,
@@ -137,6 +140,7 @@ func TestLeaseEnds(t *testing.T) {
 
 // No permit is handed out after its lease has ended by the server's clock.
 func TestLeaseEndsInTime(t *testing.T) {
+	t.Parallel()
 	s, server := open(t)
 	call := of(leasing(t, 3*time.Millisecond)[0], 1e6, "a")
 	leased := 0
@@ -159,6 +163,7 @@ func TestLeaseEndsInTime(t *testing.T) {
 // Two processes hand out, give back and settle permits at random, with contexts that end at any time. In the end exactly those permits are used
 // that calls kept.
 func TestLeasesLoseNothing(t *testing.T) {
+	t.Parallel()
 	first, server := open(t)
 	second := New(connect(t, server.Addr), asking...).(*store)
 	rules := leasing(t, 5*time.Millisecond)
@@ -219,6 +224,7 @@ func spend(t *testing.T, s *store, call *engine.Call, kept []atomic.Int64) {
 
 // If connections break, permits that were taken ahead may be lost. But no permit is handed out that the server did not charge.
 func TestLeasesAndKilledConnections(t *testing.T) {
+	t.Parallel()
 	s, server := open(t)
 	rules := leasing(t, 5*time.Millisecond)
 	stop := keepKilling(server)
@@ -243,6 +249,7 @@ func TestLeasesAndKilledConnections(t *testing.T) {
 
 // Permits that a call gives back while its lease lasts are handed out again without asking the server.
 func TestRefundToALease(t *testing.T) {
+	t.Parallel()
 	s, server := open(t)
 	for _, r := range leasing(t, long) {
 		call, _ := handed(t, s, of(r, 1000, "a"))
@@ -259,6 +266,7 @@ func TestRefundToALease(t *testing.T) {
 
 // If the rules of a call are settled at different costs, or the lease has ended, permits are given back to the server.
 func TestRefundBesideALease(t *testing.T) {
+	t.Parallel()
 	s, _ := open(t)
 	rules := leasing(t, long)
 	call := of(rules[0], 1000, "a")
@@ -279,6 +287,7 @@ func TestRefundBesideALease(t *testing.T) {
 
 // A reset ends leases of its rules. What these leases took from other rules is given back.
 func TestResetEndsLeases(t *testing.T) {
+	t.Parallel()
 	s, _ := open(t)
 	rules := leasing(t, long)
 	call := of(rules[0], 20, "a")
@@ -308,6 +317,7 @@ func TestResetEndsLeases(t *testing.T) {
 
 // The unused permits of a lease are given back once, even if the next lease is asked for twice because this process had the server's time wrong.
 func TestLeaseByAWrongClock(t *testing.T) {
+	t.Parallel()
 	s, _ := open(t)
 	call := of(leasing(t, long)[2], 1000, "a")
 	n, err := s.node(t.Context(), "a")
@@ -337,6 +347,7 @@ func TestLeaseByAWrongClock(t *testing.T) {
 
 // A reset of other states ends no lease.
 func TestResetBesideALease(t *testing.T) {
+	t.Parallel()
 	s, _ := open(t)
 	rules := leasing(t, long)
 	call := of(rules[0], 1000, "a")
@@ -358,6 +369,7 @@ func TestResetBesideALease(t *testing.T) {
 
 // A lease that is on its way during a reset is not handed out.
 func TestResetMeetsALease(t *testing.T) {
+	t.Parallel()
 	server, hook := redistest.Start(t), new(flaky)
 	client := connect(t, server.Addr)
 	client.AddHook(hook)
@@ -397,6 +409,7 @@ func TestResetMeetsALease(t *testing.T) {
 
 // A lease is handed out, and takes permits back, only for its own calls, whatever their hashes are.
 func TestLeaseOfAnotherHash(t *testing.T) {
+	t.Parallel()
 	s, _ := open(t)
 	call, _ := handed(t, s, of(leasing(t, long)[0], 1000, "a"))
 	other := *call.Clone()
@@ -413,6 +426,7 @@ func TestLeaseOfAnotherHash(t *testing.T) {
 
 // A changed limit applies at once, because a lease belongs to one limit.
 func TestLeaseAndChangedLimit(t *testing.T) {
+	t.Parallel()
 	s, _ := open(t)
 	for _, r := range leasing(t, long) {
 		handed(t, s, of(r, 100, "a"))
@@ -424,6 +438,7 @@ func TestLeaseAndChangedLimit(t *testing.T) {
 
 // The number of leases in a process is bounded. Calls without a lease ask the server.
 func TestLeasesAreBounded(t *testing.T) {
+	t.Parallel()
 	s, _ := open(t)
 	r := leasing(t, long)[0]
 	for i := range maxFacts + 10 {
@@ -444,6 +459,7 @@ func TestLeasesAreBounded(t *testing.T) {
 
 // No permits are taken ahead for a call that needs the exact count, or whose rules differ in cost or lease, or may be on several servers.
 func TestWhatIsNotLeased(t *testing.T) {
+	t.Parallel()
 	s, _ := open(t)
 	rules, other := leasing(t, long), leasing(t, 2*long)[0]
 	for name, change := range map[string]func(call *engine.Call){
@@ -473,6 +489,7 @@ func TestWhatIsNotLeased(t *testing.T) {
 
 // The first error of a hidden cluster shows that a call's rules are on several servers, and that they cannot be leased together.
 func TestLeaseOnAHiddenCluster(t *testing.T) {
+	t.Parallel()
 	c := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
 	t.Cleanup(func() { _ = client.Close() })
@@ -486,6 +503,7 @@ func TestLeaseOnAHiddenCluster(t *testing.T) {
 
 // The source of a decision by a lease is SourceLease, and its reports count down.
 func TestSourceLease(t *testing.T) {
+	t.Parallel()
 	s, _ := open(t)
 	limiter := ratelimit.New(s)
 	r := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 100, Per: time.Hour, Lease: time.Minute}}

@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 		keepLedger(addr)
 		return
 	}
+	_ = flag.Set("test.parallel", "8") // most tests wait; the flag -parallel sets another number
 	os.Exit(m.Run())
 }
 
@@ -107,6 +108,7 @@ func callAndNote(limiter *ratelimit.Limiter) {
 // Several programs take permits ahead on one server, and are killed while they have leases. By the times of the decisions, no window has more
 // permits than the limit, and no span of a bucket has more than its burst and what it gains in that span.
 func TestLedgerOfLeases(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	dir := t.TempDir()
 	var programs sync.WaitGroup

@@ -9,6 +9,7 @@ import (
 
 // The blocks of a prefix are listed whatever else the server has: keys of another type that look like blocks, and blocks of a prefix that begins alike.
 func TestBlocksAmongOtherKeys(t *testing.T) {
+	t.Parallel()
 	s, server := open(t)
 	once := ratelimit.Rule{Name: "once", Limit: 1, Per: time.Hour, Block: time.Hour}
 	for prefix, subject := range map[string]string{"shop": "eve", "shop:eu": "ann"} {

@@ -79,6 +79,7 @@ func TestResetOfALostServer(t *testing.T) {
 
 // While a server hangs, each call says that it did not answer in time, also those that wait for a connection or do not try the server.
 func TestErrorsOfAHang(t *testing.T) {
+	t.Parallel()
 	const timeout = 500 * time.Millisecond // on a busy machine it takes a while to connect
 	for _, isPlain := range []bool{false, true} {
 		server := redistest.Start(t)

@@ -78,6 +78,7 @@ func logger() (*slog.Logger, func() string) {
 // A panic in a part of the client, which the caller recovers, holds no right to send and forgets no caller. In the background it is recovered,
 // and its calls fail.
 func TestPanicsOfTheClient(t *testing.T) {
+	t.Parallel()
 	for name, add := range faults {
 		for _, inBackground := range []bool{false, true} {
 			server, f := redistest.Start(t), new(faulty)
@@ -131,6 +132,7 @@ func TestPanicsOfTheClient(t *testing.T) {
 
 // A panic while permits are taken ahead forgets nobody who waits for them.
 func TestPanicWhileALeaseIsTaken(t *testing.T) {
+	t.Parallel()
 	server, f := redistest.Start(t), new(faulty)
 	client := connect(t, server.Addr)
 	client.AddHook(f)
@@ -181,6 +183,7 @@ func (b brittle) Process(ctx context.Context, cmd redis.Cmder) error {
 
 // A client that is not go-redis's own sends on a goroutine. A panic there fails the call, and the program goes on.
 func TestPanicOfAHiddenClient(t *testing.T) {
+	t.Parallel()
 	server, f := redistest.Start(t), new(faulty)
 	s := New(brittle{connect(t, server.Addr), f}, asking...)
 	f.on.Store(true)
@@ -214,6 +217,7 @@ func (f settingsOnly) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 
 // A panic while a limiter reads its settings in the background ends neither the program nor the reading, and is logged once.
 func TestPanicWhileSettingsAreRead(t *testing.T) {
+	t.Parallel()
 	server, f := redistest.Start(t), new(faulty)
 	client := connect(t, server.Addr)
 	client.AddHook(settingsOnly{f})

@@ -45,6 +45,7 @@ func requirePing(t *testing.T, s *store, want string) {
 }
 
 func TestPing(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	if err := as(t, server.Addr, "", "").Ping(t.Context(), "p", rulesOfAllKinds()); err != nil {
 		t.Error(err)
@@ -64,6 +65,7 @@ func TestPing(t *testing.T) {
 
 // The error of a closed client differs from that of a server that is away.
 func TestPingOfAClosedClient(t *testing.T) {
+	t.Parallel()
 	for name, open := range map[string]func(testing.TB) *store{
 		"server": func(t testing.TB) *store { s, _ := open(t); return s }, "cluster": openCluster,
 	} {
@@ -79,6 +81,7 @@ func TestPingOfAClosedClient(t *testing.T) {
 
 // Ping succeeds in a program whose clock is decades behind the server's, and leaves no key there.
 func TestPingByAWrongClock(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	synctest.Test(t, func(t *testing.T) { // in the year 2000
 		client := redis.NewClient(&redis.Options{Addr: server.Addr, DisableIdentity: true})
@@ -94,6 +97,7 @@ func TestPingByAWrongClock(t *testing.T) {
 
 // Ping names each command that a user may not run, and says if the user may not use keys of the prefix.
 func TestPingNamesWhatIsDenied(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Do("ACL SETUSER all on >x ~p:* +@all")
 	if err := as(t, server.Addr, "all", "x").Ping(t.Context(), "p", rulesOfAllKinds()); err != nil {
@@ -113,6 +117,7 @@ func TestPingNamesWhatIsDenied(t *testing.T) {
 
 // Ping does not try commands that only other rules need.
 func TestPingGoesByRules(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	for i, kind := range engine.Kinds() {
 		rule := &engine.Rule{Kind: kind, Block: int64(i % 2)}
@@ -138,6 +143,7 @@ func TestPingGoesByRules(t *testing.T) {
 
 // Servers before Redis 7 do not tell scripts their version, and miniredis has no struct.
 func TestPingOfAnotherLua(t *testing.T) {
+	t.Parallel()
 	client := connect(t, redistest.Start(t).Addr)
 	for lua, want := range map[string]string{
 		"local redis = { error_reply = redis.error_reply }; ": "older than Redis 7",
@@ -156,6 +162,7 @@ func TestPingOfAnotherLua(t *testing.T) {
 
 // Hosted servers forbid commands. Ping names one that decisions need, and passes without the others.
 func TestPingOfARestrictedServer(t *testing.T) {
+	t.Parallel()
 	rule := ratelimit.Rule{Name: "x", Limit: 10, Per: time.Minute}
 	for command, want := range map[string]string{"SCAN": "", "HSCAN": "", "EVALSHA": "", "EVAL": "lacks EVAL:", "TIME": "lacks TIME:", "LINDEX": "lacks LINDEX"} {
 		client := connect(t, redistest.Start(t, "--rename-command", command, "").Addr)
@@ -188,6 +195,7 @@ func TestPingTriesAll(t *testing.T) {
 }
 
 func TestPingOfACluster(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()})
 	t.Cleanup(func() { _ = client.Close() })
@@ -209,6 +217,7 @@ func TestPingOfACluster(t *testing.T) {
 
 // Each shard of a ring is tried, and the one that fails is named. The user of a cluster is named, too.
 func TestPingOfARing(t *testing.T) {
+	t.Parallel()
 	shards := []*redistest.Server{redistest.Start(t), redistest.Start(t)}
 	client := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": shards[0].Addr, "b": shards[1].Addr}})
 	t.Cleanup(func() { _ = client.Close() })
@@ -231,6 +240,7 @@ func TestPingOfARing(t *testing.T) {
 
 // Ping, or the first call, tells the operator once about a server that removes counts, whoever has loaded the function.
 func TestEvictionIsTold(t *testing.T) {
+	t.Parallel()
 	for name, use := range map[string]func(*store) error{
 		"ping": func(s *store) error { return s.Ping(t.Context(), "p", rulesOfAllKinds()) },
 		"call": func(s *store) error {

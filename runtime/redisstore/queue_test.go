@@ -50,6 +50,7 @@ func together(t rapid.TB, s *store, calls []*engine.Call) []*request {
 
 // Calls in one run get the same answers as calls one after the other. Of equal calls the first to arrive are admitted, and the others ask again.
 func TestRunLikeOneByOne(t *testing.T) {
+	t.Parallel()
 	s, server := open(t)
 	rapid.Check(t, func(t *rapid.T) {
 		server.Do("FLUSHDB")
@@ -198,6 +199,7 @@ func TestWhatIsJoined(t *testing.T) {
 
 // However many wait for a server, a batch has a bound on its weight. No more batches are made than that takes, and all requests keep their order.
 func TestBatchesAreBounded(t *testing.T) {
+	t.Parallel()
 	s, _ := open(t)
 	n, err := s.node(context.Background(), "a")
 	if err != nil {
@@ -275,6 +277,7 @@ func TestWeights(t *testing.T) {
 
 // A lone caller sends its request itself. The first caller after a batch of several leaves that to a goroutine, so that the others join it.
 func TestCrowdsSendTogether(t *testing.T) {
+	t.Parallel()
 	s, _ := open(t)
 	n, err := s.node(t.Context(), "a")
 	if err != nil {
@@ -305,6 +308,7 @@ func TestCrowdsSendTogether(t *testing.T) {
 
 // A key of a foreign type fails only one of the calls in a batch.
 func TestForeignKeyHarmsOneCall(t *testing.T) {
+	t.Parallel()
 	s, server := open(t)
 	server.Do("RPUSH p:minute:{17}:1m x")
 	for range 2 {
@@ -344,6 +348,7 @@ func crowd(s *store, callers, calls int, call func() (context.Context, *engine.C
 
 // However many callers there are, exactly the limit is admitted.
 func TestCrowd(t *testing.T) {
+	t.Parallel()
 	for name, open := range map[string]func(testing.TB) *store{
 		"server": func(t testing.TB) *store { s, _ := open(t); return s }, "cluster": openCluster, "ring": openRing,
 	} {
@@ -369,6 +374,7 @@ var lasting = []*engine.Rule{combinable[0], combinable[1], combinable[3]}
 
 // A caller whose context ends leaves at once, and is charged nothing.
 func TestContextsThatEnd(t *testing.T) {
+	t.Parallel()
 	s, _ := open(t)
 	ended := func() (context.Context, *engine.Call) {
 		call := of(lasting[rand.N(len(lasting))], 1e6, "a")
@@ -400,6 +406,7 @@ func TestContextsThatEnd(t *testing.T) {
 
 // If connections break in the middle of runs, each call is charged at most once.
 func TestKilledConnections(t *testing.T) {
+	t.Parallel()
 	s, server := open(t)
 	stop := keepKilling(server)
 	admitted, failed := crowd(s, 100, 200, func() (context.Context, *engine.Call) {
@@ -452,6 +459,7 @@ func kill(server *redistest.Server) { server.Do("CLIENT KILL TYPE normal SKIPME 
 
 // A decision that was sent but not answered in time may have been charged. Its error must not say otherwise.
 func TestSilentServer(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := New(connect(t, server.Addr), WithTimeout(time.Second)).(*store) // enough to send a request on a busy machine
 	redistest.Eventually(t, "a decision", func() bool {
@@ -470,6 +478,7 @@ func TestSilentServer(t *testing.T) {
 
 // A batch whose callers have all left is not sent, and is no sign that the server was reached.
 func TestBatchOfNobody(t *testing.T) {
+	t.Parallel()
 	s, server := open(t)
 	n, err := s.node(context.Background(), "a")
 	if err != nil {
@@ -506,6 +515,7 @@ func TestWeightOfManyPermits(t *testing.T) {
 
 // What a call gives back first is in the same batch, before it, also if another batch had room for it.
 func TestBackIsInTheSameBatch(t *testing.T) {
+	t.Parallel()
 	s, _ := open(t)
 	n, err := s.node(t.Context(), "a")
 	if err != nil {

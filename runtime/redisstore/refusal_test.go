@@ -42,6 +42,7 @@ func requireRemembered(t testing.TB, s *store, call engine.Call, remembered bool
 
 // A refusal is remembered only as long as the rule would refuse by the server's clock.
 func TestRefusalEndsInTime(t *testing.T) {
+	t.Parallel()
 	s, server := openRemembering(t)
 	for _, r := range combinable {
 		short := *r
@@ -73,6 +74,7 @@ func serverTime(t testing.TB, server *redistest.Server) int64 {
 
 // If this process gives permits back, resets a count or raises a limit, it forgets refusals at once.
 func TestRefusalIsForgotten(t *testing.T) {
+	t.Parallel()
 	s, _ := openRemembering(t)
 	call := of(combinable[1], 1, "a", "b")
 	_, charged := decideOnce(t, s, call)
@@ -101,6 +103,7 @@ func TestRefusalIsForgotten(t *testing.T) {
 
 // A refusal is not remembered if a refund was made after the call was sent.
 func TestRefusalThatARefundOvertakes(t *testing.T) {
+	t.Parallel()
 	s, _ := openRemembering(t)
 	call := of(minute, 1, "a")
 	decideOnce(t, s, call)
@@ -119,6 +122,7 @@ func TestRefusalThatARefundOvertakes(t *testing.T) {
 
 // The server is always asked about calls that could get another answer than the remembered refusal.
 func TestWhatIsAlwaysAsked(t *testing.T) {
+	t.Parallel()
 	s, _ := openRemembering(t)
 	distinct := &engine.Rule{Name: "distinct", Tag: "1h", Kind: engine.Distinct, Per: 3600 * second}
 	member := func(m string) engine.Call {
@@ -157,6 +161,7 @@ func TestWhatIsAlwaysAsked(t *testing.T) {
 
 // A remembered refusal answers calls that cost as much or more. The server is asked about calls that cost less.
 func TestRefusalOfAnotherCost(t *testing.T) {
+	t.Parallel()
 	s, _ := openRemembering(t)
 	costing := func(n int64) engine.Call {
 		call := of(combinable[0], 4, "a")
@@ -179,6 +184,7 @@ func TestRefusalOfAnotherCost(t *testing.T) {
 
 // A remembered refusal reports all rules that still refuse.
 func TestRefusalTellsAllRules(t *testing.T) {
+	t.Parallel()
 	s, _ := openRemembering(t)
 	short, long := *combinable[0], combinable[1]
 	short.Per, short.Tag = 200_000, "200ms"
@@ -203,6 +209,7 @@ func TestRefusalTellsAllRules(t *testing.T) {
 
 // However many callers there are, the server is asked about a refused subject only once each time the memory ends. The memory is bounded.
 func TestRefusalsSpareTheServer(t *testing.T) {
+	t.Parallel()
 	s, server := openRemembering(t)
 	for _, r := range combinable {
 		decideOnce(t, s, of(r, 1, "a"))
@@ -253,6 +260,7 @@ func TestRefusalsAreForgotten(t *testing.T) {
 
 // After the memory has ended, this process notices what another one has given back.
 func TestRefusalLastsForItsSpan(t *testing.T) {
+	t.Parallel()
 	s, server := open(t, WithRefusalMemory(20*time.Millisecond))
 	other := New(connect(t, server.Addr), asking...)
 	call := of(minute, 1, "a")
@@ -284,6 +292,7 @@ func BenchmarkRecall(b *testing.B) {
 
 // When a refusal has ended, one caller asks the server again, and the others wait for the answer.
 func TestOneAsksAgain(t *testing.T) {
+	t.Parallel()
 	s, server := openRemembering(t)
 	s.servers.Timeout = time.Minute
 	call := of(minute, 1, "a")

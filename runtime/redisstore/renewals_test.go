@@ -33,6 +33,7 @@ func inUse(t *testing.T, s *store, subject string) int64 {
 
 // However many permits a key has, the beat renews them by one claim, or by one for each mostRenewed calls. The next beat has nothing to renew.
 func TestOneClaimRenewsAKey(t *testing.T) {
+	t.Parallel()
 	s, server := open(t)
 	hold(t, s, "a", 2*mostRenewed+1)
 	hold(t, s, "b", 2)
@@ -55,6 +56,7 @@ func TestOneClaimRenewsAKey(t *testing.T) {
 
 // The permits of calls that end while they are renewed are given back, and those of the others stay.
 func TestCallsEndDuringARenewal(t *testing.T) {
+	t.Parallel()
 	s, _ := open(t)
 	calls := hold(t, s, "a", 100)
 	renewals := s.renewals.due("p", true)
@@ -77,6 +79,7 @@ func TestCallsEndDuringARenewal(t *testing.T) {
 
 // Permits that could not be given back are given back by one claim, too.
 func TestOneClaimGivesBack(t *testing.T) {
+	t.Parallel()
 	s, server := open(t)
 	calls := hold(t, s, "a", mostRenewed)
 	for i := range calls {

@@ -14,6 +14,7 @@ import (
 
 // The beat renews the permits of the key that the call had, whatever the program has written into the memory of the key meanwhile.
 func TestRenewalOfAKeyWhoseMemoryIsUsedAgain(t *testing.T) {
+	t.Parallel()
 	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr})
 	t.Cleanup(func() { _ = client.Close() })
 	own := New(client, WithTimeout(time.Minute)).(*store)

@@ -59,6 +59,7 @@ func commands(server *redistest.Server, name string) string {
 
 // A server that does not know the function still decides the call, and the function is loaded once.
 func TestFunctionIsLoadedInTheBackground(t *testing.T) {
+	t.Parallel()
 	s, server := open(t)
 	loaded := func() bool { return strings.Contains(server.Do("FUNCTION LIST"), lua.Function) }
 	for range 3 {
@@ -75,6 +76,7 @@ func TestFunctionIsLoadedInTheBackground(t *testing.T) {
 }
 
 func TestScriptIsSentWhereItIsNotKnown(t *testing.T) {
+	t.Parallel()
 	s, server := open(t, WithoutFunctions())
 	for range 3 {
 		server.Do("CONFIG RESETSTAT")
@@ -92,6 +94,7 @@ func TestScriptIsSentWhereItIsNotKnown(t *testing.T) {
 
 // For a user who may not call or load functions, calls are decided by EVALSHA, and the operator gets one notice.
 func TestUserWithoutFunctions(t *testing.T) {
+	t.Parallel()
 	for _, forbidden := range []string{"-fcall", "-function"} {
 		t.Run(forbidden, func(t *testing.T) {
 			server := redistest.Start(t)
@@ -119,6 +122,7 @@ func TestUserWithoutFunctions(t *testing.T) {
 
 // A call whose reply is lost is charged at most once, and fails.
 func TestLostReply(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server.Addr)
 	s := New(connect(t, proxy.Addr), WithTimeout(20*time.Second)).(*store)
@@ -155,6 +159,7 @@ func TestLostReply(t *testing.T) {
 
 // The timeout bounds a decision on a silent server, whatever the client's type and options are.
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: time.Hour, PoolTimeout: time.Hour, PoolSize: 1})
 	defer client.Close()
@@ -173,6 +178,7 @@ func TestTimeout(t *testing.T) {
 
 // A server without functions decides by EVALSHA, and the operator is told once.
 func TestServerWithoutFunctions(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, "--rename-command", "FCALL", "unused")
 	s, told := New(connect(t, server.Addr), asking...).(*store), make(chan string, 10)
 	s.Notify(func(notice string, _ error) { told <- notice })
@@ -188,6 +194,7 @@ func TestServerWithoutFunctions(t *testing.T) {
 // A server that is full or read-only when the function is to be loaded has functions all the same, and calls use them later. Nobody is told that it
 // has none: decisions fail with the true reason.
 func TestFunctionOfAFullServer(t *testing.T) {
+	t.Parallel()
 	tries := func(server *redistest.Server) string {
 		_, after, _ := strings.Cut(server.Do("INFO commandstats"), "function|load:")
 		text, _, _ := strings.Cut(after, "\r\n")
@@ -224,6 +231,7 @@ func TestFunctionOfAFullServer(t *testing.T) {
 
 // A user who may not use some keys still calls the function for others, and there is no notice about functions.
 func TestUserWithoutKeys(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Do("ACL SETUSER ann on >x ~p:*{a}* +@all")
 	s := as(t, server.Addr, "ann", "x")
@@ -243,6 +251,7 @@ func TestUserWithoutKeys(t *testing.T) {
 
 // While the slot of a call moves to another server, the call is decided where its keys are: it waits until all of them are at one place.
 func TestSlotThatMoves(t *testing.T) {
+	t.Parallel()
 	masters := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: masters.Addrs(), ReadTimeout: time.Minute})
 	defer client.Close()

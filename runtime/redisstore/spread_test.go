@@ -47,6 +47,7 @@ func rooms(t rapid.TB, s *store, call engine.Call) []int64 {
 
 // On several servers, a call is charged to all its rules or to none, and all refusing rules are reported.
 func TestSpreadIsAllOrNothing(t *testing.T) {
+	t.Parallel()
 	for name, s := range map[string]*store{"cluster": openCluster(t), "ring": openRing(t)} {
 		n := 0
 		t.Run(name, func(t *testing.T) {
@@ -167,6 +168,7 @@ func openFlaky(t *testing.T, subject string) (s *store, hook *flaky, other strin
 
 // If a server fails, the others give back what they were charged, whether they were asked before or after.
 func TestSpreadOverAServerThatFails(t *testing.T) {
+	t.Parallel()
 	away := func() error { return errors.New("away") }
 	for _, lost := range []string{"lost", "unreachable"} {
 		s, hook, other := openFlaky(t, lost)
@@ -191,6 +193,7 @@ func TestSpreadOverAServerThatFails(t *testing.T) {
 
 // A rule in shadow mode neither refuses a call over several servers nor delays it.
 func TestSpreadWithAShadow(t *testing.T) {
+	t.Parallel()
 	s := openRing(t)
 	requireAdmits(t, s, func() engine.Call { return of(minute, 1, "b") }, 1, 1)
 	for _, subjects := range [][]string{{"a", "b"}, {"b", "a"}} {
@@ -210,6 +213,7 @@ func TestSpreadWithAShadow(t *testing.T) {
 // A rule that blocks may find a place for a call that waits. Where the rules are on several servers, the place is given back and the call asks
 // again, and only a call that has no time to wait begins a block.
 func TestSpreadWithABlock(t *testing.T) {
+	t.Parallel()
 	s := openRing(t)
 	rule := &engine.Rule{Name: "blocking", Tag: "1m", Kind: engine.SlidingWindow, Per: 60 * second, Block: 3600 * second}
 	used := of(rule, 1, "b")
@@ -245,6 +249,7 @@ func TestSpreadWithABlock(t *testing.T) {
 
 // If the context of a call ends while a server decides, the charge is given back once.
 func TestSpreadWhoseContextEnds(t *testing.T) {
+	t.Parallel()
 	for _, late := range []string{"late", "tardy"} {
 		s, hook, other := openFlaky(t, late)
 		subjects := []string{late, other}
@@ -290,6 +295,7 @@ func (s *store) requireIdle(t *testing.T, subjects ...string) {
 // If an UpTo call cannot give back the permits beyond the smallest room, it fails and gives back all that it took, and no permits of others. That
 // is so whether or not the server has done the first part.
 func TestSpreadUpToThatCannotGiveBack(t *testing.T) {
+	t.Parallel()
 	for name, done := range map[string]bool{"not sent": false, "no reply": true} {
 		s, hook, scarce := openFlaky(t, "ample")
 		used := of(minute, 10, "ample", scarce)
@@ -322,6 +328,7 @@ func TestSpreadUpToThatCannotGiveBack(t *testing.T) {
 
 // A call that may wait is not charged, and the verdict says when to ask again.
 func TestSpreadAsksAgain(t *testing.T) {
+	t.Parallel()
 	s := openCluster(t)
 	short := &engine.Rule{Name: "short", Tag: "50ms", Kind: engine.SlidingWindow, Per: 50_000}
 	call := of(short, 1, "a", "b")
@@ -362,6 +369,7 @@ func TestSpreadAsksAgain(t *testing.T) {
 
 // The first calls to a cluster whose client hides that it is one succeed, even if they are sent together.
 func TestHiddenCluster(t *testing.T) {
+	t.Parallel()
 	c := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
 	defer client.Close()

@@ -5,15 +5,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
+// bare is a store whose limiters have no beat that writes keys.
+type bare struct{ ratelimit.Store }
+
+func (bare) Fleet(string) *fleet.Fleet { return fleet.NewLocal(time.Now, nil) }
+
 // A call whose state cannot be read fails, whatever the failure policy is, and nothing is written. Only a reset ends that.
 func TestUnreadableStateIsRefused(t *testing.T) {
+	t.Parallel()
 	s, server := open(t)
 	for _, policy := range []ratelimit.FailurePolicy{ratelimit.FailClosed, ratelimit.FailOpen, ratelimit.FailLocal} {
 		for _, algorithm := range []ratelimit.Algorithm{ratelimit.SlidingWindow, ratelimit.FixedWindow, ratelimit.TokenBucket, ratelimit.SlidingCounter} {
-			limiter := ratelimit.New(s, ratelimit.WithFailurePolicy(policy))
+			limiter := ratelimit.New(bare{s}, ratelimit.WithFailurePolicy(policy))
 			request := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 3, Per: time.Hour, Algorithm: algorithm}, Key: "k"}
 			other := ratelimit.Request{Rule: ratelimit.Rule{Name: "other", Limit: 3, Per: time.Hour}, Key: "k"}
 			for name, spoil := range map[string]func(key string){
@@ -50,6 +57,7 @@ func TestUnreadableStateIsRefused(t *testing.T) {
 
 // A damaged count starts from zero, and the operator is told once, even if the damage is found by an adjustment.
 func TestDamageIsTold(t *testing.T) {
+	t.Parallel()
 	rule := ratelimit.Rule{Name: "r", Limit: 9, Per: time.Hour, Algorithm: ratelimit.FixedWindow}
 	request := ratelimit.Request{Rule: rule, Key: "k", Cost: 2}
 	for name, after := range map[string]func(*ratelimit.Limiter, ratelimit.Decision) error{
@@ -83,6 +91,7 @@ func TestDamageIsTold(t *testing.T) {
 
 // An operator can reset even if the server refuses every write that needs memory, and if the user may not run the commands that the rule needs.
 func TestResetWithoutDecisions(t *testing.T) {
+	t.Parallel()
 	s, server := open(t)
 	limiter := ratelimit.New(s)
 	request := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 3, Per: time.Hour}, Key: "k"}

@@ -116,6 +116,7 @@ func drawCall(t *rapid.T, rules []*engine.Rule) engine.Call {
 // TestStoresAnswerAlike makes random calls to a store on Redis and to the store in memory, whose clock then shows the server's time. It compares
 // all that the stores answer, field by field.
 func TestStoresAnswerAlike(t *testing.T) {
+	t.Parallel()
 	for name, options := range map[string][]Option{"functions": nil, "scripts": {WithoutFunctions()}} {
 		t.Run(name, func(t *testing.T) {
 			s, server := open(t, options...)

@@ -39,6 +39,7 @@ func (slow) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPip
 
 // The timeout is that of the whole decision, however many servers it asks. What the first ones took goes back.
 func TestTimeoutOfManyServers(t *testing.T) {
+	t.Parallel()
 	const timeout = 400 * time.Millisecond
 	addrs := map[string]string{}
 	for _, name := range []string{"one", "two", "three"} {
@@ -88,6 +89,7 @@ func back(call *engine.Call) *engine.Call {
 
 // The timeout is that of the whole decision, also if its server has to be asked again.
 func TestTimeoutOfManyAsks(t *testing.T) {
+	t.Parallel()
 	const timeout = 400 * time.Millisecond
 	server := redistest.Start(t)
 	client := connect(t, server.Addr)
@@ -113,6 +115,7 @@ func TestTimeoutOfManyAsks(t *testing.T) {
 
 // The last tries of a call are not joined with others, also if its windows were wrong in the tries before.
 func TestLastTriesAreNotJoined(t *testing.T) {
+	t.Parallel()
 	client := connect(t, redistest.Start(t).Addr)
 	client.AddHook(wrongWindows{})
 	s := New(client, asking...).(*store)
@@ -171,6 +174,7 @@ func TestErrorsOfConnections(t *testing.T) {
 
 // Calls after the client was closed cost what the first one costs: they add nothing to the client or the store.
 func TestClosedClient(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 2)
 	for name, client := range map[string]redis.UniversalClient{
 		"server":  redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr}),
