@@ -23,7 +23,6 @@ func eachAtOnce(t *testing.T, calls []*engine.Call, do func(*engine.Call) error)
 // After many waiting calls have given up at once, the state is that before they came, and no free place is left. Each run had only as many of
 // them as its weight allows.
 func TestManyGiveUpAtOnce(t *testing.T) {
-	t.Parallel()
 	s, server := open(t)
 	for _, rule := range []*engine.Rule{
 		combinable[0], combinable[1], combinable[2],

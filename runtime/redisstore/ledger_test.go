@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		keepLedger(addr)
 		return
 	}
-	_ = flag.Set("test.parallel", "8") // most tests wait; the flag -parallel sets another number
+	_ = flag.Set("test.parallel", "4") // many tests wait; the flag -parallel sets another number
 	os.Exit(m.Run())
 }
 

@@ -33,7 +33,6 @@ func inUse(t *testing.T, s *store, subject string) int64 {
 
 // However many permits a key has, the beat renews them by one claim, or by one for each mostRenewed calls. The next beat has nothing to renew.
 func TestOneClaimRenewsAKey(t *testing.T) {
-	t.Parallel()
 	s, server := open(t)
 	hold(t, s, "a", 2*mostRenewed+1)
 	hold(t, s, "b", 2)

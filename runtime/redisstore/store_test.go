@@ -29,7 +29,7 @@ func connect(t testing.TB, addr string) *redis.Client {
 }
 
 // Most tests need the servers' own decisions, and a timeout that is long enough for a busy machine.
-var asking = []Option{WithTimeout(20 * time.Second), WithRefusalMemory(0)}
+var asking = []Option{WithTimeout(time.Minute), WithRefusalMemory(0)}
 
 // open returns a store on a new server.
 func open(t testing.TB, options ...Option) (*store, *redistest.Server) {
