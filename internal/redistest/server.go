@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	startTries = 20               // how many ports to try
-	patience   = 20 * time.Second // how long a server may take to answer, as the machine may be busy
+	startTries = 20          // how many ports to try
+	patience   = time.Minute // how long a server may take to answer, as the machine may be busy
 )
 
 // Server is one running server process.
