@@ -22,6 +22,7 @@ var batches = flag.Int("batches", 1, "how many programs of random expressions to
 
 // TestLikeExpr compares the results of the Go code and of expr itself for random expressions and random arguments.
 func TestLikeExpr(t *testing.T) {
+	t.Parallel()
 	env := world(t)
 	for batch := range *batches {
 		seed := uint64(20261121 + batch)
@@ -96,11 +97,12 @@ func (b *caseTable) header() string {
 	return "package main\n\nimport (\n" + imports.String() + ")\n\n" + declared(b.variables)
 }
 
-// runProgram runs a program of this module and returns what it prints.
-func runProgram(t *testing.T, sources map[string]string) []byte {
+// runProgram runs a program of this module, with some variables in its environment, and returns what it prints. With -trimpath its folder does not
+// count, so that the build cache has a program that was built before.
+func runProgram(t *testing.T, sources map[string]string, env ...string) []byte {
 	t.Helper()
 	dir := t.TempDir()
-	args := []string{"run"}
+	args := []string{"run", "-trimpath"}
 	for name, text := range sources {
 		file := filepath.Join(dir, name)
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
@@ -108,7 +110,9 @@ func runProgram(t *testing.T, sources map[string]string) []byte {
 		}
 		args = append(args, file)
 	}
-	out, err := exec.Command("go", args...).CombinedOutput()
+	cmd := exec.Command("go", args...)
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -64,6 +64,7 @@ var generics = []struct {
 
 // TestGenerics runs the code of expressions over type parameters, in two instances of a generic function.
 func TestGenerics(t *testing.T) {
+	t.Parallel()
 	pkg, err := check("testdata/generic.go.txt")
 	if err != nil {
 		t.Fatal(err)

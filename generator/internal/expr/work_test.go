@@ -41,12 +41,13 @@ func applications(name string) (calls []string) {
 // TestWorkOfAllFunctionsIsBounded runs every function on large values that a caller may send, alone, on the result of another function and in
 // loops. No evaluation takes much memory.
 func TestWorkOfAllFunctionsIsBounded(t *testing.T) {
+	t.Parallel()
 	texts := types.NewSlice(text)
 	env := &Env{From: reach.From{Package: types.NewPackage("main", "main")}, Params: []Param{
 		{"text", text}, {"part", text}, {"number", whole}, {"numbers", types.NewSlice(whole)}, {"list", texts}, {"nested", types.NewSlice(texts)},
 		{"table", types.NewMap(text, text)},
 	}}
-	table := newCaseTable("fmt", "os", "runtime", "strings", "time", wrapPath, strings.TrimSuffix(wrapPath, "/wrap"))
+	table := newCaseTable("fmt", "os", "runtime", "runtime/debug", "strings", "time", wrapPath, strings.TrimSuffix(wrapPath, "/wrap"))
 	count := map[string]int{}
 	add := func(name, source string) {
 		code, _ := compile(source, env, Bool)
@@ -88,6 +89,7 @@ func TestWorkOfAllFunctionsIsBounded(t *testing.T) {
 	program := table.header() + `var rules = wrap.NewRules("m", ratelimit.Rule{Limit: 1, Per: time.Minute})
 
 func main() {
+	debug.SetGCPercent(800) // most of the time would go into collecting garbage
 	deep := strings.Repeat("[", 8000) + strings.Repeat("]", 8000)
 	lists := make([][]string, 200)
 	for i := range lists {
