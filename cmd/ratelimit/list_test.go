@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +51,7 @@ func printed(t *testing.T, change func(*command)) string {
 
 // TestListSettings expects the settings of a rule other than its limit and window.
 func TestListSettings(t *testing.T) {
-	for rule, want := range map[string]string{
+	wanted := map[string]string{
 		"per=1m mode=enforce scope=fleet cost=1 refund=never": "- {}",
 		"per=1m mode=trigger":                                    `mode=trigger {"mode":"trigger"}`,
 		"per=1m block=1d12h":                                     `block=1d12h {"block":"1d12h"}`,
@@ -64,15 +67,20 @@ func TestListSettings(t *testing.T) {
 		"per=1m report=true":                                     "- {}",
 		"per=1m report=false":                                    `report=false {"report":"false"}`,
 		"cron=@daily tz=Asia/Shanghai":                           `tz=Asia/Shanghai {"tz":"Asia/Shanghai"}`,
-	} {
-		t.Run(rule, func(t *testing.T) {
-			r := rowWith(t, "limit=10 "+rule)
+	}
+	rules := slices.Sorted(maps.Keys(wanted))
+	var texts []string
+	for _, rule := range rules {
+		texts = append(texts, "limit=10 "+rule)
+	}
+	for i, r := range rowsWith(t, texts) {
+		t.Run(rules[i], func(t *testing.T) {
 			fields, err := json.Marshal(r.Settings)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := cells(r)[7] + " " + strings.NewReplacer(`\u003e`, ">").Replace(string(fields)); got != want {
-				t.Errorf("found %s, expected %s", got, want)
+			if got := cells(r)[7] + " " + strings.NewReplacer(`\u003e`, ">").Replace(string(fields)); got != wanted[rules[i]] {
+				t.Errorf("found %s, expected %s", got, wanted[rules[i]])
 			}
 		})
 	}
@@ -80,24 +88,26 @@ func TestListSettings(t *testing.T) {
 
 // TestListOddCells lists keys with characters that would begin another cell or row.
 func TestListOddCells(t *testing.T) {
-	r := rowWith(t, `limit="len(\n\ta)" per=1m key="{a}\t|"`)
+	r := rowsWith(t, []string{`limit="len(\n\ta)" per=1m key="{a}\t|"`})[0]
 	if cells := cells(r); cells[3] != `"{a}\t|"` || cells[4] != `"len(\n\ta)"` {
 		t.Errorf("the key is %s, the limit %s", cells[3], cells[4])
 	}
 }
 
-// rowWith returns the row of a method with one rule.
-func rowWith(t *testing.T, rule string) rulelist.Row {
+// rowsWith returns the rows of methods with one rule each.
+func rowsWith(t *testing.T, rules []string) []rulelist.Row {
 	t.Helper()
-	src := "package x\n\nimport (\"context\"; \"io\")\n\ntype X interface {\n\t//ratelimit:rule " + rule +
-		"\n\tM(ctx context.Context, a string) (rows io.Closer, err error)\n}\n"
-	dir := module(t, "x.go", src)
-	result, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"."}})
+	dir := module(t)
+	for i, rule := range rules {
+		write(t, dir, fmt.Sprintf("%02d/x.go", i), "package x\n\nimport (\"context\"; \"io\")\n\ntype X interface {\n\t//ratelimit:rule "+rule+
+			"\n\tM(ctx context.Context, a string) (rows io.Closer, err error)\n}\n")
+	}
+	result, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"./..."}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &command{config: generator.Config{Dir: dir}}
-	return c.rows(result.Rules, time.Time{})[0]
+	return c.rows(result.Rules, time.Time{})
 }
 
 func TestListTable(t *testing.T) {

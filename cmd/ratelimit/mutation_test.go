@@ -30,12 +30,14 @@ import (
 var mutations = flag.Int("mutations", 300, "how many mutated sources TestMutatedSources generates from")
 
 const (
+	together   = 10              // mutated scenarios in one run
 	stuck      = 2 * time.Minute // after which a run counts as one that never ends
 	mostOutput = 1 << 20         // bytes that a run may print
 )
 
-// TestMutatedSources runs the command on scenarios with one file damaged at random. It checks that the command ends, does not panic,
-// prints a text of bounded length, fails exactly if it prints an error, and leaves each generated file complete or as it was.
+// TestMutatedSources runs the command on scenarios with one file damaged at random, some of them in one run. It checks that the command ends, does
+// not panic, prints a text of bounded length, fails exactly if it prints an error, and leaves each generated file complete or as it was. After a run
+// that fails, the command runs on the scenarios without errors, until a run succeeds.
 func TestMutatedSources(t *testing.T) {
 	scenarios, dir := scenarios(t), module(t)
 	t.Chdir(dir)
@@ -48,7 +50,7 @@ func TestMutatedSources(t *testing.T) {
 			}
 		})
 	}
-	for i := range *mutations {
+	for i := 0; i < *mutations; i += together {
 		next <- i
 	}
 	close(next)
@@ -88,28 +90,67 @@ func scenarios(t *testing.T) []scenario {
 	return all
 }
 
-// tryMutated runs the command on the mutation with this number.
-func tryMutated(t *testing.T, root string, number int, scenarios []scenario) {
+// mutated has the files of a scenario, of which one is damaged.
+type mutated struct {
+	name  string
+	files map[string][]byte
+}
+
+// mutation returns the mutation with this number.
+func mutation(number int, scenarios []scenario) mutated {
 	random := rand.New(rand.NewPCG(1, uint64(number)))
 	s := scenarios[random.IntN(len(scenarios))]
-	mutated := s.sources[random.IntN(len(s.sources))]
+	name := s.sources[random.IntN(len(s.sources))]
 	if random.IntN(5) == 0 { // anything else, such as what is generated
 		names := slices.Sorted(maps.Keys(s.files))
-		mutated = names[random.IntN(len(names))]
+		name = names[random.IntN(len(names))]
 	}
-	files, dir := maps.Clone(s.files), fmt.Sprintf("m%d", number)
-	files[mutated] = mutate(random, files[mutated])
-	for name, data := range files {
-		testmodule.Write(t, filepath.Join(root, dir, name), data)
+	files := maps.Clone(s.files)
+	files[name] = mutate(random, files[name])
+	return mutated{s.name, files}
+}
+
+// tryMutated runs the command on the mutations that begin with this number.
+func tryMutated(t *testing.T, root string, first int, scenarios []scenario) {
+	left := map[string]mutated{} // by folder
+	for number := first; number < min(first+together, *mutations); number++ {
+		dir, m := fmt.Sprint("mutation", number), mutation(number, scenarios)
+		for name, data := range m.files {
+			testmodule.Write(t, filepath.Join(root, dir, name), data)
+		}
+		left[dir] = m
 	}
-	fail := func(format string, args ...any) {
-		t.Errorf("%s, mutation %d: "+format, append([]any{s.name, number}, args...)...)
+	for len(left) > 0 {
+		wrong, ended := runMutated(t, root, left)
+		if !ended || len(wrong) == 0 {
+			return
+		}
+		before := len(left)
+		for _, dir := range wrong {
+			delete(left, dir)
+		}
+		if len(left) == before {
+			t.Errorf("%v: the errors are about %v", slices.Sorted(maps.Keys(left)), wrong)
+			return
+		}
 	}
-	status, stdout, stderr, ended := runUntilStuck(t.Context(), "-json", "./"+dir+"/...")
+}
+
+var mutationFolder = regexp.MustCompile(`\bmutation[0-9]+`)
+
+// runMutated runs the command on the folders of some mutations, and returns the folders with errors.
+func runMutated(t *testing.T, root string, all map[string]mutated) (wrong []string, ended bool) {
+	dirs := slices.Sorted(maps.Keys(all))
+	fail := func(format string, args ...any) { t.Errorf("%v: "+format, append([]any{dirs}, args...)...) }
+	args := []string{"-json"}
+	for _, dir := range dirs {
+		args = append(args, "./"+dir+"/...")
+	}
+	status, stdout, stderr, ended := runUntilStuck(t.Context(), args...)
 	switch {
 	case !ended:
 		fail("it does not end")
-		return
+		return nil, false
 	case stdout != "":
 		fail("it printed %q", stdout)
 	case len(stderr) > mostOutput:
@@ -117,10 +158,22 @@ func tryMutated(t *testing.T, root string, number int, scenarios []scenario) {
 	case strings.Contains(stderr, "internal error") || strings.Contains(stderr, "panicked"):
 		fail("%s", stderr)
 	}
-	if errors := countErrors(fail, stderr); status != min(errors, 1) {
-		fail("status %d with %d errors: %s", status, errors, stderr)
+	errors := errorLines(fail, stderr)
+	if status != min(len(errors), 1) {
+		fail("status %d with %d errors: %s", status, len(errors), stderr)
 	}
-	checkOutputs(fail, filepath.Join(root, dir), files, status)
+	for dir, m := range all {
+		checkOutputs(func(format string, args ...any) {
+			t.Errorf("%s in %s: "+format, append([]any{m.name, dir}, args...)...)
+		}, filepath.Join(root, dir), m.files, status)
+	}
+	for _, line := range errors {
+		wrong = append(wrong, mutationFolder.FindAllString(line, -1)...)
+	}
+	if len(errors) > 0 && wrong == nil {
+		fail("the errors name no folder: %s", stderr)
+	}
+	return wrong, true
 }
 
 // runUntilStuck runs the command, and gives up on it after a while.
@@ -144,8 +197,8 @@ func runUntilStuck(ctx context.Context, args ...string) (status int, stdout, std
 	}
 }
 
-// countErrors reads the messages of a run.
-func countErrors(fail func(string, ...any), stderr string) (errors int) {
+// errorLines returns the messages of a run that are errors.
+func errorLines(fail func(string, ...any), stderr string) (errors []string) {
 	for line := range strings.Lines(stderr) {
 		var m struct {
 			annotations.Message
@@ -157,7 +210,7 @@ func countErrors(fail func(string, ...any), stderr string) (errors int) {
 		case m.Text == "":
 			fail("a message without text: %s", line)
 		case m.Severity == "error":
-			errors++
+			errors = append(errors, line)
 		}
 	}
 	return errors

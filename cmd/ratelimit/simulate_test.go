@@ -145,9 +145,13 @@ func TestListedRulesReadBack(t *testing.T) {
 			t.Errorf("no text has %s", arg.Name)
 		}
 	}
+	var rules []string
 	for _, written := range texts {
-		row := rowWith(t, "limit=1_000 "+written)
-		_, want, err := generator.ParseRule("limit=1_000 " + written)
+		rules = append(rules, "limit=1_000 "+written)
+	}
+	for i, row := range rowsWith(t, rules) {
+		written := texts[i]
+		_, want, err := generator.ParseRule(rules[i])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,7 @@ func TestVetPrograms(t *testing.T) {
 	if status, out := runIn(t, dir, program, "./..."); status != 0 {
 		t.Fatalf("generating: status %d\n%s", status, out)
 	}
-	goCommand(t, dir, "build", "./...")
+	goCommand(t, dir, "vet", "-trimpath", "./...") // they compile; the build cache knows that, if nothing has changed
 	if status, out := runIn(t, dir, program, "vet", "./..."); status != failed || out != want.String() {
 		t.Errorf("status %d, found\n%s\nexpected\n%s", status, out, want.String())
 	}

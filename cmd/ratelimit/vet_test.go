@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -73,11 +72,16 @@ func runIn(t *testing.T, dir, name string, args ...string) (status int, output s
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
+// build returns the path of the command as users build it, by the tool line in their go.mod. The go command keeps it in its cache.
 func build(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "ratelimit")
-	goCommand(t, ".", "build", "-o", program, ".")
-	return program
+	cmd := exec.Command("go", "tool", "-n", "ratelimit")
+	cmd.Dir = module(t)
+	path, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(path))
 }
 
 // generated creates a module with a wrapper and the given main package.
@@ -126,17 +130,11 @@ func TestVet(t *testing.T) {
 	}
 }
 
-// TestVetTool runs the command as users do, by the tool line in their go.mod.
+// TestVetTool runs the command by the tool line in go.mod, and then as the tool of go vet.
 func TestVetTool(t *testing.T) {
 	dir := module(t, "x.go", source, "app/main.go", forgetful)
 	goCommand(t, dir, "tool", "ratelimit")
-	cmd := exec.Command("go", "tool", "-n", "ratelimit")
-	cmd.Dir = dir
-	path, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	status, out := runIn(t, dir, "go", "vet", "-vettool="+strings.TrimSpace(string(path)), "./...")
+	status, out := runIn(t, dir, "go", "vet", "-vettool="+build(t), "./...")
 	if status != 1 || !strings.Contains(out, "plain is used as x.X without its rate limits") {
 		t.Errorf("status %d\n%s", status, out)
 	}
