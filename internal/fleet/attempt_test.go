@@ -31,6 +31,7 @@ func (b *broken) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 // If a process needs several attempts to read all settings, it logs what is wrong with them once: that the store lost earlier ones, that some
 // cannot be parsed, and that some are too many.
 func TestWarningsOfSeveralAttempts(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	b := new(broken)

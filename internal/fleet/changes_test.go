@@ -13,6 +13,7 @@ import (
 // The newest changes are kept, and listed from the last one on. What a program changes without an actor is none. A change is at most 1 kB long: if
 // the setting before and the one after do not fit, they are left out.
 func TestChangesAreBounded(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	for name, f := range map[string]*fleet.Fleet{"server": of(c, "p"), "process": fleet.NewLocal(time.Now, nil)} {

@@ -18,6 +18,7 @@ import (
 // No command of a beat moves more than 100 entries: of a process that reads all settings there can be, declares 990 rules beside those of another
 // program, publishes statistics of 100 rules, and is listed beside 1,500 processes. The same when the server has lost all.
 func TestBeatsMoveFewEntries(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	synctest.Test(t, func(t *testing.T) { // a loss is followed within ten seconds
 		c, _ := client(t, server.Addr, 0)
@@ -80,6 +81,7 @@ func (twice) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 
 // A process is listed once, and a count is added to the sums once, also if the server passes them twice.
 func TestFieldsThatComeTwice(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	c.AddHook(twice{new(failing)})
@@ -104,6 +106,7 @@ func TestFieldsThatComeTwice(t *testing.T) {
 
 // A tool reads few entries at a time, too: also of all slots of the history with most rules, in which each count is found once.
 func TestToolsReadInParts(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	list(t, c, 100, time.Now())

@@ -138,6 +138,7 @@ func isUnfit(err error) bool {
 
 // Many processes write at the same time, and others follow. In the end all know the same, and nothing was lost.
 func TestManyWriters(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	want := map[string]int64{}
 	var mu sync.Mutex
@@ -186,6 +187,7 @@ func TestManyWriters(t *testing.T) {
 
 // A follower that beats now and then knows what a model knows, whatever is set, cleared, and ended.
 func TestFollowsModel(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	other, _ := client(t, server.Addr, 0)
@@ -222,6 +224,7 @@ func TestFollowsModel(t *testing.T) {
 
 // A process keeps what it knows in force if the store loses its settings, until an import or their ends. It says so.
 func TestLoss(t *testing.T) {
+	t.Parallel()
 	for name, lose := range map[string]func(*redistest.Server){
 		"flushed": func(s *redistest.Server) { s.Do("FLUSHALL") },
 		"new":     func(s *redistest.Server) { s.Stop(); s.Restart() },
@@ -291,6 +294,7 @@ func TestLoss(t *testing.T) {
 
 // A store with an older copy of its data loses what came after the copy. New settings hold.
 func TestRestored(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	process := of(c, "p")
@@ -386,6 +390,7 @@ func (g *group) require(rules map[string]int, limits map[string]int64) {
 // When a replica has taken over, the first beat that reaches it finds all settings, and writes what the replica lacks. Meanwhile what is known
 // stays in force.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	replica := server.StartReplica(t)
 	sentinels := server.StartSentinels(t, "limits", 3, 500, 1)
@@ -425,6 +430,7 @@ func TestFailover(t *testing.T) {
 // A server that is restored from a copy some seconds old has older words of the processes. The first beat that reaches it writes the new ones, and
 // their rules. Settings that came after the copy stay in force.
 func TestRestoredCopy(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	g := newGroup(t, func() redis.UniversalClient { c, _ := client(t, server.Addr, 0); return c })
 	set(t, g.tool, "kim", override("r", "", 5))
@@ -454,6 +460,7 @@ func TestRestoredCopy(t *testing.T) {
 
 // After the store has lost its settings, a process says that it follows only after it has read the new ones, whatever their versions.
 func TestBehindAfterALoss(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	g := newGroup(t, func() redis.UniversalClient { c, _ := client(t, server.Addr, 0); return c })
 	require := func(when string, want int) {
@@ -506,6 +513,7 @@ func (h *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 
 // If the server fails after a process has written which rules it has, and before it has written them, it writes them later.
 func TestRulesThatFailToBeWritten(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	h := new(failing)
@@ -529,6 +537,7 @@ func TestRulesThatFailToBeWritten(t *testing.T) {
 
 // Rules and processes are known again at the beat after a server lost them.
 func TestSeenAgain(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	var processes []*fleet.Fleet
 	for i := range 3 {
@@ -595,6 +604,7 @@ func TestSeenAgain(t *testing.T) {
 
 // Nothing depends on the clocks of processes: settings are made, hold and end by the store's clock.
 func TestClocks(t *testing.T) {
+	t.Parallel()
 	for _, ahead := range []time.Duration{2 * time.Hour, -2 * time.Hour, 10 * time.Minute, 0} {
 		t.Run(ahead.String(), func(t *testing.T) {
 			t.Parallel()
@@ -648,6 +658,7 @@ func TestClocks(t *testing.T) {
 
 // A fleet keeps at most so many settings; some are kept for actors. Cleared ones take no room, and are forgotten.
 func TestBounds(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, e := client(t, server.Addr, 0)
 	f := of(c, "p")
@@ -715,6 +726,7 @@ func TestBounds(t *testing.T) {
 
 // The clients of a cluster, a ring and sentinels find the keys of a fleet. The store without scripts has one, too.
 func TestServers(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3)
 	a, b := redistest.Start(t), redistest.Start(t)
 	sentinels := b.StartSentinels(t, "limits", 1, 10_000, 0)
@@ -751,6 +763,7 @@ func TestServers(t *testing.T) {
 
 // The beat ends with the fleet, and with the client. While the server is away it goes on, and a server that is back is seen.
 func TestBeat(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")
@@ -798,6 +811,7 @@ func flood(t *testing.T, c *redis.Client, from, settings int) {
 
 // If others write more settings than there can be, a process follows some of them, says so, and reads them once. An operator can get rid of them.
 func TestTooManySettings(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, counted := client(t, server.Addr, 0)
 	f := of(c, "p")
@@ -838,6 +852,7 @@ func TestTooManySettings(t *testing.T) {
 
 // Of many settings that cannot be read, and of long names, a process keeps and logs some.
 func TestManyMalformed(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")
@@ -859,6 +874,7 @@ func TestManyMalformed(t *testing.T) {
 
 // What this process cannot read stays as it was.
 func TestMalformed(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")
@@ -890,6 +906,7 @@ func TestMalformed(t *testing.T) {
 
 // Processes and changes of later versions may say more. What this version knows of them is read.
 func TestFieldsOfLaterVersions(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")
@@ -906,6 +923,7 @@ func TestFieldsOfLaterVersions(t *testing.T) {
 
 // Two programs that share the counts of an unnamed rule are told.
 func TestTwoPrograms(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")

@@ -8,6 +8,7 @@ import (
 
 // Health tells a server that refuses writes from one that does not, and what is not known from 0.
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")

@@ -18,6 +18,7 @@ import (
 
 // A beat ends when nobody uses the fleet any more, although the client is open.
 func TestBeatEndsWithTheFleet(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")
@@ -30,6 +31,7 @@ func TestBeatEndsWithTheFleet(t *testing.T) {
 
 // A limiter without rules, as those of tools are, is no process, whatever it reads and changes. With its first rule it becomes one.
 func TestLimiterWithoutRules(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	synctest.Test(t, func(t *testing.T) {
 		c, counted := client(t, server.Addr, 0)
@@ -57,6 +59,7 @@ func TestLimiterWithoutRules(t *testing.T) {
 
 // A limiter that only peeks, or decides in its process alone, follows overrides, blocks and pauses as others do. It is no process.
 func TestLimiterWithoutDeclaredRulesFollows(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := client(t, server.Addr, 0)
@@ -108,6 +111,7 @@ func TestLimiterWithoutDeclaredRulesFollows(t *testing.T) {
 
 // Two seconds after a server lost all, the rules and the processes are there again.
 func TestSeenAgainWithinTwoSeconds(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	synctest.Test(t, func(t *testing.T) {
 		var alive []*fleet.Fleet
@@ -132,6 +136,7 @@ func TestSeenAgainWithinTwoSeconds(t *testing.T) {
 
 // A process is gone twelve seconds after its last word.
 func TestProcessIsGone(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	synctest.Test(t, func(t *testing.T) { // the time stands still
 		c, _ := client(t, server.Addr, 0)
@@ -150,6 +155,7 @@ func TestProcessIsGone(t *testing.T) {
 
 // A process is listed whatever its last error says, such as the page of a web server, most of whose characters JSON escapes.
 func TestProcessWithALongErrorIsListed(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")
@@ -166,6 +172,7 @@ func TestProcessWithALongErrorIsListed(t *testing.T) {
 
 // The rules of one build are written once, however many processes run it.
 func TestRulesOfABuildAreWrittenOnce(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	written := func() int { return strings.Count(server.Do("SLOWLOG GET -1"), "HSET\np.seen:{p}:rules\n") }
 	server.Do("CONFIG SET slowlog-log-slower-than 0")
@@ -186,6 +193,7 @@ func TestRulesOfABuildAreWrittenOnce(t *testing.T) {
 
 // What is cleared after a loss ends also where processes keep it in force, although the store does not have it.
 func TestClearAfterALoss(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")
@@ -205,6 +213,7 @@ func TestClearAfterALoss(t *testing.T) {
 
 // A setting that ended over a day ago is removed from the store by whoever writes next, also by a process that did not know it while it held.
 func TestEndedSettingsAreRemoved(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	for i, ahead := range []time.Duration{0, 26 * time.Hour, 52 * time.Hour} {
 		c, _ := client(t, server.Addr, ahead)
@@ -224,6 +233,7 @@ func TestEndedSettingsAreRemoved(t *testing.T) {
 
 // A setting may be made again at once after its forerunner was over, by a process that removes the forerunner.
 func TestEndedSettingIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	block := func(by *fleet.Fleet) {
 		e := fleet.Edit{Actor: fleet.Actor{By: "kim"}, What: "block", For: time.Hour}

@@ -28,6 +28,7 @@ func (h handler) Enabled(context.Context, slog.Level) bool { return true }
 
 // A log handler may use the fleet that logs: to list its settings, or to follow them.
 func TestLogHandlerMayUseTheFleet(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")

@@ -37,6 +37,7 @@ func detach(s *redistest.Server) {
 
 // Whatever replicas a client reads from, settings, rules, processes and changes are those of the master.
 func TestReadsAreCurrent(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3)
 	for _, replica := range cluster.Replicate(t) {
 		detach(replica)
@@ -70,6 +71,7 @@ func TestReadsAreCurrent(t *testing.T) {
 
 // When a replica has taken over, and the old master is a replica that is behind, all follow the new one, also clients that have not noticed.
 func TestReadsAreCurrentAfterATakeover(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 1)
 	replica := cluster.Replicate(t)[0]
 	all := readers(t, cluster)
@@ -101,6 +103,7 @@ func TestReadsAreCurrentAfterATakeover(t *testing.T) {
 
 // While a slot moves from one master to another, and after that, settings are those of the slot, and none seems lost.
 func TestReadsWhileASlotMoves(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 2)
 	all := readers(t, cluster)
 	var slot int
@@ -144,6 +147,7 @@ type foreign struct{ redis.UniversalClient }
 
 // If it is not known where a client reads, the limiter says so once.
 func TestForeignClient(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer c.Close()

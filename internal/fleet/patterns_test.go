@@ -30,6 +30,7 @@ func isBlocked(f *fleet.Fleet, address string) bool {
 // At most 1,000 settings by pattern hold. More are refused when they are written, also by several processes at the same time; an import counts without
 // those that the store has lost.
 func TestBoundOfPatterns(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f, other := of(c, "p"), of(c, "p")
@@ -62,6 +63,7 @@ func TestBoundOfPatterns(t *testing.T) {
 
 // If others write more than 1,000 settings by pattern, every process follows the same first ones, and says so until it follows all.
 func TestTooManyPatterns(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")
@@ -104,6 +106,7 @@ func TestTooManyPatterns(t *testing.T) {
 
 // A name that is no setting by pattern is malformed, and applies to nothing. So are the names of settings by pattern to programs that know none.
 func TestMalformedPatterns(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")
@@ -125,6 +128,7 @@ func TestMalformedPatterns(t *testing.T) {
 
 // Settings by pattern come back after a loss as others do, from what processes know.
 func TestPatternsAreRecovered(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	all := newProcesses(t, server, 2)
 	c, _ := client(t, server.Addr, 0)

@@ -64,6 +64,7 @@ func (p *pausing) note(subject string, d time.Duration, farSide bool) {
 
 // Pauses of all subjects are noted, also one of everybody.
 func TestPausesOfSubjects(t *testing.T) {
+	t.Parallel()
 	p := newPausing(t, redistest.Start(t))
 	var want []string
 	for _, text := range []string{"", "ann", "a{%:}\x1b", strings.Repeat("{", 300)} {
@@ -81,6 +82,7 @@ func TestPausesOfSubjects(t *testing.T) {
 // Of a key the pause that ends last is noted, whoever noted it; one by Pause replaces others. Who ends it removes the note, and the process that made it
 // forgets it: it does not come back after a loss. What has not ended does, with the marker.
 func TestPauses(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	a, b, tool := newPausing(t, server), newPausing(t, server), newPausing(t, server)
 	require := func(want ...string) {
@@ -132,6 +134,7 @@ func TestPauses(t *testing.T) {
 
 // A pause that is ended while others are made again is not made again.
 func TestPauseEndedDuringARenewal(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	p := newPausing(t, server)
 	again, others := make(chan string, 2), map[string]string{"ann": "bob", "bob": "ann"}
@@ -154,6 +157,7 @@ func TestPauseEndedDuringARenewal(t *testing.T) {
 
 // A pause that moves by less than a second is not noted again.
 func TestPausesThatHardlyMove(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, counted := client(t, server.Addr, 0)
 	f := of(c, "p")
@@ -183,6 +187,7 @@ func TestPausesThatHardlyMove(t *testing.T) {
 
 // Of too many pauses those stay that end last, and readers learn that there are more. One beat writes at most a hundred.
 func TestManyPauses(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	fleets := map[string]*fleet.Fleet{"memory": fleet.NewLocal(time.Now, nil), "redis": newPausing(t, server).Fleet}
 	for name, f := range fleets {
@@ -210,6 +215,7 @@ func TestManyPauses(t *testing.T) {
 // A far side's pause of a minute or more is told once for a rule and ten minutes, with the number of keys: in the log, and in the changes. The notes of
 // others may say anything else, and no reader believes them.
 func TestFarSideIsTold(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	process := newPausing(t, server)
 	for name, f := range map[string]*fleet.Fleet{"memory": fleet.NewLocal(time.Now, nil), "redis": process.Fleet} {
@@ -244,6 +250,7 @@ func TestFarSideIsTold(t *testing.T) {
 
 // What broken or hostile programs write where every program may write neither breaks nor fills a reader.
 func TestHostileNotes(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")

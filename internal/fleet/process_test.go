@@ -24,6 +24,7 @@ import (
 // A process tells how many limiters live in it and by which secrets they hash, on each store. A limiter that the program dropped does not count, and
 // neither does one of another prefix.
 func TestLimitersOfAProcess(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	secretA, secretB := bytes.Repeat([]byte("a"), 32), bytes.Repeat([]byte("b"), 32)
@@ -104,6 +105,7 @@ func TestStoreFailure(t *testing.T) {
 
 // Reading what other processes say does not wait until settings are read, which takes long on a slow server.
 func TestReadingWaitsForNoTurn(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")

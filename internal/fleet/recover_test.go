@@ -69,6 +69,7 @@ func (all processes) recovered(t *testing.T, tool *fleet.Fleet) fleet.Recovery {
 // What any process knows comes back, of each setting the newest version, so what was cleared stays cleared. What was set after the loss wins. One process
 // missed the last changes before the loss, and another began after it.
 func TestRecover(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	all := newProcesses(t, server, 3)
 	c, _ := client(t, server.Addr, 0)
@@ -124,6 +125,7 @@ func TestRecover(t *testing.T) {
 
 // The settings come back after each kind of loss. A process that has lost nothing answers, and says nothing.
 func TestRecoverFromEachLoss(t *testing.T) {
+	t.Parallel()
 	for name, lose := range map[string]func(*redistest.Server){
 		"nothing":  func(*redistest.Server) {},
 		"FLUSHALL": func(s *redistest.Server) { s.Do("FLUSHALL") },
@@ -161,6 +163,7 @@ func TestRecoverFromEachLoss(t *testing.T) {
 // Many settings of many processes are written once, in small commands. A word is answered once, and a process answers no more often than every five
 // seconds, whoever writes words.
 func TestManyAnswers(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	all := newProcesses(t, server, 3)
 	var many []*fleet.Setting
@@ -197,6 +200,7 @@ func TestManyAnswers(t *testing.T) {
 
 // What hostile programs answer breaks nothing, and what cannot be a setting is left out.
 func TestHostileAnswers(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	tool := of(c, "p")
@@ -226,6 +230,7 @@ func TestHostileAnswers(t *testing.T) {
 
 // What programs need permission for suffices to note pauses and to answer.
 func TestPermissionsOfPrograms(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Do("ACL SETUSER program on nopass ~p.seen:* %R~p.fleet:* +hmget +hscan +mget +zrangebyscore +time +hdel +hexists +hlen +hset +pexpire")
 	c := redis.NewClient(&redis.Options{Addr: server.Addr, Username: "program", Password: "any", DisableIdentity: true})

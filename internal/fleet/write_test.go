@@ -51,6 +51,7 @@ func scripts(server *redistest.Server) (n int) {
 
 // Processes that set different names at the same time do not make each other try again: each edit is one script.
 func TestWritersOfDifferentNames(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	var writers sync.WaitGroup
 	for w := range 8 {
@@ -77,6 +78,7 @@ func TestWritersOfDifferentNames(t *testing.T) {
 
 // What a process sets at the same time is written together, each edit with its own change for people.
 func TestEditsAreWrittenTogether(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")
@@ -107,6 +109,7 @@ func TestEditsAreWrittenTogether(t *testing.T) {
 // If another process sets a name of an edit just before it is written, the edit is planned again by what the other one set. The edits of other
 // names that are written together with it are not. It is the same without scripts.
 func TestNameThatOthersSet(t *testing.T) {
+	t.Parallel()
 	withoutScripts := func(c redis.UniversalClient, prefix string) *fleet.Fleet { return plain.New(c).Fleet(prefix) }
 	for name, c := range map[string]struct {
 		of   func(redis.UniversalClient, string) *fleet.Fleet
@@ -150,6 +153,7 @@ func TestNameThatOthersSet(t *testing.T) {
 
 // Processes that write at the same time do not pass the bound together, and fill all the room there is.
 func TestBoundOfManyWriters(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	set(t, of(c, "p"), "kim", overrides("r", fleet.MaxSettings-10)...)
@@ -180,6 +184,7 @@ func TestBoundOfManyWriters(t *testing.T) {
 
 // The settings expire two days after the last one has ended, and never if one has no end: also if a process sets one while another sets another.
 func TestExpiryOfSettings(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	other, _ := client(t, server.Addr, 0)
@@ -227,6 +232,7 @@ func TestExpiryOfSettings(t *testing.T) {
 
 // A setting that another process has made again is not removed by one that takes its forerunner for over.
 func TestMadeAgainMeanwhile(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	short := override("r", "x", 1)
@@ -246,6 +252,7 @@ func TestMadeAgainMeanwhile(t *testing.T) {
 // An edit of many settings is written in parts, of which the last one has its change for people. An import begins its epoch with the last part, so
 // nobody misses a setting meanwhile.
 func TestEditsOfManySettings(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	follower, _ := client(t, server.Addr, 0)
@@ -284,6 +291,7 @@ func TestEditsOfManySettings(t *testing.T) {
 
 // People see who made an edit, and the caller learns what holds, if the edit ends after its first part.
 func TestEditThatEndsMidway(t *testing.T) {
+	t.Parallel()
 	c, _ := client(t, redistest.Start(t).Addr, 0)
 	f, asked := of(c, "p"), 0
 	each := func(_, s *fleet.Setting) bool {
@@ -304,6 +312,7 @@ func TestEditThatEndsMidway(t *testing.T) {
 
 // What the store has lost leaves room for an import, because it does not hold afterwards.
 func TestImportAfterALargeLoss(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c, _ := client(t, server.Addr, 0)
 	f := of(c, "p")
