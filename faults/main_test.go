@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -12,5 +13,6 @@ func TestMain(m *testing.M) {
 	if addr := os.Getenv(enduringOn); addr != "" {
 		endure(addr)
 	}
+	_ = flag.Set("test.parallel", "8") // most tests wait
 	m.Run()
 }

@@ -38,6 +38,7 @@ func TestModelRejectsAnotherLimit(t *testing.T) {
 	for _, rule := range modelled() {
 		for kinds := 1; kinds <= allKinds; kinds++ {
 			t.Run(fmt.Sprintf("%s, kinds %d", rule.Name, kinds), func(t *testing.T) {
+				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					limiter := ratelimit.New(memstore.New(memstore.WithClock(time.Now)), quiet())
 					clients := crowd{limiter: limiter, clients: 5, calls: 20, pace: 3 * time.Millisecond, kinds: kinds}
@@ -89,6 +90,7 @@ func TestModelOfLimitsThatChange(t *testing.T) {
 	for _, rule := range modelled() {
 		for name, change := range changes {
 			t.Run(rule.Name+", "+name, func(t *testing.T) {
+				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					limiter := ratelimit.New(memstore.New(memstore.WithClock(time.Now)), quiet())
 					clients, rule := changing(change, limiter, rule)
@@ -137,7 +139,7 @@ func TestHistories(t *testing.T) {
 // connections break and scripts are forgotten, with calls that wait and give up, take what there is, or change what they were
 // charged.
 func TestStoresAreLinearizable(t *testing.T) {
-	server := redistest.Start(t)
+	server, disturbed := redistest.Start(t), redistest.Start(t)
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: redistest.StartCluster(t, 3).Addrs()})
 	t.Cleanup(func() { _ = cluster.Close() })
 	for name, c := range map[string]struct {
@@ -146,31 +148,34 @@ func TestStoresAreLinearizable(t *testing.T) {
 	}{
 		"memory":           {store: memstore.New()},
 		"redis":            {store: redisstore.New(connect(t, server.Addr))},
-		"redis, disturbed": {store: redisstore.New(connect(t, server.Addr)), disturb: true},
+		"redis, disturbed": {store: redisstore.New(connect(t, disturbed.Addr)), disturb: true},
 		"cluster":          {store: redisstore.New(cluster)},
 		"plain":            {store: plain.New(connect(t, server.Addr)), plain: true},
 	} {
-		for _, rule := range modelled() {
-			if c.plain && !isPlain(rule) {
-				continue
+		t.Run(name, func(t *testing.T) {
+			if c.disturb {
+				t.Cleanup(again(20*time.Millisecond, func() {
+					serverFaults["client kill"].do(disturbed)
+					serverFaults["flush"].do(disturbed)
+				}))
 			}
-			t.Run(name+"/"+rule.Name, func(t *testing.T) {
-				if c.disturb {
-					defer again(20*time.Millisecond, func() {
-						serverFaults["client kill"].do(server)
-						serverFaults["flush"].do(server)
-					})()
+			limiter := ratelimit.New(c.store, ratelimit.WithPrefix(strings.ReplaceAll(name, ", ", "-")), quiet())
+			clients := crowd{limiter: limiter, clients: 5, calls: 12, pace: 3 * time.Millisecond, kinds: allKinds}
+			if c.plain {
+				clients.kinds-- // no call waits
+			}
+			for _, rule := range modelled() {
+				if c.plain && !isPlain(rule) {
+					continue
 				}
-				limiter := ratelimit.New(c.store, ratelimit.WithPrefix(strings.ReplaceAll(name, ", ", "-")), quiet())
-				clients := crowd{limiter: limiter, clients: 5, calls: 12, pace: 3 * time.Millisecond, kinds: allKinds}
-				if c.plain {
-					clients.kinds-- // no call waits
-				}
-				for n := range 4 {
-					clients.record(rule, fmt.Sprint("k", n)).require(t)
-				}
-			})
-		}
+				t.Run(rule.Name, func(t *testing.T) {
+					t.Parallel()
+					for n := range 4 {
+						clients.record(rule, fmt.Sprint("k", n)).require(t)
+					}
+				})
+			}
+		})
 	}
 }
 

@@ -72,6 +72,7 @@ var serverFaults = map[string]fault{
 func TestServerFaults(t *testing.T) {
 	for name, f := range serverFaults {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server := redistest.Start(t, persistent...)
 			limiter := ratelimit.New(redisstore.New(connect(t, server.Addr)), quiet())
 			var b Book
