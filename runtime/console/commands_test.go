@@ -103,6 +103,7 @@ func TestCommands(t *testing.T) {
 
 // A console looks at a subject without a beat: nothing is sent when nobody looks.
 func TestLooksWithoutABeat(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	fillFleet(t, server.Addr, 1)
 	synctest.Test(t, func(t *testing.T) {

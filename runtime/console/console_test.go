@@ -106,6 +106,7 @@ var stored = map[string]string{
 
 // Every screen shows what is declared, what is in force, and what a subject has used.
 func TestScreens(t *testing.T) {
+	t.Parallel()
 	for name, store := range stores {
 		t.Run(name, func(t *testing.T) {
 			l, h := open(t, store(t))
@@ -170,6 +171,7 @@ func TestSubjectInTime(t *testing.T) {
 // No page says that a permit is there now if the key is refused, or if nobody knows: the limit comes with the call. If a process reports the limit of
 // the last call, the page shows what is left of it.
 func TestSubjectOfARefusedKey(t *testing.T) {
+	t.Parallel()
 	l, h := open(t, redisstore.New(startRedis(t), patient, redisstore.WithStats()))
 	running := ratelimit.Rule{Name: "running", Key: "{user}", Algorithm: ratelimit.Concurrency, Limit: 1, Per: time.Hour}
 	if d, err := l.Allow(t.Context(), ratelimit.Request{Rule: running, Key: "ann"}); err != nil || !d.Allowed {
@@ -216,6 +218,7 @@ func TestRulesOfOneCount(t *testing.T) {
 
 // A subject's page says what a user of the server may not read.
 func TestTimesAreDenied(t *testing.T) {
+	t.Parallel()
 	client := startRedis(t)
 	client.Do(t.Context(), "ACL", "SETUSER", "default", "-lrange")
 	l, h := open(t, redisstore.New(client, redisstore.WithTimeout(time.Minute)))
@@ -385,6 +388,7 @@ func TestUndo(t *testing.T) {
 
 // The rules and keys of the screen Live are sorted by the column that is asked for.
 func TestLiveIsSorted(t *testing.T) {
+	t.Parallel()
 	client := startRedis(t)
 	_, h := open(t, redisstore.New(client, patient))
 	counts := map[string]fleet.Counts{
@@ -496,6 +500,7 @@ func TestStoreThatRefusesAStranger(t *testing.T) {
 
 // The first screen groups the processes of a large fleet by program and build. A row shows each fault that it names.
 func TestManyProcesses(t *testing.T) {
+	t.Parallel()
 	client := startRedis(t)
 	_, h := open(t, redisstore.New(client, patient))
 	faults := map[int]fleet.Process{
@@ -538,6 +543,7 @@ func TestManyProcesses(t *testing.T) {
 
 // A form does not say that its change is in force everywhere if it is known that a process does not follow, or not known whether it does.
 func TestChangeBesidesAHungProcess(t *testing.T) {
+	t.Parallel()
 	client := startRedis(t)
 	_, h := open(t, redisstore.New(client, patient), console.WithWrites(kim))
 	requireText(t, h, "/rules", nil, "sms {phone} 10 per hour")
@@ -655,6 +661,7 @@ func TestWritesComeFromHere(t *testing.T) {
 
 // Each form does what it says, needs a reason and an end, and is listed with its actor.
 func TestWrites(t *testing.T) {
+	t.Parallel()
 	for name, store := range stores {
 		t.Run(name, func(t *testing.T) {
 			l, h := open(t, store(t), console.WithWrites(kim))
@@ -774,6 +781,7 @@ func TestForms(t *testing.T) {
 // The screen Refusing lists everything that refuses besides counts, by whom, why and until when: also blocks that rules began, and pauses of rules with
 // pause=. The page of a rule lists what refuses under it, and the page of a subject what refuses it.
 func TestRefusing(t *testing.T) {
+	t.Parallel()
 	for name, store := range stores {
 		t.Run(name, func(t *testing.T) {
 			l, h := open(t, store(t))
@@ -820,6 +828,7 @@ func TestRefusing(t *testing.T) {
 
 // Counts of keys under a rule that has no template of keys are found by their keys. What is used beyond a limit that was lowered is shown.
 func TestKeysWithoutTemplate(t *testing.T) {
+	t.Parallel()
 	for name, store := range stores {
 		t.Run(name, func(t *testing.T) {
 			l, h := open(t, store(t), console.WithWrites(kim))
