@@ -314,6 +314,7 @@ func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithA
 
 // Every screen, in both themes and three widths, says what it should, and everybody can use it.
 func TestScreens(t *testing.T) {
+	t.Parallel()
 	s, ctx := open(t), tab(t)
 	for _, theme := range []string{"light", "dark"} {
 		for _, width := range []int64{360, 1024, 2000} {
@@ -340,6 +341,7 @@ func TestScreens(t *testing.T) {
 
 // On a phone, nothing of a page is off the screen, and no table has to be moved sideways: every cell of every row is in view, with its column's name.
 func TestPhone(t *testing.T) {
+	t.Parallel()
 	s, ctx := open(t), tab(t)
 	long := ratelimit.WithActor(t.Context(), "somebody@a-rather-long-name.example", "a reason that says at length why this key is blocked, for ticket 4711")
 	if err := s.limiter.Block(long, time.Hour, ratelimit.Request{Rule: login, Key: "2001:db8:0000:0000:0000:0000:1234:5678"}); err != nil {
@@ -368,6 +370,7 @@ func TestPhone(t *testing.T) {
 
 // Each form does what its button says.
 func TestForms(t *testing.T) {
+	t.Parallel()
 	s, ctx := open(t), tab(t)
 	press := func(button, fields, wanted string) {
 		t.Helper()
@@ -406,6 +409,7 @@ func TestForms(t *testing.T) {
 
 // The pages work by keyboard: Tab reaches the search, and Enter sends it. The focus can be seen.
 func TestKeyboard(t *testing.T) {
+	t.Parallel()
 	s, ctx := open(t), tab(t)
 	run(t, ctx, chromedp.Navigate(s.url+"subject"))
 	focused := ""
@@ -446,6 +450,7 @@ func TestKeyboard(t *testing.T) {
 
 // Times are shown in the reader's zone, which stands beside them. Those of another day have a date.
 func TestTimeZone(t *testing.T) {
+	t.Parallel()
 	s, ctx := open(t), tab(t)
 	for zone, name := range map[string]string{"Asia/Kolkata": "GMT+5:30", "Pacific/Honolulu": "HST"} {
 		location, err := time.LoadLocation(zone)
@@ -473,6 +478,7 @@ func TestTimeZone(t *testing.T) {
 
 // A browser shows a key that looks like markup as text, and runs no script in it.
 func TestNastyKeys(t *testing.T) {
+	t.Parallel()
 	s, ctx := open(t), tab(t)
 	nasty := []string{
 		`<script>window.hacked=1</script>`, `"><img src=x onerror=window.hacked=1>`, `' onfocus=window.hacked=1 autofocus x='`, `</title><svg onload=window.hacked=1>`,
@@ -499,6 +505,7 @@ func TestNastyKeys(t *testing.T) {
 
 // Without script, pages show the same, and load themselves again.
 func TestWithoutScript(t *testing.T) {
+	t.Parallel()
 	s, ctx := open(t), tab(t)
 	run(t, ctx, emulation.SetScriptExecutionDisabled(true))
 	for _, screen := range screens {
@@ -519,6 +526,7 @@ func TestWithoutScript(t *testing.T) {
 
 // The figures follow by themselves, unless the picture is held.
 func TestFollows(t *testing.T) {
+	t.Parallel()
 	s, ctx := open(t), tab(t)
 	run(t, ctx, chromedp.Navigate(s.url))
 	requireText(t, ctx, "Store up")
@@ -555,6 +563,7 @@ func (s *stuck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // A page is grey and says so as soon as a refresh fails, however it fails. It recovers when a refresh succeeds.
 func TestNoAnswer(t *testing.T) {
+	t.Parallel()
 	s, ctx := open(t), tab(t, "Failed to load resource")
 	console := &stuck{Handler: s.handler}
 	server := httptest.NewServer(console)
@@ -588,6 +597,7 @@ func TestNoAnswer(t *testing.T) {
 
 // Over plain http from another machine, where browsers send no Sec-Fetch-Site, searches and changes work.
 func TestPlainHTTP(t *testing.T) {
+	t.Parallel()
 	s, ctx := open(t), tab(t, "Cross-Origin-Opener-Policy header has been ignored")
 	mux := http.NewServeMux()
 	mux.Handle("/limits/", http.StripPrefix("/limits", s.handler))
@@ -601,6 +611,7 @@ func TestPlainHTTP(t *testing.T) {
 
 // While the store is slow, pages show how slow it is, and everything else.
 func TestSlowStore(t *testing.T) {
+	t.Parallel()
 	s, ctx := open(t), tab(t)
 	s.delay.Store(int64(150 * time.Millisecond))
 	run(t, ctx, chromedp.Navigate(s.url))
@@ -616,6 +627,7 @@ func TestSlowStore(t *testing.T) {
 
 // If the store hangs or is lost, pages say so, and keep what they have shown.
 func TestLostStore(t *testing.T) {
+	t.Parallel()
 	s, ctx := open(t), tab(t)
 	run(t, ctx, chromedp.Navigate(s.url+"rules"))
 	requireText(t, ctx, "login")
