@@ -45,6 +45,7 @@ func decideUntil(t *testing.T, l *ratelimit.Limiter, is func() bool) {
 
 // Ping checks the permissions for the rules that any limiter uses, and for the rules of Check.
 func TestPingGoesByRules(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	fixed := ratelimit.Rule{Name: "fixed", Limit: 5, Per: time.Hour, Algorithm: ratelimit.FixedWindow}
 	sliding := ratelimit.Rule{Name: "sliding", Limit: 5, Per: time.Hour}
@@ -72,6 +73,7 @@ func TestPingGoesByRules(t *testing.T) {
 // With the permissions that acl prints for faster decisions, the server runs functions. Without any one of them, calls are decided without
 // functions, which is logged.
 func TestACLForSpeed(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	printed, _ := aclFor(t, server, "x")
 	for i, command := range append([]string{""}, printed.Faster...) {
@@ -97,6 +99,7 @@ func ran(server *redistest.Server, command string) bool {
 
 // A limiter logs the warning about eviction only with the permission that acl prints for it.
 func TestACLForWarnings(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
 	for name, permits := range map[string]bool{"warned": true, "unwarned": false} {
 		printed, setUser := aclFor(t, server, name)

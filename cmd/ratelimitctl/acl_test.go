@@ -134,6 +134,7 @@ func TestACLOfACluster(t *testing.T) {
 
 // For package plain, the commands that acl prints suffice, and each of them is needed.
 func TestACLWithoutScripts(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	printed, setUser := aclOf(t, server.Addr, "acl")
 	setUser, _, _ = strings.Cut(setUser, " -@all")
@@ -175,6 +176,7 @@ func TestACLWithoutScripts(t *testing.T) {
 // Where scripts are forbidden, a user with what acl prints for package plain can change settings: with this tool, and in a program. A user whom
 // that is not permitted is told what to do.
 func TestSettingsWithoutScripts(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	printed, setUser := aclOf(t, server.Addr, "acl", "-settings")
 	head, _, _ := strings.Cut(setUser, " -@all")

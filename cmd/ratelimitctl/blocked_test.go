@@ -35,6 +35,7 @@ func useBlocks(t *testing.T, server *redistest.Server, f *program) {
 
 // blocked lists all blocked keys, whoever blocked them.
 func TestBlocked(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	require(t, server.Addr, failed, "no prefix on this server", "blocked")
 	f := newFleet(t, server.Addr)
@@ -60,6 +61,7 @@ func TestBlocked(t *testing.T) {
 
 // unblock says what it found, and that it does not end a block that a rule's block= began.
 func TestUnblockSaysWhatItFound(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	useBlocks(t, server, f)
@@ -75,6 +77,7 @@ func TestUnblockSaysWhatItFound(t *testing.T) {
 
 // override clear says what it cleared.
 func TestClearSaysWhatItFound(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
 	require(t, server.Addr, done, "login: no override → no override", "override", "clear", "login")
@@ -85,6 +88,7 @@ func TestClearSaysWhatItFound(t *testing.T) {
 
 // override clear leaves an override that it cannot read.
 func TestClearReadsFirst(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
 	require(t, server.Addr, done, "limit=9", "override", "set", "login", "-limit", "9", "-forever")
@@ -96,6 +100,7 @@ func TestClearReadsFirst(t *testing.T) {
 
 // blocked looks only at a part of many keys, and says if the user lacks the permission to look.
 func TestBlockedIsBounded(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	useBlocks(t, server, f)
@@ -119,6 +124,7 @@ func TestBlockedIsBounded(t *testing.T) {
 }
 
 func TestBlockedOnACluster(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()})
 	defer client.Close()
@@ -138,6 +144,7 @@ func TestBlockedOnACluster(t *testing.T) {
 
 // A key of more than 128 bytes can be given in the cut form that top and errors show.
 func TestLongKey(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	useBlocks(t, server, f)
@@ -163,6 +170,7 @@ func TestLongKey(t *testing.T) {
 
 // Blocks of a rule in shadow mode refuse nobody, and block and blocked say so.
 func TestBlocksInShadowMode(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	f.known(map[string]string{"login": ruleText(login), "guess": ruleText(guess)})
@@ -189,6 +197,7 @@ func TestBlocksInShadowMode(t *testing.T) {
 
 // Neither block nor blocked says that calls pass if some of them are refused: under another rule of the name, or with another key.
 func TestBlocksPartlyInShadowMode(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	f.known(map[string]string{

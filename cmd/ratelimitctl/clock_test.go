@@ -77,7 +77,8 @@ func views(t *testing.T, s *session) map[string]string {
 // Statistics go by the server's clock. Processes with wrong clocks count in the same slots and sums as a right one, and a machine with a wrong clock
 // shows what a right one shows.
 func TestStatisticsByTheServersClock(t *testing.T) {
-	server := redistest.Start(t)
+	t.Parallel()
+	server := redistest.Start(t, "--slowlog-log-slower-than", "1000000")
 	const calling = 8 * time.Second                                    // a process publishes after four to five
 	start := time.Now().Add(24 * time.Hour).Truncate(fleet.SlotLength) // by the server's clock, which the hook makes
 	clocks := []time.Duration{-2 * time.Hour, 0, 10 * time.Minute, 2 * time.Hour}

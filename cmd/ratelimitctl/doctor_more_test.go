@@ -19,6 +19,7 @@ import (
 
 // doctor sees what the server denies other users. It is bad if rules are in use and no process reports meanwhile.
 func TestDoctorSeesOthersDenials(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Do("ACL SETUSER shop on >right ~* -@all +get")
 	for _, password := range []string{"wrong", "wrong", "right"} {
@@ -54,6 +55,7 @@ func TestSilentServer(t *testing.T) {
 
 // doctor finds programs that declare a rule of one name by chance.
 func TestDoctorFindsSharedCounts(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
@@ -66,6 +68,7 @@ func TestDoctorFindsSharedCounts(t *testing.T) {
 
 // doctor says that the sizes of keys are those of a sample, if the server has more.
 func TestDoctorSamplesKeys(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
@@ -83,6 +86,7 @@ func TestDoctorSamplesKeys(t *testing.T) {
 
 // On a cluster, doctor finds clients that know only one server.
 func TestDoctorFindsPlainClients(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3)
 	plain := redis.NewClient(&redis.Options{Addr: cluster[0].Addr})
 	defer plain.Close()

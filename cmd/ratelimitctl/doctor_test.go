@@ -66,6 +66,7 @@ func (f found) requireFact(t *testing.T, check, text string) {
 
 // A healthy server has no problem, and neither have its processes.
 func TestDoctorOfAHealthyServer(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, "--slowlog-log-slower-than", "1000000")
 	f := newFleet(t, server.Addr)
 	f.allow(3, ratelimit.Rule{Name: "login", Limit: 5, Per: time.Hour}, "ann")
@@ -86,6 +87,7 @@ func TestDoctorOfAHealthyServer(t *testing.T) {
 
 // doctor finds each bad setting on a real server.
 func TestDoctorFindsBadSettings(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name     string
 		args     []string // for the server
@@ -126,6 +128,7 @@ func TestDoctorFindsBadSettings(t *testing.T) {
 
 // What is worth knowing of a server and no problem stands below the problems.
 func TestDoctorPrintsFacts(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name     string
 		args     []string // for the server
@@ -160,6 +163,7 @@ func TestDoctorPrintsFacts(t *testing.T) {
 
 // A failed snapshot stops writes.
 func TestDoctorOfAFullDisk(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, "--save", "3600 1", "--enable-protected-configs", "yes")
 	server.Do("CONFIG SET dir /proc") // nothing can be written there
 	server.Do("SET k v")
@@ -170,6 +174,7 @@ func TestDoctorOfAFullDisk(t *testing.T) {
 }
 
 func TestDoctorOfReplicas(t *testing.T) {
+	t.Parallel()
 	master, replica := redistest.Start(t, "--min-replicas-to-write", "1"), redistest.Start(t)
 	host, port, _ := strings.Cut(master.Addr, ":")
 	replica.Do("REPLICAOF " + host + " " + port)
@@ -206,6 +211,7 @@ func TestDoctorOfACluster(t *testing.T) {
 }
 
 func TestDoctorOfAServerThatIsDown(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Stop()
 	text, status := ctl(t, server.Addr, "doctor")
@@ -216,6 +222,7 @@ func TestDoctorOfAServerThatIsDown(t *testing.T) {
 
 // doctor does not take a prefix for a pattern.
 func TestDoctorLooksUnderThePrefix(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
@@ -229,6 +236,7 @@ func TestDoctorLooksUnderThePrefix(t *testing.T) {
 
 // Settings that cannot be read do not stop any call. doctor reports them.
 func TestUnreadableSettings(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	if err := f.Overrides().Set(t.Context(), "good", ratelimit.Override{Limit: new(int64(1))}); err != nil {
@@ -252,6 +260,7 @@ func TestUnreadableSettings(t *testing.T) {
 
 // doctor does not say that all is well with a prefix that was mistyped.
 func TestDoctorOfAMistypedPrefix(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
 	require(t, server.Addr, failed, `no program uses prefix "ratelimti"; on this server there is ratelimit`, "-prefix", "ratelimti", "doctor")

@@ -53,6 +53,7 @@ func TestHelp(t *testing.T) {
 
 // A shell gets the commands, flags and rules that can follow what is typed.
 func TestCompletion(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login), "guess": ruleText(guess)})
 	for line, want := range map[string]string{

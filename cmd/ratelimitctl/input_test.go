@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 
 // The error for bad input is one line that says what was found.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	newFleet(t, server.Addr).known(map[string]string{
 		"login 1m": `{"name":"login","key":"{user}","limit":5,"per":60000000000}`,
@@ -141,11 +141,11 @@ func example(c *command) []string {
 
 // Each command fails if its output cannot be written.
 func TestLostOutput(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	useBlocks(t, server, f)
 	f.waitUntilSeen(t) // it answers settings recover
-	defer runtime.KeepAlive(f)
 	lost := writerFunc(func([]byte) (int, error) { return 0, errors.New("output is lost") })
 	for _, c := range commands {
 		for _, flags := range [][]string{nil, {"-json"}} {
@@ -160,6 +160,7 @@ func TestLostOutput(t *testing.T) {
 
 // No text from the store reaches a terminal unescaped.
 func TestHostileStore(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()

@@ -30,11 +30,16 @@ type program struct {
 	t      *testing.T
 }
 
+// newFleet returns a program that runs until the test ends.
 func newFleet(t *testing.T, addr string, options ...redisstore.Option) *program {
 	client := redis.NewClient(&redis.Options{Addr: addr})
-	t.Cleanup(func() { _ = client.Close() })
 	options = append(options, redisstore.WithTimeout(20*time.Second))
-	return &program{ratelimit.New(redisstore.New(client, options...)), client, t}
+	p := &program{ratelimit.New(redisstore.New(client, options...)), client, t}
+	t.Cleanup(func() {
+		_ = client.Close()
+		runtime.KeepAlive(p)
+	})
+	return p
 }
 
 // waitUntilSeen waits until the process and its rules are listed.
@@ -112,6 +117,7 @@ func declare(t *testing.T, client redis.UniversalClient, prefix string, texts ..
 
 // With -shown, a key is given in the form that errors and top show.
 func TestKeyAsItIsShown(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	f.known(map[string]string{"login 1h": `{"name":"login","key":"{user}","limit":5,"per":3600000000000}`})
@@ -125,6 +131,7 @@ func TestKeyAsItIsShown(t *testing.T) {
 
 // inspect shows how many permits are held by calls that run.
 func TestInspectShowsRunningCalls(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	rule := ratelimit.Rule{Name: "make", Key: "{team}", Algorithm: ratelimit.Concurrency, Limit: 4, Per: time.Minute}
@@ -148,6 +155,7 @@ func TestInspectShowsRunningCalls(t *testing.T) {
 
 // inspect shows waiting calls and free places, for all algorithms that let calls wait.
 func TestInspectShowsWhoWaits(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	hourly := func(name string, algorithm ratelimit.Algorithm) ratelimit.Rule {
@@ -202,6 +210,7 @@ func TestInspectShowsWhoWaits(t *testing.T) {
 
 // inspect shows no waiting calls for a rule whose calls do not wait, or if another program has overwritten the count.
 func TestInspectShowsNobody(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	rule := ratelimit.Rule{Name: "counter", Limit: 2, Per: time.Hour, Algorithm: ratelimit.SlidingCounter}
@@ -228,6 +237,7 @@ func TestInspectShowsNobody(t *testing.T) {
 
 // If an override raises the burst of a bucket, inspect does not take the missing permits for waiting calls.
 func TestInspectUnderABurst(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	rule := ratelimit.Rule{Name: "bucket", Limit: 2, Per: time.Hour, Algorithm: ratelimit.TokenBucket}
@@ -244,6 +254,7 @@ func TestInspectUnderABurst(t *testing.T) {
 
 // inspect does not take permits of a lease for waiting calls.
 func TestInspectTellsLeasesFromCalls(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	rule := ratelimit.Rule{Name: "leased", Limit: 1000, Per: time.Hour, Lease: time.Minute}
@@ -263,6 +274,7 @@ func TestInspectTellsLeasesFromCalls(t *testing.T) {
 
 // For a rule with distinct=, inspect shows the number of members, and the delay of a new member.
 func TestInspectCountsMembers(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	rule := ratelimit.Rule{Name: "strangers", Limit: 2, Per: time.Hour, Distinct: "{friend}"}
@@ -297,6 +309,7 @@ func inspectedBy(t *testing.T, server *redistest.Server, rule string) inspected 
 
 // inspect says what is in force for a key, and why.
 func TestInspectSaysWhy(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	f.known(map[string]string{"login": ruleText(login), "bucket": ruleText(bucket), "guess": ruleText(guess)})
@@ -343,6 +356,7 @@ func TestInspectSaysWhy(t *testing.T) {
 
 // A rule with pause= whose permits are used up pauses nobody.
 func TestInspectTellsPausesFromDelays(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	rule := ratelimit.Rule{Name: "carrier", Limit: 1, Per: time.Hour, Pausable: true}
@@ -357,6 +371,7 @@ func TestInspectTellsPausesFromDelays(t *testing.T) {
 
 // During a rollout, inspect shows which limits processes declare.
 func TestInspectShowsLimitsByProcess(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	for i, limit := range []int64{10, 100, 100} {
 		f := newFleet(t, server.Addr)
@@ -378,6 +393,7 @@ func TestInspectShowsLimitsByProcess(t *testing.T) {
 
 // inspect shows the times of the last permits of each algorithm whose state has them.
 func TestInspectShowsTheLastPermits(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	for _, rule := range []ratelimit.Rule{
@@ -417,6 +433,7 @@ func TestLastPermitsOfYesterday(t *testing.T) {
 
 // With the secret of the programs, keys are given as text.
 func TestSecret(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	secret := strings.Repeat("s3cret", 6)
 	f := newFleet(t, server.Addr)
@@ -449,6 +466,7 @@ func TestSecret(t *testing.T) {
 // A report of a process has the limit that the last call of a key brought. inspect shows what is left of it, and as of when, in whichever count
 // the key has. For a key that no report has, inspect says what is used.
 func TestInspectShowsTheLimitOfTheLastCall(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr, redisstore.WithStats())
 	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Name: "plan", Key: "{user}", Computed: true, Per: 3000 * time.Hour})
@@ -478,6 +496,7 @@ func TestInspectShowsTheLimitOfTheLastCall(t *testing.T) {
 
 // If the limit depends on the call, or programs declare different ones, inspect says so.
 func TestInspectSaysThatLimitsAreComputed(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	f.known(map[string]string{"plan": `{"name":"plan","key":"{user}","limit":0,"computed":true,"per":60000000000}`})
@@ -488,7 +507,6 @@ func TestInspectSaysThatLimitsAreComputed(t *testing.T) {
 	for _, limit := range []int64{10, 100} {
 		f := newFleet(t, server.Addr)
 		f.allow(1, ratelimit.Rule{Name: "search", Key: "{user}", Limit: limit, Per: time.Minute}, "ann")
-		defer runtime.KeepAlive(f)
 	}
 	redistest.Eventually(t, "both limits are declared", func() bool {
 		text, _ := ctl(t, server.Addr, "inspect", "search", "ann")

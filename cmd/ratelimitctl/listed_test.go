@@ -18,6 +18,7 @@ import (
 
 // With the rules that ratelimit -list prints, the tool finds the counts of the rules in generated code.
 func TestListedRules(t *testing.T) {
+	t.Parallel()
 	list, err := exec.Command("go", "run", "../ratelimit", "-list", "-json", "../../examples/...").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +63,7 @@ func TestListedRules(t *testing.T) {
 }
 
 func TestBadLists(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	file := filepath.Join(t.TempDir(), "rules.json")
 	for text, want := range map[string]string{

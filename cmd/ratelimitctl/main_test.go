@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"strings"
@@ -47,14 +48,15 @@ func require(t *testing.T, addr string, status int, want string, args ...string)
 }
 
 func TestCommands(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	defer client.Close()
 	declare(t, client, "ratelimit", `{"name":"login","key":"{user}","limit":5,"per":60000000000}`)
 	l := ratelimit.New(redisstore.New(client, redisstore.WithTimeout(20*time.Second)))
 	if _, err := l.Allow(t.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "login", Limit: 5, Per: time.Minute}, Key: "ann"}); err != nil {
 		t.Fatal(err)
 	}
+	_ = client.Close() // before the process reports
 	const inForce = "\nno process reports now; those that start, or reach the server again, follow it\n"
 	require(t, server.Addr, done, "login  5 per minute  -         {user}  enforce", "rules")
 	require(t, server.Addr, done, "login  5 per minute  enforce  1 of 5  4", "inspect", "login", "ann")
@@ -91,11 +93,13 @@ func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
 	time.Local = time.UTC // the zone on the pages
 	observation = 50 * time.Millisecond
+	_ = flag.Set("test.parallel", "4") // most tests wait
 	os.Exit(m.Run())
 }
 
 // The program reads RATELIMIT_REDIS, prints no log messages of its Redis client, and ends on a signal.
 func TestProgram(t *testing.T) {
+	t.Parallel()
 	program := func(url, command string) *exec.Cmd {
 		c := exec.Command(os.Args[0], command)
 		c.Env = append(os.Environ(), "BE_RATELIMITCTL=1", "RATELIMIT_REDIS="+url)

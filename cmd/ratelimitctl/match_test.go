@@ -14,6 +14,7 @@ import (
 
 // Settings by pattern are set, shown, named in what they refuse, exported, imported and ended as others are.
 func TestMatch(t *testing.T) {
+	t.Parallel()
 	server, other := redistest.Start(t), redistest.Start(t)
 	mail := ratelimit.Rule{Name: "mail", Limit: 5, Per: time.Hour}
 	for _, s := range []*redistest.Server{server, other} {
@@ -60,6 +61,7 @@ func TestMatch(t *testing.T) {
 
 // A broken pattern or glob is refused with what to write.
 func TestBrokenMatch(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
 	for command, want := range map[string]string{
@@ -82,6 +84,7 @@ func TestBrokenMatch(t *testing.T) {
 
 // A key that a tool knows only by its hash may be in a network: the tool says that it cannot tell.
 func TestMatchOfHashedKeys(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	secret := strings.Repeat("s", 32)
 	f := &program{ratelimit.New(redisstore.New(newFleet(t, server.Addr).client), ratelimit.WithSubjectHash(bytes.Repeat([]byte("s"), 32))), nil, t}

@@ -19,6 +19,7 @@ var bucket = ratelimit.Rule{Name: "bucket", Key: "{user}", Limit: 5, Per: time.H
 
 // After any sequence of commands, an override is what their flags say, one after the other.
 func TestOverridesMerge(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	newFleet(t, server.Addr).known(map[string]string{"bucket": ruleText(bucket)})
 	rapid.Check(t, func(r *rapid.T) {
@@ -67,6 +68,7 @@ func TestOverridesMerge(t *testing.T) {
 
 // A merge keeps the end that is there. It needs one where there is none.
 func TestAnEndIsKept(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
 	set := func(args ...string) string {
@@ -94,6 +96,7 @@ func TestAnEndIsKept(t *testing.T) {
 
 // What cannot apply to a rule is refused, also together with the override of all keys. With -force it is set.
 func TestUnfitOverridesAreRefused(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	daily := ratelimit.Rule{Name: "daily", Limit: 5, Cron: "@daily"}
 	shared := ratelimit.Rule{Name: "shared", Limit: 5, Per: time.Hour}
@@ -114,6 +117,7 @@ func TestUnfitOverridesAreRefused(t *testing.T) {
 
 // The keys of one command are set together, and are one change.
 func TestManyKeys(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	f.known(map[string]string{"login": ruleText(login)})
@@ -186,6 +190,7 @@ func TestWait(t *testing.T) {
 
 // Settings that no rule has can be ended as doctor advises, and others cannot be made without -force.
 func TestEndSettingsOfNoRule(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
 	for _, of := range []struct{ begin, end string }{
@@ -205,6 +210,7 @@ func TestEndSettingsOfNoRule(t *testing.T) {
 
 // Under a limit of 0 nobody is told when to come back.
 func TestInspectNever(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
 	ctl(t, server.Addr, "override", "set", "login", "-limit", "0", "-for", "1h")

@@ -20,38 +20,42 @@ import (
 
 // TestPages runs the commands on the pages, on a server that a shop uses. The output must be that of the page, except times and sizes.
 func TestPages(t *testing.T) {
-	defer func(before time.Duration) { observation = before }(observation)
+	before := observation
+	t.Cleanup(func() { observation = before })
 	observation = 2 * time.Second
 	for name, policy := range map[string]string{"ratelimitctl": "allkeys-lru", "operating": "noeviction"} {
-		server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", policy, "--slowlog-log-slower-than", "1000000")
-		openShop(t, server)
-		page := filepath.Join("../../docs", name+".md")
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ran := 0
-		got := shownRun.ReplaceAllStringFunc(string(text), func(block string) string {
-			ran++
-			return "```text\n" + replay(t, server, block) + "```"
-		})
-		if ran == 0 {
-			t.Errorf("%s shows no run", page)
-		}
-		if *update {
-			if err := os.WriteFile(page, []byte(got), 0o666); err != nil {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", policy, "--slowlog-log-slower-than", "1000000")
+			openShop(t, server)
+			page := filepath.Join("../../docs", name+".md")
+			text, err := os.ReadFile(page)
+			if err != nil {
 				t.Fatal(err)
 			}
-		}
-		shown, now := strings.Split(settled(string(text)), "\n"), strings.Split(settled(got), "\n")
-		if len(shown) != len(now) && !*update {
-			t.Errorf("%s has %d lines, and with the output of the tool %d", page, len(shown), len(now))
-		}
-		for i := range min(len(shown), len(now)) {
-			if shown[i] != now[i] && !*update {
-				t.Errorf("%s has\n%s\nbut the tool prints\n%s\nrun \"go test -update\" if this is right", page, shown[i], now[i])
+			ran := 0
+			got := shownRun.ReplaceAllStringFunc(string(text), func(block string) string {
+				ran++
+				return "```text\n" + replay(t, server, block) + "```"
+			})
+			if ran == 0 {
+				t.Errorf("%s shows no run", page)
 			}
-		}
+			if *update {
+				if err := os.WriteFile(page, []byte(got), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			shown, now := strings.Split(settled(string(text)), "\n"), strings.Split(settled(got), "\n")
+			if len(shown) != len(now) && !*update {
+				t.Errorf("%s has %d lines, and with the output of the tool %d", page, len(shown), len(now))
+			}
+			for i := range min(len(shown), len(now)) {
+				if shown[i] != now[i] && !*update {
+					t.Errorf("%s has\n%s\nbut the tool prints\n%s\nrun \"go test -update\" if this is right", page, shown[i], now[i])
+				}
+			}
+		})
 	}
 }
 

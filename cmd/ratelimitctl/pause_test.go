@@ -15,6 +15,7 @@ import (
 
 // pause holds a key, by a setting or by the marker of a rule with pause=. inspect says so, and resume ends it.
 func TestPause(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	send := ratelimit.Rule{Name: "send", Key: "{to}", Limit: 5, Per: time.Hour, Pausable: true}
@@ -48,6 +49,7 @@ func TestPause(t *testing.T) {
 
 // give returns permits to a key, and takes some. It is one change for all keys.
 func TestGive(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	f.known(map[string]string{"login": ruleText(login), "shared": `{"name":"shared","limit":5,"per":3600000000000}`})
@@ -72,6 +74,7 @@ func TestGive(t *testing.T) {
 
 // What is done to a count, and cannot be noted in changes, did not fail.
 func TestCountsThatAreNotNoted(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	f.known(map[string]string{"login": ruleText(login)})
@@ -85,6 +88,7 @@ func TestCountsThatAreNotNoted(t *testing.T) {
 
 // A far side's pause of everybody is listed, and doctor says since when it lasts.
 func TestPauseOfAFarSide(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	f.known(map[string]string{"login": ruleText(login)})

@@ -16,6 +16,7 @@ import (
 
 // With what acl -operator prints, all commands of the tool work, and each of its permissions is needed. All else is refused.
 func TestACLOfTheOperator(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	rules := map[string]string{}
@@ -84,6 +85,7 @@ func requireRefused(t *testing.T, server *redistest.Server, setUser, name string
 
 // With what acl -settings prints, a program changes settings; with what acl prints it does not. Neither may do more.
 func TestACLOfPrograms(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
 	for name, args := range map[string][]string{"plain": {"acl"}, "writer": {"acl", "-settings"}} {
@@ -112,6 +114,7 @@ func TestACLOfPrograms(t *testing.T) {
 
 // TestSentinel finds the master by a Sentinel. Without the master's name, the tool says that the server is a Sentinel.
 func TestSentinel(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
 	sentinel := server.StartSentinels(t, "shop", 1, 60_000, 0)[0]
@@ -129,6 +132,7 @@ func TestSentinel(t *testing.T) {
 
 // A cluster's prefixes and rules are found from any of its servers.
 func TestPrefixesOfACluster(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()})
 	defer client.Close()

@@ -18,6 +18,7 @@ import (
 
 // What is exported can be imported elsewhere, and is then the same. Of two, the newer holds. The answer counts what holds afterwards.
 func TestExportAndImport(t *testing.T) {
+	t.Parallel()
 	from, to := redistest.Start(t), redistest.Start(t)
 	shared := ratelimit.Rule{Name: "shared", Limit: 5, Per: time.Hour}
 	for _, server := range []*redistest.Server{from, to} {
@@ -63,6 +64,7 @@ func TestExportAndImport(t *testing.T) {
 }
 
 func TestBadImports(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	for text, want := range map[string]string{
 		"{":                               "expected the output of settings export",
@@ -144,6 +146,7 @@ func requireLoss(t *testing.T, addr, kept string, isOutput bool, args ...string)
 
 // A wrong prefix is an error that names the others. So is an empty server.
 func TestPrefixes(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	for _, c := range commands {
@@ -168,6 +171,7 @@ func TestPrefixes(t *testing.T) {
 
 // During a rollout, rules shows what each part of the processes declares, beside what is in force.
 func TestRulesDuringARollout(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	var programs []*program
 	for _, limit := range []int64{10, 100, 100} {
@@ -193,6 +197,7 @@ func TestRulesDuringARollout(t *testing.T) {
 
 // processes shows what is wrong with each of them.
 func TestProcesses(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	f.known(map[string]string{"login": ruleText(login)})

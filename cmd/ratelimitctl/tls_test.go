@@ -21,6 +21,7 @@ import (
 
 // The tool connects by TLS, with a certificate of its own if the server asks for one.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ca, caKey := certificate(t, dir, "ca", nil, nil)
 	certificate(t, dir, "server", ca, caKey)

@@ -123,6 +123,7 @@ func TestTop(t *testing.T) {
 
 // top shows the same names as errors for rules without names, even under an override.
 func TestTopNamesRules(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	f.known(map[string]string{
@@ -137,6 +138,7 @@ func TestTopNamesRules(t *testing.T) {
 
 // The JSON of top has the window and the algorithm that rules -json has in force.
 func TestTopInWordsOfDirectives(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f, texts, counts := newFleet(t, server.Addr), map[string]string{}, []fleet.RuleCounts{}
 	five, per := int64(5), time.Minute
@@ -199,6 +201,7 @@ func publish(t *testing.T, client *redis.Client, process, report string) {
 
 // top prints frames until q is pressed. Without a terminal, they have no control characters.
 func TestTopGoesOn(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	newFleet(t, server.Addr).known(map[string]string{"login": ruleText(login)})
 	in, keyboard := io.Pipe()
@@ -220,6 +223,7 @@ func TestTopGoesOn(t *testing.T) {
 
 // While the server is down, top shows its last frame as stale, and goes on when the server is back.
 func TestTopRetries(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.Addr)
 	f.known(map[string]string{"login": ruleText(login)})
