@@ -40,6 +40,7 @@ func TestDoctorSeesOthersDenials(t *testing.T) {
 
 // A server that accepts connections and says nothing can be reached.
 func TestSilentServer(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func TestListedRules(t *testing.T) {
 		t.Error("a blocked address is admitted")
 	}
 	require(t, server.Addr, done, "→ not blocked", "-rules", file, "unblock", method+"#3", "192.0.2.1")
-	require(t, server.Addr, failed, "give others with -rules", "block", method+"#3", "192.0.2.1", "-for", "1h")
+	require(t, server.Addr, failed, "give others with -rules", "block", "examples/sms.Sender.Other#3", "192.0.2.1", "-for", "1h") // in no list
 	require(t, server.Addr, misuse, "for all unnamed rules of a method: write "+method, "override", "set", method+"#3", "-limit", "1", "-for", "1h")
 }
 

@@ -20,9 +20,7 @@ import (
 
 // TestPages runs the commands on the pages, on a server that a shop uses. The output must be that of the page, except times and sizes.
 func TestPages(t *testing.T) {
-	before := observation
-	t.Cleanup(func() { observation = before })
-	observation = 2 * time.Second
+	t.Parallel()
 	for name, policy := range map[string]string{"ratelimitctl": "allkeys-lru", "operating": "noeviction"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
