@@ -17,6 +17,7 @@ var stages = []string{"load", "collect", "compile", "doubt", "emit"}
 
 // TestImportDirections checks that packages import each other only as doc.go says.
 func TestImportDirections(t *testing.T) {
+	t.Parallel()
 	const module = "github.com/ratelimit-go/ratelimit/"
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}}: {{join .Imports \" \"}}", "./internal/...", "../annotations").Output()
 	if err != nil {

@@ -25,6 +25,7 @@ func requireError(t *testing.T, comment, want string) {
 }
 
 func TestFault_MisspeltAttributeIsIgnored(t *testing.T) {
+	t.Parallel()
 	requireError(t, `//ratelimit:rule limt=1 per=1m`, `"limt"`)
 	requireError(t, `//ratelimit:rule limit=1 per=1m Key="{phone}"`, `"Key"`)
 	requireError(t, `//ratelimit:rule limit=1 per=1m key="{fone}"`, `fone`)
@@ -33,12 +34,14 @@ func TestFault_MisspeltAttributeIsIgnored(t *testing.T) {
 }
 
 func TestFault_MisspeltFallbackIsIgnored(t *testing.T) {
+	t.Parallel()
 	requireError(t, `//ratelimit:falback busy`, `falback`)
 	requireError(t, `//ratelimit:fallback buzy`, `buzy`)
 	requireError(t, `// ratelimit:fallback busy`, `//ratelimit:fallback`)
 }
 
 func TestFault_MisspeltSkipMarkerIsIgnored(t *testing.T) {
+	t.Parallel()
 	requireError(t, `//ratelimit:skipp`, `skipp`)
 	requireError(t, `// ratelimit:skip`, `//ratelimit:skip`)
 	requireError(t, `//rateLimit:skip`, `//ratelimit:skip`)

@@ -242,6 +242,7 @@ var handedOutLine = regexp.MustCompile(`^\s*(?:func \(c \*Client\) )?(\w+)\b.*//
 
 // TestHandedOut generates from the methods above. The generated file is type-checked.
 func TestHandedOut(t *testing.T) {
+	t.Parallel()
 	root := newModule(t, "example.com/handedout")
 	testmodule.Write(t, filepath.Join(root, "db/db.go"), []byte(handedOutDB))
 	testmodule.Write(t, filepath.Join(root, "p/x.go"), []byte(handedOut))

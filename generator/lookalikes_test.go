@@ -66,6 +66,7 @@ var lookalikes = []string{
 
 // TestLookalikes expects an error about each lookalike above a method, and about most at the end of a line, in packages without directives.
 func TestLookalikes(t *testing.T) {
+	t.Parallel()
 	root := newModule(t, "example.com/lookalikes")
 	for i, line := range lookalikes {
 		above := fmt.Sprintf("package x\n\ntype X interface {\n\t%s\n\tM() error\n}\n", line)
@@ -91,6 +92,7 @@ func TestLookalikes(t *testing.T) {
 
 // TestProse expects nothing about sentences and code that only mention limits.
 func TestProse(t *testing.T) {
+	t.Parallel()
 	root := newModule(t, "example.com/prose")
 	testmodule.Write(t, filepath.Join(root, "x.go"), []byte(plain))
 	for i, text := range []string{

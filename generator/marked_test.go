@@ -16,6 +16,7 @@ import (
 // TestErrors generates from testdata/errors/*.go. There, the expected errors of a line stand below it, in comments with a ^ at the
 // column, or with the number of the column: //3: message.
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	paths, err := filepath.Glob("../testdata/errors/*.go")
 	if err != nil || len(paths) == 0 {
 		t.Fatal("no files", err)

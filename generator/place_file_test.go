@@ -65,6 +65,7 @@ var bDoRules int
 
 // TestFileByFile expects the same output if a file is generated alone, with its package, or in another build.
 func TestFileByFile(t *testing.T) {
+	t.Parallel()
 	dir := place(t, together)
 	of := func(pattern, tags string) map[string]string {
 		result, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{pattern}, Tags: tags})
@@ -98,6 +99,7 @@ func TestFileByFile(t *testing.T) {
 
 // TestExternalTestAlone generates from a file of an external test package that mentions code which is to be generated for the package.
 func TestExternalTestAlone(t *testing.T) {
+	t.Parallel()
 	dir := place(t, `
 -- f/f.go --
 package f
@@ -138,6 +140,7 @@ type X interface{ M(*g.LimitedT) error }
 
 // TestTwoWrappersOfOneName expects a collision of two wrappers to be reported whichever of their files is named.
 func TestTwoWrappersOfOneName(t *testing.T) {
+	t.Parallel()
 	dir := place(t, `
 -- a.go --
 package x
@@ -162,6 +165,7 @@ type C interface{ M() error }
 
 // TestWrapperOfTests expects a wrapper in a test file to collide with one of the package, even if only one of their files is named.
 func TestWrapperOfTests(t *testing.T) {
+	t.Parallel()
 	requireCollision(t, place(t, `
 -- a.go --
 package x

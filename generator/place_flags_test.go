@@ -14,6 +14,7 @@ import (
 
 // TestGoGenerate runs go generate with variables for the file and the package, in a test file and in a file with a space in its name.
 func TestGoGenerate(t *testing.T) {
+	t.Parallel()
 	const command = "//go:generate go run github.com/ratelimit-go/ratelimit/cmd/ratelimit "
 	dir := place(t, `
 -- by_file/my sender.go --

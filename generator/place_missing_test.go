@@ -11,6 +11,7 @@ import (
 
 // TestMissingModule imports a package whose module is not available, for several reasons. The package has another name than its path.
 func TestMissingModule(t *testing.T) {
+	t.Parallel()
 	const source = "package x\n\nimport \"github.com/redis/go-redis/v9\"\n\n//ratelimit:rule limit=1 per=1m\ntype X interface{ M(*redis.Client) error }\n"
 	for name, c := range map[string]struct {
 		empty string // a file

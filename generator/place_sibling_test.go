@@ -10,6 +10,7 @@ import (
 // TestSiblings generates in a package with a file that does not compile. It expects an error if declarations may be lost, and at least a
 // warning if the file does not parse or the go command reports an error.
 func TestSiblings(t *testing.T) {
+	t.Parallel()
 	const sibling = "package x\n\n//ratelimit:rule limit=1 per=1m\ntype S struct{}\n\nfunc (S) M() error { return nil }\n"
 	for name, c := range map[string]struct{ file, text, errors, warnings string }{
 		"declaration": {

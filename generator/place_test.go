@@ -279,6 +279,7 @@ func (c *endsAt) Err() error {
 
 // TestEnded expects all files or none, wherever the context ends.
 func TestEnded(t *testing.T) {
+	t.Parallel()
 	dir := place(t, "-- x.go --\n"+plain+"-- y/y.go --\n"+plain)
 	for n := range int32(100) {
 		ctx := &endsAt{Context: t.Context()}
@@ -370,6 +371,7 @@ func TestWorkspaceRoot(t *testing.T) {
 
 // TestNestedModule generates for the module of the folder, and not for modules nested in it.
 func TestNestedModule(t *testing.T) {
+	t.Parallel()
 	dir := place(t, "-- x.go --\n"+plain+"-- deep/nested/x.go --\n"+plain+"-- deep/nested/go.mod --\nmodule example.com/nested\n\ngo 1.26\n")
 	expectWritten(t, generator.Config{Dir: dir, Patterns: []string{"./..."}}, "x_ratelimit.go")
 	nested := filepath.Join(dir, "deep", "nested")

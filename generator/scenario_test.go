@@ -26,6 +26,7 @@ var update = flag.Bool("update", false, "rewrite what the scenarios expect")
 // TestScenarios runs testdata/*.txtar. Each archive has the source files of a package, the expected output below want/, and the
 // expected messages in "errors" and "warnings". All generated files are vetted in one run.
 func TestScenarios(t *testing.T) {
+	t.Parallel()
 	paths, err := filepath.Glob("../testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
 		t.Fatal("no scenarios", err)
@@ -74,6 +75,7 @@ func TestMain(m *testing.M) {
 	if len(args) > 0 && (args[0] == "-V=full" || args[0] == "-flags" || strings.HasSuffix(args[len(args)-1], ".cfg")) {
 		unitchecker.Main(nilness.Analyzer) // which exits
 	}
+	testmodule.ReuseBuilds()
 	os.Exit(m.Run())
 }
 

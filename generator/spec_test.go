@@ -85,40 +85,50 @@ var samples = map[string]string{
 
 // TestEveryArgumentHasAnEffect generates from each row of the table, and expects the argument in the generated code and in the list.
 func TestEveryArgumentHasAnEffect(t *testing.T) {
+	t.Parallel()
 	root := newModule(t, "example.com/rows")
-	result := func(t *testing.T, name, rule string) (source, listed string) {
-		dir := filepath.Join(root, name)
+	add := func(name, rule string) {
 		if !strings.Contains(rule, "cron=") {
 			rule += " per=1m"
 		}
 		src := "package x\n\nimport (\n\t\"context\"\n\t\"io\"\n)\n\ntype X interface {\n\t//ratelimit:rule limit=7 " + rule +
 			"\n\tM(ctx context.Context, a, b string) (n int, rows io.Closer, err error)\n}\n"
-		testmodule.Write(t, filepath.Join(dir, "x.go"), []byte(src))
-		r, err := generator.Generate(t.Context(), generator.Config{Dir: dir, Patterns: []string{"."}})
-		if err != nil {
-			t.Fatalf("%s: %v", rule, err)
+		testmodule.Write(t, filepath.Join(root, name, "x.go"), []byte(src))
+	}
+	for _, a := range annotations.LookUp("rule").Args {
+		sample, ok := samples[a.Name]
+		if !ok {
+			t.Fatalf("no sample of %s", a.Name)
 		}
-		list, err := json.Marshal(r.Rules)
+		rest, _, _ := strings.Cut(" "+sample, " "+a.Name)
+		add(a.Name, sample)
+		add(a.Name+"_without", rest)
+	}
+	result, err := generator.Generate(t.Context(), generator.Config{Dir: root, Patterns: []string{"./..."}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, lists := map[string]string{}, map[string]string{}
+	for _, f := range result.Files {
+		sources[filepath.Base(filepath.Dir(f.Name))] = string(f.Source)
+	}
+	for _, r := range result.Rules {
+		text, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(r.Files[0].Source), string(list)
+		lists[filepath.Base(filepath.Dir(r.File))] += string(text)
 	}
 	for _, a := range annotations.LookUp("rule").Args {
 		t.Run(a.Name, func(t *testing.T) {
-			sample, ok := samples[a.Name]
-			if !ok {
-				t.Fatal("no sample of this argument")
-			}
-			source, listed := result(t, a.Name, sample)
+			source, listed := sources[a.Name], lists[a.Name]
 			if a.Field != "" && !strings.Contains(source, a.Field+":") {
 				t.Errorf("the field %s is not generated:\n%s", a.Field, source)
 			}
-			if sample == "" {
+			if samples[a.Name] == "" {
 				return
 			}
-			rest, _, _ := strings.Cut(" "+sample, " "+a.Name)
-			without, other := result(t, a.Name+"_without", rest)
+			without, other := sources[a.Name+"_without"], lists[a.Name+"_without"]
 			if strings.ReplaceAll(source, a.Name+"_without", a.Name) == strings.ReplaceAll(without, a.Name+"_without", a.Name) {
 				t.Errorf("the generated code is the same without %s", a.Name)
 			}

@@ -11,6 +11,10 @@ import (
 	"testing"
 )
 
+// ReuseBuilds lets the go commands that a test binary runs find in the build cache what was built and vetted from the same files in another
+// temporary folder: with -trimpath, the folder of a package does not count. The cache has findings of vet, too, with the paths of that other folder.
+func ReuseBuilds() { _ = os.Setenv("GOFLAGS", strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath")) }
+
 // Dir returns a temporary folder. Its path has no symbolic links, as the go command prints it.
 func Dir(t testing.TB) string {
 	t.Helper()
