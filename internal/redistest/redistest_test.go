@@ -12,6 +12,7 @@ import (
 )
 
 func TestStart(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t, "--maxmemory", "123456789")
 	if got := s.Do("PING"); got != "PONG" {
 		t.Errorf("PING: got %q", got)
@@ -25,6 +26,7 @@ func TestStart(t *testing.T) {
 }
 
 func TestServersAreApart(t *testing.T) {
+	t.Parallel()
 	a, b := redistest.Start(t), redistest.Start(t)
 	a.Do("SET key a")
 	if got := b.Do("EXISTS key"); got != "0" {
@@ -33,6 +35,7 @@ func TestServersAreApart(t *testing.T) {
 }
 
 func TestRestartForgets(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	s.Do("SET key value")
 	s.Stop()
@@ -48,6 +51,7 @@ func TestRestartForgets(t *testing.T) {
 }
 
 func TestPauseHoldsAnswersBack(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	s.Pause()
 	answered := make(chan string, 1)
@@ -62,12 +66,14 @@ func TestPauseHoldsAnswersBack(t *testing.T) {
 }
 
 func TestPausedServerStops(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	s.Pause()
 	s.Stop()
 }
 
 func TestStartCluster(t *testing.T) {
+	t.Parallel()
 	c := redistest.StartCluster(t, 3)
 	if len(c.Addrs()) != 3 {
 		t.Fatalf("addresses: %q", c.Addrs())
@@ -80,6 +86,7 @@ func TestStartCluster(t *testing.T) {
 }
 
 func TestReplicate(t *testing.T) {
+	t.Parallel()
 	c := redistest.StartCluster(t, 3)
 	replicas := c.Replicate(t)
 	for _, s := range slices.Concat(c, replicas) {
@@ -91,6 +98,7 @@ func TestReplicate(t *testing.T) {
 }
 
 func TestStartSentinels(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	replica := s.StartReplica(t)
 	for _, sentinel := range s.StartSentinels(t, "limits", 3, 10_000, 1) {
@@ -101,6 +109,7 @@ func TestStartSentinels(t *testing.T) {
 }
 
 func TestWaitForAsksAgainWhenItsConnectionIsClosed(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	var other sync.WaitGroup
 	other.Go(func() {
