@@ -52,13 +52,20 @@ var added = []string{
 // TestNewRuleChangesItsMethodAlone adds a rule to a method. In the generated file, nothing changes but the variables and the
 // declaration of that method, and what is imported.
 func TestNewRuleChangesItsMethodAlone(t *testing.T) {
-	dir := newModule(t, "example.com/stable")
-	before := declarations(t, dir, stable)
-	for place, method := range []string{"Sender.Send", "Sender.Sum", "Service.Do"} {
+	t.Parallel()
+	methods := []string{"Sender.Send", "Sender.Sum", "Service.Do"}
+	sources := map[string]string{"stable": stable}
+	for place := range methods {
+		for i, rule := range added {
+			sources[fmt.Sprintf("stable%d_%d", place, i)] = strings.Replace(stable, fmt.Sprintf("<%d>", place), "//ratelimit:rule "+rule, 1)
+		}
+	}
+	found := declarations(t, sources)
+	before := found["stable"]
+	for place, method := range methods {
 		variables := "var " + strings.ToLower(method[:1]) + strings.Replace(method[1:], ".", "", 1)
-		for _, rule := range added {
-			src := strings.Replace(stable, fmt.Sprintf("<%d>", place), "//ratelimit:rule "+rule, 1)
-			after := declarations(t, dir, src)
+		for i, rule := range added {
+			after := found[fmt.Sprintf("stable%d_%d", place, i)]
 			for name, text := range after {
 				if text != before[name] && name != "import" && name != method && !strings.HasPrefix(name, variables) {
 					t.Errorf("with %q on %s, %s is now\n%s\nand was\n%s", rule, method, name, text, before[name])
@@ -82,18 +89,31 @@ func funcs(declarations map[string]string) (names []string) {
 	return names
 }
 
-// declarations generates from src, and returns the text of each declaration by its name.
-func declarations(t *testing.T, dir, src string) map[string]string {
+// declarations generates from sources, each in a package of its own, and returns the texts of the declarations of each by their names.
+func declarations(t *testing.T, sources map[string]string) map[string]map[string]string {
 	t.Helper()
-	for place := range 3 {
-		src = strings.Replace(src, fmt.Sprintf("<%d>", place), "//", 1)
+	root := newModule(t, "example.com/stable")
+	for name, src := range sources {
+		for place := range 3 {
+			src = strings.Replace(src, fmt.Sprintf("<%d>", place), "//", 1)
+		}
+		testmodule.Write(t, filepath.Join(root, name, "x.go"), src)
 	}
-	testmodule.Write(t, filepath.Join(dir, "x.go"), src)
-	result, err := generator.Generate(t.Context(), generator.Config{Dir: dir})
+	result, err := generator.Generate(t.Context(), generator.Config{Dir: root, Patterns: []string{"./..."}})
 	if err != nil {
-		t.Fatalf("%v\n%s", err, src)
+		t.Fatal(err)
 	}
-	out := string(result.Files[0].Source)
+	all := map[string]map[string]string{}
+	for _, f := range result.Files {
+		name := filepath.Base(filepath.Dir(f.Name))
+		all[name] = declarationsIn(t, strings.ReplaceAll(string(f.Source), `"`+name+".", `"stable.`))
+	}
+	return all
+}
+
+// declarationsIn returns the text of each declaration of a file by its name.
+func declarationsIn(t *testing.T, out string) map[string]string {
+	t.Helper()
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", out, parser.ParseComments)
 	if err != nil {
