@@ -22,12 +22,12 @@ func TestValid(t *testing.T) {
 }
 
 func TestDirectives(t *testing.T) {
-	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), directive.Analyzer, "directives")
+	requireSpans(t, analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), directive.Analyzer, "directives"))
 }
 
 // TestMeaning expects the errors and warnings of the generator about directives that can be read.
 func TestMeaning(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), directive.Analyzer, "meaning")
+	requireSpans(t, analysistest.Run(t, analysistest.TestData(), directive.Analyzer, "meaning"))
 }
 
 // TestFault expects a diagnostic for a panic in the generator, here because of a package without types.
@@ -49,9 +49,10 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// TestSpans checks the order of the findings and the words that they mark. At the end of a line they mark nothing.
-func TestSpans(t *testing.T) {
-	for _, r := range analysistest.Run(t, analysistest.TestData(), directive.Analyzer, "directives", "meaning") {
+// requireSpans checks the order of the findings and the words that they mark. At the end of a line they mark nothing.
+func requireSpans(t *testing.T, results []*analysistest.Result) {
+	t.Helper()
+	for _, r := range results {
 		fset, last := r.Pass.Fset, token.NoPos
 		for _, d := range r.Diagnostics {
 			from, to := fset.Position(d.Pos), fset.Position(d.End)
