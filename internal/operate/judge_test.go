@@ -105,6 +105,7 @@ func (s *shop) word(id string, p fleet.Process) {
 
 // A prefix without a fault has no problem, on each store.
 func TestAllIsWell(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	s.process(nil, login)
 	if all := s.judge(); len(all) > 0 {
@@ -175,6 +176,7 @@ func TestOwnFailureOfLongAgo(t *testing.T) {
 
 // Each problem is there when it is true, and goes when it is not, on a real server.
 func TestProblems(t *testing.T) {
+	t.Parallel()
 	for id, test := range map[string]func(*shop){
 		operate.StoreDown: func(s *shop) {
 			s.process(nil, login)

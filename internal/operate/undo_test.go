@@ -127,6 +127,7 @@ func set(t *testing.T, l *ratelimit.Limiter, d time.Duration) error {
 
 // An undo of a pause lets calls pass, also where the pause is beside the count, too.
 func TestUndoOfAPause(t *testing.T) {
+	t.Parallel()
 	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr})
 	t.Cleanup(func() { _ = client.Close() })
 	for name, store := range map[string]ratelimit.Store{"memory": memstore.New(), "Redis": redisstore.New(client, redisstore.WithTimeout(time.Minute))} {
