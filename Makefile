@@ -1,7 +1,8 @@
 # Two commands do everything: make demo, make test. They need Go and make, and find or install the rest.
 
 RACE = -race
-SEQUENTIAL = ./annotations ./cmd/ratelimit ./generator ./generator/internal/... ./internal/readme ./internal/engine ./runtime/redisstore/lua ./scripts # start no goroutines: nothing to race
+SEQUENTIAL = ./annotations ./cmd/ratelimit ./generator ./generator/internal/... ./internal/readme ./internal/engine ./internal/simulate ./runtime/redisstore/lua ./scripts # start no goroutines: nothing to race
+TEST = go test -ldflags=-w # leaves out what debuggers need, so tests are linked faster
 FUZZTIME = 30s # of each fuzz target
 MODULES = benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit contrib/ginlimit examples/routers examples/shop testdata/grpc faults browser # beside the one at the root
 BITS32 = ./runtime ./internal/engine ./internal/memory ./runtime/memstore ./internal/fleet ./runtime/redisstore/... # run on platforms of 32 bits
@@ -24,16 +25,16 @@ test: ## every test of every module, with the race detector where goroutines run
 	@MAKE=$(MAKE) sh scripts/each.sh test-parallel test-sequential test-allocations alerts $(MODULES:%=test/%)
 
 test-parallel:
-	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) $$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL))")
+	$(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE) -p 3 $$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL))")
 
 test-sequential:
-	go test $(SEQUENTIAL)
+	$(TEST) $(SEQUENTIAL)
 
 test-allocations: # without the race detector, which makes pools forget
 	go test -run=AllocatesNothing ./runtime ./runtime/wrap
 
 $(MODULES:%=test/%): test/%:
-	cd $* && go test ./...
+	cd $* && $(TEST) ./...
 
 newest: ## test the modules of contrib with the newest versions of what they require; go.mod has the oldest
 	sh scripts/test-needs.sh server

@@ -85,7 +85,7 @@ func exists(name string) bool {
 // TestNoGoroutines checks that what make test runs without the race detector starts no goroutine.
 func TestNoGoroutines(t *testing.T) {
 	starts := regexp.MustCompile(`(?m)^\t+go \w|errgroup|\.Go\(`)
-	for _, top := range []string{".", "../annotations", "../cmd/ratelimit", "../internal/engine", "../runtime/redisstore/lua"} {
+	for _, top := range []string{".", "../annotations", "../cmd/ratelimit", "../internal/engine", "../internal/simulate", "../runtime/redisstore/lua"} {
 		err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || path == "vet" || d.Name() == "testdata" { // the checks of vet run side by side
 				return cmp.Or(err, fs.SkipDir)

@@ -56,14 +56,14 @@ var gameDays = map[string]gameDay{
 		sentence: "the server is a read-only replica: connect to its master",
 		says:     map[string]string{"doctor": "bad +store-down +- +this server is a replica: calls fail. To do: connect to its master 127.0.0.1:1"},
 		end:      []string{"REPLICAOF NO ONE"},
-		then:     map[string]string{"processes": "current +right +-\n", "doctor": "server +round trip"},
+		then:     map[string]string{"processes": "current +right +-\n", "doctor": "server +version"},
 	},
 	"full memory": {
 		begin:    []string{"CONFIG SET maxmemory 1"},
 		sentence: "the server's memory is full: raise its maxmemory",
 		says:     map[string]string{"doctor": "bad +memory-full .*calls fail. To do: raise maxmemory"},
 		end:      []string{"CONFIG SET maxmemory 0"},
-		then:     map[string]string{"processes": "current +right +-\n", "doctor": "server +round trip"},
+		then:     map[string]string{"processes": "current +right +-\n", "doctor": "server +version"},
 	},
 	"hung for 60 s": {
 		hang:     true,
@@ -72,13 +72,13 @@ var gameDays = map[string]gameDay{
 			"doctor":            "^bad +store-down +- +the store does not answer: the server did not answer in time.*\nratelimitctl: 1 problem, of which 1 bad\n$",
 			"inspect login ann": "^ratelimitctl: the server did not answer in time.*\n$",
 		},
-		then: map[string]string{"processes": "current +right +-\n", "doctor": "server +round trip"},
+		then: map[string]string{"processes": "current +right +-\n", "doctor": "server +version"},
 	},
 	"stalls of 300 ms": {
 		begin: []string{"CLIENT PAUSE 300 ALL"}, again: 450 * time.Millisecond,
 		sentence: "the server did not answer in time",
 		says:     map[string]string{"doctor": "bad +store-slow +- +round trip .* decisions wait, and such calls fail", "processes": "at 20.* UTC: the server did not answer in time", "top -once": "FAILED +RULE"},
-		then:     map[string]string{"processes": "current +right +-\n", "doctor": "server +round trip"},
+		then:     map[string]string{"processes": "current +right +-\n", "doctor": "server +version"},
 	},
 	"skewed clocks": {
 		do:   func(s *service) { s.forged = []string{fmt.Sprintf(`"program":"desk","ahead":%d`, 2*time.Hour)} },
