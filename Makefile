@@ -25,10 +25,10 @@ test: ## every test of every module, with the race detector where goroutines run
 	@MAKE=$(MAKE) sh scripts/each.sh test-parallel test-sequential test-allocations alerts $(MODULES:%=test/%)
 
 test-parallel:
-	$(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE) -p 3 $$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL))")
+	$(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE) $$(go list ./... | grep -vxF "$$(go list $(SEQUENTIAL))")
 
 test-sequential:
-	$(TEST) $(SEQUENTIAL)
+	$(TEST) -p 1 $(SEQUENTIAL) # beside the others
 
 test-allocations: # without the race detector, which makes pools forget
 	go test -run=AllocatesNothing ./runtime ./runtime/wrap

@@ -13,7 +13,7 @@ import (
 )
 
 // observation is how long doctor observes a server.
-var observation = 2 * time.Second
+const observation = 2 * time.Second
 
 // doctor prints what is wrong, and what else is worth knowing of the servers. It fails if a problem is bad.
 func doctor(ctx context.Context, s *session) error {

@@ -91,9 +91,8 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	redis.SetLogger(silent{})
-	time.Local = time.UTC                // the zone on the pages
-	observation = 600 * time.Millisecond // longer than the stalls of a game day are apart
-	_ = flag.Set("test.parallel", "4")   // most tests wait
+	time.Local = time.UTC              // the zone on the pages
+	_ = flag.Set("test.parallel", "6") // most tests wait
 	os.Exit(m.Run())
 }
 

@@ -37,6 +37,7 @@ func TestBeatsMoveFewEntries(t *testing.T) {
 		}
 		beats := func() {
 			for range 12 {
+				list(t, c, 1500, processes[0].Now())
 				for _, f := range processes {
 					for i := range fleet.MaxReportRules {
 						f.Stats.Lock()
@@ -57,7 +58,6 @@ func TestBeatsMoveFewEntries(t *testing.T) {
 		for range 2 {
 			tool := of(c, "p")
 			set(t, tool, "kim", settings...)
-			list(t, c, 1500, tool.Now())
 			beats()
 			server.Do("FLUSHALL")
 		}
