@@ -32,7 +32,7 @@ func ChargeFrom(ctx context.Context) *Charge { return (*Charge)(decide.WishesOf(
 func (c *Charge) Settle(ctx context.Context, cost int64, rules ...string) error {
 	charges := (*decide.Charge)(c).Charges()
 	if charges == nil {
-		return &RuleError{Argument: "settle", Reason: "the charge is missing; call a wrapper under the context of WithCharge first"}
+		return &RuleError{Argument: "settle", Reason: "no call was admitted under the context of WithCharge"}
 	}
 	return charges.SettleRules(ctx, cost, rules)
 }

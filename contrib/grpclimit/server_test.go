@@ -298,7 +298,7 @@ func TestRulesLeaveTheCharge(t *testing.T) {
 	if _, err := limit(outside, nil, &grpc.UnaryServerInfo{FullMethod: "/m"}, func(context.Context, any) (any, error) { return nil, nil }); err != nil {
 		t.Fatal(err)
 	}
-	if err := charge.Settle(outside, 1); !strings.Contains(fmt.Sprint(err), "charge is missing") {
+	if err := charge.Settle(outside, 1); !strings.Contains(fmt.Sprint(err), "no call was admitted") {
 		t.Errorf("the rules have filled the Charge: %v", err)
 	}
 }

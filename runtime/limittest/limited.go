@@ -8,7 +8,7 @@ import (
 )
 
 // IsLimited reports whether v is a generated wrapper, or a decorator around one. A decorator must have a method Unwrap that returns the
-// value which it decorates. Use IsLimited in a test of a program's wiring.
+// value which it decorates. Use IsLimited in a test of a program's wiring. It is false for a guard, and for what a generated function Limit... returns.
 func IsLimited(v any) bool {
 	for range 100 { // a decorator that unwraps to itself must not loop for ever
 		if _, ok := v.(interface{ RateLimits() []ratelimit.Rule }); ok {

@@ -13,7 +13,7 @@ import (
 func (a *analysis) neverApplies(r *model.Rule) {
 	switch v, ok := costOf(r); {
 	case ok && v == 0:
-		a.found.Warn(r.Rule.Cost.Pos, "cost: this is always 0, so the rule charges nothing; write at least 1")
+		a.found.Warn(r.Rule.Cost.Pos, "cost: this is always 0, so the rule refuses no call; write at least 1")
 	case ok && v < 0:
 		a.found.Add(r.Rule.Cost.Pos, "cost: this is always %d; expected at least 0", v)
 	}
