@@ -81,7 +81,7 @@ var (
 
 func open(t *testing.T) *shop {
 	t.Helper()
-	server := redistest.Start(t)
+	server := redistest.Start(t, "--slowlog-log-slower-than", "1000000") // a busy machine is no finding
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
 	delay := new(slow)
@@ -188,7 +188,7 @@ func tab(t *testing.T, allowed ...string) context.Context {
 		chromedp.Flag("host-resolver-rules", "MAP limits.test 127.0.0.1"))
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(stop)
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(cancel)
 	ctx, closeTab := chromedp.NewContext(ctx)
 	t.Cleanup(closeTab)

@@ -44,7 +44,7 @@ type X interface {
 	Nowhere() error
 	//ratelimit:rule limit=1 per=1m
 	//ratelimit:fallback httplimit.Answer
-	//                   ^ unknown type, variable or package httplimit; write import _ "github.com/ratelimit-go/ratelimit/runtime/httplimit"
+	//                   ^ unknown type, variable or package httplimit; import "github.com/ratelimit-go/ratelimit/runtime/httplimit", as _ if only directives use it
 	NotImported() error
 	//ratelimit:rule limit=1 per=1m
 	//ratelimit:fallback sendLater.M

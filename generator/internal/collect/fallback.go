@@ -137,7 +137,7 @@ func (c *methods) fallbackObject(f *model.Fallback) types.Object {
 		})
 		cure := cmp.Or(annotations.Suggest(f.Qualifier, near), "; if it is a package, import it as _")
 		if f.Func.Value == answer {
-			cure = "; write import _ " + strconv.Quote(answers)
+			cure = "; import " + strconv.Quote(answers) + ", as _ if only directives use it"
 		}
 		c.found.Add(f.Func.Pos, "unknown type, variable or package %s%s", f.Qualifier, cure)
 	case types.IsInterface(of.Type()):
