@@ -1,7 +1,7 @@
 # Two commands do everything: make demo, make test. They need Go and make, and find or install the rest.
 
 RACE = -race
-SEQUENTIAL = ./annotations ./cmd/ratelimit ./generator ./generator/internal/... ./internal/readme ./internal/engine ./internal/simulate ./runtime/redisstore/lua ./scripts # start no goroutines: nothing to race
+SEQUENTIAL = ./annotations ./cmd/ratelimit ./generator ./generator/internal/... ./internal/readme ./internal/engine ./internal/simulate ./runtime/redisstore/lua ./scripts # what these test starts no goroutines: nothing to race
 TEST = go test -ldflags=-w # leaves out what debuggers need, so tests are linked faster
 FUZZTIME = 30s # of each fuzz target
 MODULES = browser faults benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit contrib/ginlimit examples/routers examples/shop testdata/grpc # beside the one at the root; the slow ones first
@@ -107,4 +107,5 @@ lint: ## gofmt, go mod tidy, go vet, ratelimit vet, staticcheck
 	go vet ./...
 	go run ./cmd/ratelimit vet ./examples/...
 	$(STATICCHECK) ./...
-	for m in $(MODULES); do (cd $$m && go mod tidy -diff && go vet ./... && $(STATICCHECK) ./...) || exit; done
+	failed=; for m in $(MODULES); do (cd $$m && go mod tidy -diff && go vet ./... && $(STATICCHECK) ./...) || failed="$$failed $$m"; done; \
+	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi

@@ -117,11 +117,11 @@ func TestNeedsAreNamed(t *testing.T) {
 	t.Run("an old server", func(t *testing.T) {
 		m := newMachine(t)
 		m.command("bin/redis-server", oldServer)
-		m.expectNamed("of version 7 or newer")
+		m.expectNamed("of version 7 or newer", "bin/redis-server has version 6: put a newer one before it on PATH")
 	})
 }
 
-// Each package manager is asked once for each package.
+// What a package manager has is installed, by root except with brew. A second run asks for nothing.
 func TestNeedsAreInstalled(t *testing.T) {
 	for manager, packages := range map[string][]string{
 		"apt-get": {"redis-server redis-server", "gcc gcc", "prometheus promtool", "chromium-browser chromium-browser", "npm npm"},

@@ -33,7 +33,7 @@ packages() {
 # name NEED: what people call it.
 name() {
 	case $1 in
-	server) echo 'redis-server, or else valkey-server, of version 7 or newer' ;;
+	server) echo "redis-server, or else valkey-server, of version 7 or newer$(old_server)" ;;
 	compiler) echo "the C compiler $(compiler), for the race detector (make test RACE= does without)" ;;
 	promtool) echo 'promtool of Prometheus' ;;
 	chromium) echo 'Chromium or Google Chrome' ;;
@@ -60,6 +60,12 @@ server_version() {
 	server=$(command -v redis-server || command -v valkey-server) || server=false
 	version=$("$server" --version | sed -n 's/.* v=\([0-9]*\).*/\1/p')
 	echo "${version:-0}"
+}
+
+# old_server says which server is too old, if there is one. Another package would not help, because the tests take the first one on PATH.
+old_server() {
+	server=$(command -v redis-server || command -v valkey-server) || return
+	echo "; $server has version $(server_version): put a newer one before it on PATH"
 }
 
 compiler() { go env CC | sed 's/ .*//'; }

@@ -100,7 +100,7 @@ func plain(page string) string {
 
 // stored is what the first screen says of each store, after three settings.
 var stored = map[string]string{
-	"redis":  "asked just now Round trip",
+	"redis":  "Store up asked just now Round trip",
 	"memory": "All is well Store up asked just now, in this process Round trip – of one command Memory not known that of this process Decided by policy not known no statistics Processes 1",
 }
 

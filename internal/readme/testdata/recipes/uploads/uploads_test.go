@@ -46,7 +46,7 @@ func TestBytesCount(t *testing.T) {
 	left(49_999_990)
 	ask(strings.NewReader("12345"), -1, http.StatusTooManyRequests)
 	ask(strings.NewReader("12345"), 5, http.StatusOK)
-	ask(strings.NewReader("12345"), 1_000_000_001, http.StatusUnprocessableEntity)
+	ask(strings.NewReader("12345"), 1_000_000_001, http.StatusTooManyRequests) // charged as the most
 }
 
 type zeros struct{}
