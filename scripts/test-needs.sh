@@ -55,17 +55,18 @@ met() {
 	esac
 }
 
-# server_version looks at the server that the tests take.
+# server is the command that the tests take.
+server() { command -v redis-server || command -v valkey-server; }
+
+# server_version is 0 without a server.
 server_version() {
-	server=$(command -v redis-server || command -v valkey-server) || server=false
-	version=$("$server" --version | sed -n 's/.* v=\([0-9]*\).*/\1/p')
+	version=$("$(server || echo false)" --version | sed -n 's/.* v=\([0-9]*\).*/\1/p')
 	echo "${version:-0}"
 }
 
-# old_server says which server is too old, if there is one. Another package would not help, because the tests take the first one on PATH.
+# old_server says which server is too old, if there is one. Another package may not help, because the tests take the first server on PATH.
 old_server() {
-	server=$(command -v redis-server || command -v valkey-server) || return
-	echo "; $server has version $(server_version): put a newer one before it on PATH"
+	if old=$(server); then echo "; $old has version $(server_version): put a newer one before it on PATH"; fi
 }
 
 compiler() { go env CC | sed 's/ .*//'; }

@@ -12,10 +12,10 @@ import (
 	"github.com/ratelimit-go/ratelimit/generator/internal/names"
 )
 
-// answer is the fallback of most handlers, and answers is the path of its package.
+// answer is the fallback of most handlers, and answerPath is the path of its package.
 const (
-	answer  = "httplimit.Answer"
-	answers = "github.com/ratelimit-go/ratelimit/runtime/httplimit"
+	answer     = "httplimit.Answer"
+	answerPath = "github.com/ratelimit-go/ratelimit/runtime/httplimit"
 )
 
 // fallback returns the fallback that a directive names. It reports an error and returns nil if that cannot be called instead of m.
@@ -137,7 +137,7 @@ func (c *methods) fallbackObject(f *model.Fallback) types.Object {
 		})
 		cure := cmp.Or(annotations.Suggest(f.Qualifier, near), "; if it is a package, import it as _")
 		if f.Func.Value == answer {
-			cure = "; import " + strconv.Quote(answers) + ", as _ if only directives use it"
+			cure = "; import " + strconv.Quote(answerPath) + ", as _ if only directives use it"
 		}
 		c.found.Add(f.Func.Pos, "unknown type, variable or package %s%s", f.Qualifier, cure)
 	case types.IsInterface(of.Type()):
