@@ -20,8 +20,6 @@ demo: ## generate the wrapper of examples/sms and run it
 	go run ./cmd/ratelimit ./examples/sms
 	go run ./examples/sms
 
-# Compilers and tests collect garbage a quarter as often, so that there is a quarter less to compute.
-test: export GOGC=400
 test: ## every test of every module, with the race detector where goroutines run; RACE= leaves that out
 	sh scripts/test-needs.sh server promtool chromium axe $(if $(RACE),compiler)
 	@MAKE=$(MAKE) sh scripts/each.sh test-parallel test-sequential test-allocations alerts $(MODULES:%=test/%)
