@@ -191,7 +191,7 @@ func (in input) write(dir string) error {
 	return goCommand(dir, "get", in.requires, ".")
 }
 
-// edit writes the source. Each number makes another one.
+// edit writes the source with a limit of 1000+n, so each n gives another source.
 func (in input) edit(dir string, n int) error {
 	return os.WriteFile(filepath.Join(dir, "x.go"), []byte(strings.ReplaceAll(in.source, edited, strconv.Itoa(1000+n))), 0o644)
 }

@@ -32,7 +32,7 @@ func counted() []local {
 	}
 }
 
-// users are the subjects of the calls, which go round.
+// users are the subjects of the calls. After the last one comes the first one again.
 var users = func() (all []string) {
 	for range 512 {
 		all = append(all, newSubject())

@@ -44,7 +44,7 @@ var (
 type part struct {
 	name     string
 	sections func(*redisServer, effort) []section
-	asked    bool // only -only measures it, because it needs more than a Redis server
+	asked    bool // it is measured only if -only names it, because it needs more than a Redis server
 }
 
 // parts are the parts of README.md that this program writes.

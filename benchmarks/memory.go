@@ -55,8 +55,8 @@ func windowMemory(server *redisServer, limiter *ratelimit.Limiter, limit int64) 
 	return []float64{first, full, largest, (largest - beside) / float64(limit)}, err
 }
 
-// sizes makes calls. It returns how much memory the subject takes after the first and the last call, and the most that it takes meanwhile. Measuring
-// takes longer than a call, so it does not measure after each call of many.
+// sizes makes calls. It returns how much memory the subject takes after the first and the last call, and the most that it takes meanwhile. If there
+// are many calls, sizes does not measure after each one, because measuring takes longer than a call.
 func sizes(server *redisServer, d decide, subject string, calls int64) (first, last, largest float64, err error) {
 	for n := int64(1); n <= calls; n++ {
 		if err := d.expect(true, subject); err != nil {

@@ -10,7 +10,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// local is a limiter in this process, which admits all calls of a measurement.
+// local is a limiter in this process. It admits all calls of a measurement.
 type local struct {
 	name string
 	make func() decide
