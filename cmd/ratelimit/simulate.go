@@ -34,8 +34,20 @@ loads:
   csv:calls.csv    lines of timestamp,key,cost,member. The timestamp is in
                    RFC 3339 or in seconds since 1970. The others are needed by
                    rules with a key, with an expression as cost=, and with
-                   distinct=, which counts the members
+                   distinct=, which counts the members. A first line with the
+                   word timestamp names the columns, which then come in any
+                   order
   poisson:2/s+burst:50/10s    both loads together
+
+With -against, the rules of two commits decide each call, and the output says
+which calls they decide otherwise, by rule, with the first call of each kind.
+All counts start from nothing. All methods are compared: if there are several,
+the csv needs a column method, with values such as SendCode or
+shop.Sender.SendCode. Its lines must be sorted by time. A rule takes what it
+needs from the column key, cost, member, limit or when, or from a column whose
+name is the text of its expression, such as {phone} or perDay(plan). A rule
+that lacks a column is not compared, and neither is one whose expression has
+changed, unless each expression has a column. A rule without cost= charges 1.
 
 examples:
   ratelimit simulate -rule 'limit=10 per=1s' -load poisson:12/s
@@ -43,10 +55,12 @@ examples:
       -compare 'limit=10 per=1s algorithm=token-bucket'
   ratelimit simulate -method SendCode -load csv:calls.csv ./examples/sms
   ratelimit simulate -rules rules.json -load daily:5/s -keys 100 -json
+  ratelimit simulate -against before.json -check -load csv:calls.csv ./...
 
 exit status:
   0   the load was simulated
-  1   there are errors in the source, or a file cannot be read or written
+  1   there are errors in the source, or a file cannot be read or written, or,
+      with -check, a call is decided otherwise
   2   the command line is wrong
 
 flags:
@@ -58,6 +72,7 @@ type simulation struct {
 	rules, compared []string // arguments of rule directives
 	file, method    string
 	named           []string // the names of the rules to simulate; all if it is empty
+	against         string   // a file with the rules of another commit
 	load            string
 	span            simulate.Span
 	svg, title      string
@@ -67,6 +82,9 @@ type simulation struct {
 func (s *simulation) run(ctx context.Context, args []string) error {
 	if err := s.parse(args); err != nil {
 		return err
+	}
+	if s.against != "" {
+		return s.runAgainst(ctx)
 	}
 	sets, err := s.ruleSets(ctx)
 	if err != nil {
@@ -104,6 +122,8 @@ func (s *simulation) parse(args []string) error {
 	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
 	flags.Func("rule", "a `rule`, as in a directive: 'limit=10 per=1m', or the name of one of the packages; may be given again", s.addRule)
 	flags.Func("compare", "a `rule` of a second set, for the same load; may be given again", appendTo(&s.compared))
+	flags.StringVar(&s.against, "against", "", "print what the rules decide otherwise than those of this `file`, the output of ratelimit -list -json at another commit")
+	flags.BoolVar(&s.check, "check", false, "with -against: exit with 1 if a call is decided otherwise")
 	flags.StringVar(&s.file, "rules", "", "a `file` with the output of ratelimit -list -json")
 	flags.StringVar(&s.method, "method", "", "the `method` whose rules to simulate, if there are several; its last part is enough")
 	flags.StringVar(&s.load, "load", "constant:100/s", "the `load`")
@@ -131,6 +151,10 @@ func (s *simulation) parse(args []string) error {
 		return usageErrorf("-keys is not for a csv, which has its own keys")
 	case s.title != "" && s.svg == "":
 		return usageErrorf("-title goes with -svg")
+	case s.against != "" && (byRule || len(s.compared) > 0 || s.svg != ""):
+		return usageErrorf("-against compares the rules of packages or of -rules; -rule 'limit=…', -compare and -svg do not go with it")
+	case s.check && s.against == "":
+		return usageErrorf("-check goes with -against")
 	}
 	return nil
 }

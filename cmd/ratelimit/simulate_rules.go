@@ -91,9 +91,7 @@ func (s *simulation) listedRules(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(s.named) > 0 {
-		rows = slices.DeleteFunc(rows, func(r rulelist.Row) bool { return !slices.Contains(s.named, r.Rule) })
-	}
+	rows = s.withNames(rows)
 	method, err := s.choose(rows)
 	if err != nil {
 		return nil, err
@@ -105,6 +103,14 @@ func (s *simulation) listedRules(ctx context.Context) ([]string, error) {
 		}
 	}
 	return texts, nil
+}
+
+// withNames returns the rows of the rules that -rule names, or all rows if it names none.
+func (s *simulation) withNames(rows []rulelist.Row) []rulelist.Row {
+	if len(s.named) == 0 {
+		return rows
+	}
+	return slices.DeleteFunc(rows, func(r rulelist.Row) bool { return !slices.Contains(s.named, r.Rule) })
 }
 
 func (s *simulation) rows(ctx context.Context) ([]rulelist.Row, error) {

@@ -28,15 +28,15 @@ func OpenCSV(name string, span Span) (*Load, error) {
 }
 
 // ReadCSV reads the calls of a load, one a line, with a timestamp, a key, a cost and a member. The timestamp is in RFC 3339 or in
-// seconds since 1970. The other fields may be absent if no rule needs them. ReadCSV skips a first line that begins with the word timestamp. The lines need
-// not be sorted.
+// seconds since 1970. The other fields may be absent if no rule needs them. A first line with the field timestamp names the columns, which then
+// come in any order. The lines need not be sorted.
 func ReadCSV(in io.Reader, span Span) (*Load, error) {
 	l := &Load{Start: span.Start, Length: span.Length, Runs: span.Runs}
 	if err := l.readCalls(in); err != nil {
 		return nil, err
 	}
 	if len(l.Calls) == 0 {
-		return nil, errors.New("found no calls")
+		return nil, errNoCalls
 	}
 	l.sort()
 	if l.Start.IsZero() {
@@ -59,6 +59,8 @@ func ReadCSV(in io.Reader, span Span) (*Load, error) {
 	return l, l.check(0)
 }
 
+var errNoCalls = errors.New("found no calls")
+
 // names numbers texts in the order of their first use.
 type names struct {
 	texts  []string
@@ -75,13 +77,91 @@ func (n *names) of(text string) int {
 	return i
 }
 
+// usual are the columns of a csv whose first line does not name them.
+var usual = []string{"timestamp", "key", "cost", "member"}
+
+// table reads the lines of a csv, each a call.
+type table struct {
+	read    func() (fields []string, err error) // reads the next line, and sets line
+	columns []string                            // their names
+	named   bool                                // the first line names the columns
+	first   []string                            // the fields of the first call, until next returns them
+	line    int                                 // where the fields stand that were read last; it counts from 1
+}
+
+// newTable returns the table of a csv before its first call.
+func newTable(in io.Reader) (*table, error) {
+	reader, t := csv.NewReader(in), &table{columns: usual}
+	reader.FieldsPerRecord, reader.ReuseRecord, reader.TrimLeadingSpace = -1, true, true
+	t.read = func() ([]string, error) {
+		fields, err := reader.Read()
+		if err == nil {
+			t.line, _ = reader.FieldPos(0)
+		}
+		return fields, err
+	}
+	first, err := t.read()
+	if err == io.EOF {
+		return nil, errNoCalls
+	}
+	if err != nil {
+		return nil, err
+	}
+	timestamp := func(name string) bool { return strings.EqualFold(name, usual[0]) }
+	if t.named = slices.ContainsFunc(first, timestamp); !t.named {
+		t.first = first
+		return t, nil
+	}
+	t.columns = slices.Clone(first)
+	t.columns[slices.IndexFunc(first, timestamp)] = usual[0]
+	return t, nil
+}
+
+// next returns the fields of the next call, which are valid until the next call of next. At the end of the file it returns io.EOF.
+func (t *table) next() (fields []string, err error) {
+	if fields = t.first; fields != nil {
+		t.first = nil
+		return fields, nil
+	}
+	return t.read()
+}
+
+// column returns the index of the first column with one of these names, or -1.
+func (t *table) column(names ...string) int {
+	for _, name := range names {
+		if i := slices.Index(t.columns, name); i >= 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// at returns an error with the line that was read last.
+func (t *table) at(err error) error { return fmt.Errorf("line %d: %w", t.line, err) }
+
+// when returns the time of a call since 1970.
+func (t *table) when(fields []string) (time.Duration, error) {
+	if len(fields) > len(t.columns) {
+		return 0, fmt.Errorf("found %d fields; expected %s", len(fields), strings.Join(t.columns, ","))
+	}
+	return parseTime(field(fields, t.column(usual[0])))
+}
+
 // readCalls adds the calls of a file with their keys and members. The times of the calls count from 1970.
 func (l *Load) readCalls(in io.Reader) error {
-	reader := csv.NewReader(in)
-	reader.FieldsPerRecord, reader.ReuseRecord, reader.TrimLeadingSpace = -1, true, true
+	t, err := newTable(in)
+	if err != nil {
+		return err
+	}
+	for _, name := range t.columns {
+		if !slices.Contains(usual, name) {
+			return fmt.Errorf("line 1: found the column %q; expected %s; other columns are for -against", name, strings.Join(usual, ", "))
+		}
+	}
+	columns := [...]int{t.column("key"), t.column("cost"), t.column("member")}
 	keys, members := &names{number: map[string]int{}}, &names{number: map[string]int{}}
 	for {
-		fields, err := reader.Read()
+		fields, err := t.next()
 		if err == io.EOF {
 			l.Keys, l.Members = keys.texts, members.texts
 			return nil
@@ -89,22 +169,21 @@ func (l *Load) readCalls(in io.Reader) error {
 		if err != nil {
 			return err
 		}
-		line, _ := reader.FieldPos(0)
-		if len(l.Calls) == 0 && strings.EqualFold(fields[0], "timestamp") {
-			continue
-		}
 		if len(l.Calls) == maxCalls {
-			return fmt.Errorf("line %d: the load has more calls than are possible, %d", line, maxCalls)
+			return t.at(fmt.Errorf("the load has more calls than are possible, %d", maxCalls))
 		}
-		c, err := parseCall(fields)
+		var c Call
+		if c.After, err = t.when(fields); err == nil {
+			c.Cost, err = parseCost(field(fields, columns[1]))
+		}
 		if err != nil {
-			return fmt.Errorf("line %d: %w", line, err)
+			return t.at(err)
 		}
-		c.Key, c.Member = keys.of(field(fields, 1)), members.of(field(fields, 3))
+		c.Key, c.Member = keys.of(field(fields, columns[0])), members.of(field(fields, columns[2]))
 		l.Calls = append(l.Calls, c)
 		for i, first := range []*int{&l.noKey, &l.noCost, &l.noMember} {
-			if *first == 0 && field(fields, i+1) == "" {
-				*first = line
+			if *first == 0 && field(fields, columns[i]) == "" {
+				*first = t.line
 			}
 		}
 	}
@@ -115,24 +194,21 @@ func (l *Load) lacks(what string, line int, rule Rule) error {
 	return fmt.Errorf("%s: line %d: the %s is missing; the rule %q needs one in each line", strings.TrimPrefix(l.Text, "csv:"), line, what, rule.Text)
 }
 
-func parseCall(fields []string) (c Call, err error) {
-	if len(fields) > 4 {
-		return c, fmt.Errorf("found %d fields; expected timestamp,key,cost,member", len(fields))
+// parseCost returns a cost, or 0 if there is none.
+func parseCost(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
 	}
-	if c.After, err = parseTime(fields[0]); err != nil {
-		return c, err
+	cost, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || cost < 1 {
+		return 0, fmt.Errorf("the cost is %q; expected an integer of at least 1", text)
 	}
-	if cost := field(fields, 2); cost != "" {
-		if c.Cost, err = strconv.ParseInt(cost, 10, 64); err != nil || c.Cost < 1 {
-			return c, fmt.Errorf("the cost is %q; expected an integer of at least 1", cost)
-		}
-	}
-	return c, nil
+	return cost, nil
 }
 
-// field returns a field, or "" if it is absent.
+// field returns a field, or "" if it is absent. The index is -1 if no column has it.
 func field(fields []string, i int) string {
-	if i < len(fields) {
+	if i >= 0 && i < len(fields) {
 		return fields[i]
 	}
 	return ""

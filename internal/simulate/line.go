@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"iter"
@@ -190,6 +191,13 @@ func (l *line) wakeFirst(q *queue) error {
 	}
 	heap.Fix(&l.queues, 0)
 	return c.err
+}
+
+// starts lets an admitted call run for a time, or a second if that is 0, if calls release permits.
+func (l *line) starts(taken *wrap.Taken, runs time.Duration) {
+	if l.releases {
+		l.running = append(l.running, running{l.now.Add(cmp.Or(runs, time.Second)), taken})
+	}
 }
 
 // leave ends the coroutines. The context of the calls that still sleep has ended.

@@ -19,6 +19,9 @@ type Rule struct {
 	Text string // the arguments of the directive
 	Cost int64  // the permits that each call takes; 0 means the cost in the load
 
+	Method                        string // pkg.Type.Method; Run needs none
+	CostExpr, LimitExpr, WhenExpr string // the expressions of these arguments, for [Compare]; "" if they have none
+
 	Ignored []string // the arguments that are expressions of a program; cost= is simulated if the load has costs
 }
 
@@ -175,8 +178,8 @@ func (r *run) decide(ctx context.Context, call Call) error {
 		}
 	}
 	taken, err := wrap.Begin(ctx, r.limits, r.prepared, r.charges...)
-	if err == nil && r.releases {
-		r.running = append(r.running, running{r.now.Add(cmp.Or(r.load.Runs, time.Second)), taken})
+	if err == nil {
+		r.starts(taken, r.load.Runs)
 	}
 	if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); ok { // there is no event for this error
 		r.refused(never.Rule, 0, true)

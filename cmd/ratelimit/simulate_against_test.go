@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+const callsOfX = `timestamp,method,{a},len(a),{b}
+2026-03-02T09:00:00Z,M,ann,3,1
+2026-03-02T09:00:10Z,X.M,ann,3,1
+2026-03-02T09:00:20Z,x.X.M,bob,3,1
+2026-03-02T09:00:30Z,M,ann,3,1
+2026-03-02T09:00:30Z,N,ann,1,
+2026-03-02T09:00:40Z,N,ann,1,
+2026-03-02T09:00:40Z,Other,,,
+`
+
+// Nothing is decided otherwise than at the same commit. After a change, the output says what is decided otherwise, and -check fails.
+func TestSimulateAgainst(t *testing.T) {
+	dir := module(t, "x.go", strings.Replace(limited, `distinct="{a}"`, `key="{a}"`, 1))
+	before, _ := expect(t, 0, dir, "-list", "-json", "./...")
+	write(t, dir, "before.json", before)
+	write(t, dir, "calls.csv", callsOfX)
+	against := []string{"simulate", "-against", "before.json", "-check", "-load", "csv:calls.csv"}
+	stdout, stderr := expect(t, 0, dir, append(against, "./...")...)
+	if stdout != "csv:calls.csv: 6 calls, 0 of them are decided otherwise; 1 call of methods without rules left out\n" || stderr != "" {
+		t.Errorf("against itself: %s%s", stdout, stderr)
+	}
+	write(t, dir, "x.go", `package x
+
+type X interface {
+	//ratelimit:rule key="{a}" limit=1 per=1m
+	//ratelimit:rule name=conditional limit=3 per=1m when="a != \"\""
+	M(a string) error
+
+	//ratelimit:rule limit=len(a) per=1h
+	N(a string) error
+}
+`)
+	stdout, stderr = expect(t, 1, dir, append(against, "./...")...)
+	const want = `
+csv:calls.csv: 6 calls, 3 of them are decided otherwise; 1 call of methods without rules left out
+
+METHOD  RULE                                             WAS           NOW       CALLS  KEYS  FIRST
+x.X.M   x.X.M key="{a}" limit=1 per=1m                   admitted      refused   1      1     2026-03-02T09:00:10Z ann admitted, now refused for 50s
+x.X.M   x.X.M limit=3 cron="@hourly" cost=2 mode=shadow  would refuse  admitted  3      -     2026-03-02T09:00:10Z would refuse for 59m50s, now admitted
+
+changed: x.X.M: key="{a}" limit=1 per=1m; was key="{a}" limit=2 per=1m
+new: conditional of x.X.M: limit=3 per=1m when="a != \"\""
+not compared: conditional of x.X.M: when="a != \"\"" needs a column when or "a != \"\""
+changed: x.X.N: limit="len(a)" per=1h; was limit="len(a)" per=1m
+gone: x.X.M: limit=3 cron="@hourly" cost=2 mode=shadow
+gone: x.X.O: key="{a}" limit=1 per=1m
+`
+	if "\n"+stdout != want || stderr != "" {
+		t.Errorf("printed\n%s%s\nexpected%s", stdout, stderr, want)
+	}
+	stdout, _ = expect(t, 0, dir, "simulate", "-against", "before.json", "-json", "-load", "csv:calls.csv")
+	var result struct {
+		Otherwise int
+		Rules     []struct {
+			Differences []struct {
+				Was, Now string
+				First    struct {
+					Now struct{ Verdict, Delay string }
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil || result.Otherwise != 3 || result.Rules[0].Differences[0].First.Now.Delay != "50s" {
+		t.Errorf("%v\n%s", err, stdout)
+	}
+	expect(t, 0, dir, append(against, "-method", "N")...)
+	stdout, _ = expect(t, 1, dir, "simulate", "-against", "before.json", "-check", "-method", "X.M", "-load", "constant:1/s", "-for", "2s")
+	if !strings.Contains(stdout, "2026-01-01T00:00:01Z key-1 admitted, now refused for 59s") {
+		t.Errorf("under a constant load: %s", stdout)
+	}
+}
+
+func TestSimulateAgainstUsage(t *testing.T) {
+	dir := module(t, "x.go", limited, "calls.csv", "1,a\n", "none.json", "[]", "wrong.json", `[{"method": "x.X.M", "rule": "r", "limit": 1, "window": "1y"}]`)
+	list, _ := expect(t, 0, dir, "-list", "-json")
+	write(t, dir, "list.json", list)
+	for _, test := range []struct {
+		status int
+		want   string
+		args   []string
+	}{
+		{2, "-check goes with -against", []string{"-check"}},
+		{2, "-against compares the rules of packages or of -rules", []string{"-against", "list.json", "-rule", "limit=1 per=1m"}},
+		{2, "-against compares the rules of packages or of -rules", []string{"-against", "list.json", "-compare", "limit=1 per=1m"}},
+		{2, `-method is "P"; expected x.X.M, x.X.N, x.X.O`, []string{"-against", "list.json", "-method", "P"}},
+		{2, `load is "steady"`, []string{"-against", "list.json", "-load", "steady"}},
+		{1, "calls.csv: the rules are of several methods; write a column method, or choose one with -method: x.X.M, x.X.N, x.X.O", []string{"-against", "list.json", "-load", "csv:calls.csv"}},
+		{1, "none.csv: no such file or directory", []string{"-against", "list.json", "-load", "csv:none.csv"}},
+		{1, "gone.json: no such file or directory", []string{"-against", "gone.json"}},
+		{1, "x.go: expected the output of ratelimit -list -json", []string{"-against", "x.go"}},
+		{1, `wrong.json: the rule "limit=1 per=1y" of x.X.M: `, []string{"-against", "wrong.json"}},
+		{1, "found no rules", []string{"-against", "none.json", "-rules", "none.json"}},
+	} {
+		stdout, stderr := expect(t, test.status, dir, append([]string{"simulate"}, test.args...)...)
+		if stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, test.want) {
+			t.Errorf("%v printed %q and %q; expected %s", test.args, stdout, stderr, test.want)
+		}
+	}
+}

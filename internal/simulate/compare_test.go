@@ -1,0 +1,360 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+)
+
+// compare compares rules under the calls of a csv.
+func compare(t interface{ Fatal(...any) }, before, now []Rule, text string) *Comparison {
+	calls, err := ReadCalls(strings.NewReader(text), Span{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Compare(context.Background(), before, now, calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// drawCalls draws a csv of few calls of the methods a.A.M and a.A.N, with two keys and a limit and a condition.
+func drawCalls(t *rapid.T) string {
+	var text strings.Builder
+	text.WriteString("method,timestamp,{user},perKey(user),when\nM,0,ann,1,true\n")
+	at := 0
+	for range rapid.IntRange(1, 40).Draw(t, "calls") {
+		at += rapid.IntRange(0, 3000).Draw(t, "later") // milliseconds
+		fmt.Fprintf(&text, "%s,%d.%03d,%s,%d,%t\n", rapid.SampledFrom([]string{"M", "A.N"}).Draw(t, "method"), at/1000, at%1000,
+			rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "key"), rapid.IntRange(-1, 4).Draw(t, "limit"), rapid.Bool().Draw(t, "when"))
+	}
+	return text.String()
+}
+
+// drawRules draws rules of these methods.
+func drawRules(t *rapid.T) (rules []Rule) {
+	for i, r := range rapid.SliceOfN(rapid.Custom(drawRule), 1, 4).Draw(t, "rules") {
+		if r.Method = "a.A.M"; i > 0 {
+			r.Method = rapid.SampledFrom([]string{"a.A.M", "a.A.N"}).Draw(t, "method")
+		}
+		r.Name = fmt.Sprint("r", i)
+		if rapid.Bool().Draw(t, "conditional") {
+			r.WhenExpr = "len(user) > 3"
+		}
+		if computed := r; rapid.Bool().Draw(t, "computed") {
+			computed.Limit, computed.Computed, computed.LimitExpr, computed.Burst = 0, true, "perKey(user)", 0
+			if computed.Validate() == nil {
+				r = computed
+			}
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+// Nothing is decided otherwise than by the same rules.
+func TestAgainstItself(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rules := drawRules(t)
+		c := compare(t, rules, rules, drawCalls(t))
+		for _, r := range c.Rules {
+			if len(r.Differences) > 0 || r.Before != r.Now || r.NotCompared != "" {
+				t.Fatalf("%+v", r)
+			}
+		}
+		if c.Otherwise != 0 || c.Calls == 0 || len(c.Rules) != len(rules) {
+			t.Fatalf("%+v", c)
+		}
+	})
+}
+
+// window is a sliding window as a list of the times of admitted calls.
+type window map[string][]time.Duration
+
+func (w window) admits(key string, at time.Duration, limit int, per time.Duration) bool {
+	w[key] = slices.DeleteFunc(w[key], func(t time.Duration) bool { return t <= at-per })
+	if len(w[key]) >= limit {
+		return false
+	}
+	w[key] = append(w[key], at)
+	return true
+}
+
+// The reported calls, keys and first calls are those whose decisions differ, by a list of times for each of two limits.
+func TestDifferencesLikeLists(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limits, windows, pers := [2]int{}, [2]window{{}, {}}, [2]time.Duration{}
+		var rules [2][]Rule
+		for i := range limits {
+			limits[i] = rapid.IntRange(0, 5).Draw(t, "limit")
+			pers[i] = time.Duration(rapid.IntRange(1, 5).Draw(t, "per")) * time.Second
+			rules[i] = []Rule{{Method: "a.A.M", Rule: ratelimit.Rule{Name: "users", Key: "{user}", Limit: int64(limits[i]), Per: pers[i]}}}
+		}
+		type kind struct{ was, now Verdict }
+		want, text := map[kind]*Difference{}, "timestamp,key\n"
+		at := time.Duration(0)
+		for i := range rapid.IntRange(1, 40).Draw(t, "calls") {
+			at += time.Duration(rapid.IntRange(0, 1500).Draw(t, "later")) * time.Millisecond
+			key := rapid.SampledFrom([]string{"ann", "bob", "cid"}).Draw(t, "key")
+			text += fmt.Sprintf("%.3f,%s\n", at.Seconds(), key)
+			var verdicts [2]Verdict
+			for i, w := range windows {
+				if !w.admits(key, at, limits[i], pers[i]) {
+					verdicts[i] = Refused
+				}
+			}
+			if verdicts[0] == verdicts[1] {
+				continue
+			}
+			k := kind{verdicts[0], verdicts[1]}
+			if want[k] == nil {
+				want[k] = &Difference{keys: map[string]int64{}, First: Example{Line: i + 2, Key: key, Time: epoch.Add(at)}}
+			}
+			want[k].Calls++
+			want[k].keys[key]++
+		}
+		c := compare(t, rules[0], rules[1], text)
+		otherwise := int64(0)
+		for _, d := range c.Rules[0].Differences {
+			w := want[kind{d.Was, d.Now}]
+			if w == nil || d.Calls != w.Calls || len(d.Keys) != len(w.keys) || d.First.Line != w.First.Line || d.First.Key != w.First.Key || !d.First.Time.Equal(w.First.Time) {
+				t.Fatalf("%+v; expected %+v\n%s", d, w, text)
+			}
+			for _, k := range d.Keys {
+				if w.keys[k.Key] != k.Calls {
+					t.Fatalf("%+v; expected %v", k, w.keys)
+				}
+			}
+			otherwise += d.Calls
+			delete(want, kind{d.Was, d.Now})
+		}
+		if len(want) > 0 || c.Otherwise != otherwise {
+			t.Fatalf("%d calls otherwise, %v are missing", c.Otherwise, want)
+		}
+	})
+}
+
+// The reported calls are those that two limiters decide differently, whatever the algorithms are.
+func TestDifferencesLikeLimiters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var rules [2][]Rule
+		var limiters [2]*ratelimit.Limiter
+		var now time.Time
+		for i := range rules {
+			for j, r := range rapid.SliceOfN(rapid.Custom(drawRule), 1, 3).Draw(t, "rules") {
+				r.Method, r.Name, r.Cost, r.Mode, r.Wait = "a.A.M", fmt.Sprint("r", j), 1, ratelimit.ModeEnforce, 0
+				if r.Algorithm != ratelimit.Concurrency { // its calls have to end
+					rules[i] = append(rules[i], r)
+				}
+			}
+			limiters[i] = ratelimit.New(memstore.New(memstore.WithClock(func() time.Time { return now })))
+		}
+		text, at, want := "timestamp,key\n", time.Duration(0), []int{}
+		for line := range rapid.IntRange(1, 40).Draw(t, "calls") {
+			at += time.Duration(rapid.IntRange(0, 3000).Draw(t, "later")) * time.Millisecond
+			key := rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "key")
+			text, now = text+fmt.Sprintf("%.3f,%s\n", at.Seconds(), key), epoch.Add(at)
+			allowed := [2]bool{true, true}
+			for i, limiter := range limiters {
+				var requests []ratelimit.Request
+				for _, r := range rules[i] {
+					request := ratelimit.Request{Rule: r.Rule}
+					if r.Key != "" {
+						request.Key = key
+					}
+					requests = append(requests, request)
+				}
+				if len(requests) == 0 {
+					continue
+				}
+				d, err := limiter.Allow(context.Background(), requests...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				allowed[i] = d.Allowed
+			}
+			if allowed[0] != allowed[1] {
+				want = append(want, line+2)
+			}
+		}
+		if len(rules[0])+len(rules[1]) == 0 {
+			return
+		}
+		c := compare(t, rules[0], rules[1], text)
+		var first []int
+		for _, r := range c.Rules {
+			for _, d := range r.Differences {
+				first = append(first, d.First.Line)
+			}
+		}
+		if c.Otherwise != int64(len(want)) || len(want) > 0 && slices.Min(first) != want[0] {
+			t.Fatalf("%d, the first of them in the lines %v; expected the lines %v\n%s", c.Otherwise, first, want, text)
+		}
+	})
+}
+
+// rule returns a rule of the method a.A.M.
+func rule(name string, r ratelimit.Rule) Rule {
+	if r.Name = name; r.Per == 0 {
+		r.Per = time.Minute
+	}
+	return Rule{Rule: r, Method: "a.A.M", Text: fmt.Sprintf("limit=%d per=%s", r.Limit, r.Per)}
+}
+
+// differences returns the differences of all rules as text.
+func differences(c *Comparison) string {
+	var all []string
+	for i := range c.Rules {
+		for _, d := range c.Rules[i].Differences {
+			all = append(all, fmt.Sprintf("%s %d %s", c.Rules[i].Rule, d.Calls, &d.First))
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+func TestCompareRules(t *testing.T) {
+	few, many := ratelimit.Rule{Limit: 1}, ratelimit.Rule{Limit: 2}
+	waits, shadow := ratelimit.Rule{Limit: 1, Wait: time.Hour}, ratelimit.Rule{Limit: 1, Mode: ratelimit.ModeShadow}
+	const text = "0\n1\n2.5\n"
+	const one = "1970-01-01T00:00:01Z "
+	for name, test := range map[string]struct {
+		before, now []Rule
+		want        string
+	}{
+		"the limit is lower": {[]Rule{rule("r", many)}, []Rule{rule("r", few)}, "r 1 " + one + "admitted, now refused for 59s"},
+		"the rule is new":    {nil, []Rule{rule("r", many)}, "r 1 1970-01-01T00:00:02.5Z admitted, now refused for 57.5s"},
+		"the rule is gone":   {[]Rule{rule("r", few)}, nil, "r 2 " + one + "refused for 59s, now admitted"},
+		"another name":       {[]Rule{rule("r", few)}, []Rule{rule("s", few)}, ""},
+		"another window":     {[]Rule{rule("r", few)}, []Rule{rule("r", ratelimit.Rule{Limit: 1, Per: time.Second})}, "r 2 " + one + "refused for 59s, now admitted"},
+		"now calls wait":     {[]Rule{rule("r", few)}, []Rule{rule("r", waits)}, "r 2 " + one + "refused for 59s, now waited for 59s"},
+		"now in shadow mode": {[]Rule{rule("r", few)}, []Rule{rule("r", shadow)}, "r 2 " + one + "refused for 59s, now would refuse for 59s"},
+		"only in shadow":     {nil, []Rule{rule("r", shadow)}, "r 2 " + one + "admitted, now would refuse for 59s"},
+		"it never admits":    {nil, []Rule{rule("r", ratelimit.Rule{})}, "r 3 1970-01-01T00:00:00Z admitted, now refused for ever"},
+		"another refuses":    {[]Rule{rule("r", few), rule("s", many)}, []Rule{rule("r", few)}, ""},
+	} {
+		if got := differences(compare(t, test.before, test.now, text)); got != test.want {
+			t.Errorf("%s: %s\nexpected %s", name, got, test.want)
+		}
+	}
+}
+
+// A rule whose cost can never be admitted refuses, although no event says so.
+func TestCompareCosts(t *testing.T) {
+	small := rule("small", ratelimit.Rule{Limit: 2})
+	small.CostExpr = "len(items)"
+	all := rule("all", ratelimit.Rule{Limit: 100})
+	got := differences(compare(t, []Rule{all}, []Rule{all, small}, "timestamp,cost\n0,1\n0,3\n1,1\n2,1\n"))
+	if got != "small 2 1970-01-01T00:00:00Z admitted, now refused for ever" {
+		t.Error(got)
+	}
+}
+
+// Methods share the count of a rule, as in a program.
+func TestCompareSharedRule(t *testing.T) {
+	shared := func(limit int64) []Rule {
+		one, other := rule("shared", ratelimit.Rule{Limit: limit}), rule("shared", ratelimit.Rule{Limit: limit})
+		other.Method = "b.B.N"
+		return []Rule{one, other}
+	}
+	got := differences(compare(t, shared(2), shared(1), "timestamp,method\n0,M\n1,b.B.N\n2,M\n"))
+	if got != "shared 1 1970-01-01T00:00:01Z admitted, now refused for 59s" {
+		t.Error(got)
+	}
+}
+
+func TestNotCompared(t *testing.T) {
+	expr := func(key, limit, when string) Rule {
+		r := rule("r", ratelimit.Rule{Key: key, Limit: 1, Computed: limit != ""})
+		if r.LimitExpr, r.WhenExpr = limit, when; limit != "" {
+			r.Limit = 0
+		}
+		return r
+	}
+	for _, test := range []struct {
+		was, now      Rule
+		columns, want string
+	}{
+		{expr("", "", ""), expr("", "", ""), "timestamp", ""},
+		{expr("{a}", "", ""), expr("{a}", "", ""), "timestamp", `key="{a}" needs a column key or "{a}"`},
+		{expr("{a}", "", ""), expr("", "", ""), "timestamp", `key was "{a}", which needs a column key or "{a}"`},
+		{expr("{a}", "", ""), expr("{b}", "", ""), "timestamp,key", `key is "{b}" and was "{a}", which need a column each, of these names`},
+		{expr("{a}", "", ""), expr("{b}", "", ""), "timestamp,key,{a}", ""},
+		{expr("", "n", ""), expr("", "", ""), "timestamp,n", ""},
+		{expr("", "n", ""), expr("", "m", ""), "timestamp,n,m", ""},
+		{expr("", "", ""), expr("", "n", ""), "timestamp", `limit="n" needs a column limit or "n"`},
+		{expr("", "", "vip"), expr("", "", "vip"), "timestamp,key", `when="vip" needs a column when or "vip"`},
+		{expr("", "", "vip"), expr("", "", "vip"), "timestamp,when", ""},
+	} {
+		c := compare(t, []Rule{test.was}, []Rule{test.now}, test.columns+"\n1"+strings.Repeat(",1", strings.Count(test.columns, ","))+"\n")
+		if got := c.Rules[0].NotCompared; got != test.want {
+			t.Errorf("%s: %s; expected %s", test.columns, got, test.want)
+		}
+	}
+}
+
+func TestWrongCalls(t *testing.T) {
+	keyed, limited, conditional := rule("r", ratelimit.Rule{Key: "{a}", Limit: 1}), rule("r", ratelimit.Rule{Computed: true}), rule("r", ratelimit.Rule{Limit: 1})
+	limited.LimitExpr, conditional.WhenExpr = "n", "vip"
+	other := rule("r", ratelimit.Rule{Limit: 1})
+	other.Method = "b.B.M"
+	for _, test := range []struct {
+		text  string
+		want  string
+		rules []Rule
+	}{
+		{"", "found no calls", nil},
+		{"timestamp,key\n", "found no calls", []Rule{keyed}},
+		{"2,a\n1,a\n", `line 2: the timestamp "1" is before that of the call above; sort the lines by time`, []Rule{keyed}},
+		{"1,a\n2\n", `line 2: r: the key is missing; key="{a}" needs one in each line`, []Rule{keyed}},
+		{"timestamp,n\n1,x\n", `line 2: r: the limit is "x"; expected an integer of at least 0, or -1 for no limit`, []Rule{limited}},
+		{"timestamp,n\n1,-2\n", `line 2: r: the limit is "-2"`, []Rule{limited}},
+		{"timestamp,when\n1,perhaps\n", `line 2: r: when is "perhaps"; expected true or false`, []Rule{conditional}},
+		{"timestamp\n1,x\n", "line 2: found 2 fields; expected timestamp", []Rule{conditional}},
+		{"1\n", "the rules are of several methods; write a column method, or choose one with -method: a.A.M, b.B.M", []Rule{conditional, other}},
+		{"timestamp,method\n1,M\n", `line 2: several methods end in "M"; write one of a.A.M, b.B.M`, []Rule{conditional, other}},
+		{"timestamp,method\n1,N\n", `found no call of a method with rules; the first is of "N"; expected a.A.M`, []Rule{keyed}},
+	} {
+		calls, err := ReadCalls(strings.NewReader(test.text), Span{})
+		if err == nil {
+			_, err = Compare(t.Context(), test.rules, test.rules, calls)
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%q: error %v; expected %s", test.text, err, test.want)
+		}
+	}
+}
+
+// Calls outside the span are left out.
+func TestCompareSpan(t *testing.T) {
+	calls, err := ReadCalls(strings.NewReader("1\n2\n3\n4\n5\n"), Span{Start: epoch.Add(2 * time.Second), Length: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Compare(t.Context(), nil, []Rule{rule("r", ratelimit.Rule{Limit: 1})}, calls)
+	if err != nil || c.Calls != 2 || c.Otherwise != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestCompareInterrupted(t *testing.T) {
+	calls, err := ReadCalls(strings.NewReader("1\n"), Span{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	rules := []Rule{rule("r", ratelimit.Rule{Limit: 1})}
+	if _, err := Compare(ctx, rules, rules, calls); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

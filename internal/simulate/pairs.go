@@ -1,0 +1,99 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+)
+
+// pair is a rule of a method on both sides of a comparison.
+type pair struct {
+	was, now *Rule // nil if the rule is not there
+}
+
+// any returns the rule that is there, rather the one of now.
+func (p pair) any() *Rule {
+	if p.now != nil {
+		return p.now
+	}
+	return p.was
+}
+
+// pairUp finds for each rule of now what it was before. In the order of preference, that is the same rule of the method, one of the same name with the
+// same key and window, one of the same name, and one with the same arguments but another name. Rules that are gone come last.
+func pairUp(before, now []Rule) []pair {
+	pairs := make([]pair, len(now))
+	for i := range now {
+		pairs[i].now = &now[i]
+	}
+	left := make([]*Rule, len(before))
+	for i := range before {
+		left[i] = &before[i]
+	}
+	for _, alike := range []func(a, b *Rule) bool{
+		func(a, b *Rule) bool { return a.Name == b.Name && a.Text == b.Text },
+		func(a, b *Rule) bool { return a.Name == b.Name && a.Key == b.Key && a.Window() == b.Window() },
+		func(a, b *Rule) bool { return a.Name == b.Name },
+		func(a, b *Rule) bool { return a.Text == b.Text },
+	} {
+		for i, p := range pairs {
+			j := slices.IndexFunc(left, func(was *Rule) bool { return p.was == nil && was.Method == p.now.Method && alike(was, p.now) })
+			if j >= 0 {
+				pairs[i].was = left[j]
+				left = slices.Delete(left, j, j+1)
+			}
+		}
+	}
+	for _, was := range left {
+		pairs = append(pairs, pair{was: was})
+	}
+	return pairs
+}
+
+// The values that a rule may take from the columns of a csv, and the columns that hold them for all rules.
+const (
+	keyValue = iota
+	memberValue
+	costValue
+	limitValue
+	whenValue
+	values
+)
+
+var valueColumns = [values]string{"key", "member", "cost", "limit", "when"}
+
+// valueArguments are the arguments of a directive that have these values.
+var valueArguments = [values]string{"key", "distinct", "cost", "limit", "when"}
+
+// expressions returns the texts of the values that a call brings for the rule, "" for those that it does not need. They may be the names of columns.
+func (r *Rule) expressions() [values]string {
+	if r == nil {
+		return [values]string{}
+	}
+	return [values]string{r.Key, r.Distinct, r.CostExpr, r.LimitExpr, r.WhenExpr}
+}
+
+// valuesIn returns the columns that have the values of a rule.
+func (t *table) valuesIn(r *Rule) (in [values]int) {
+	for i, text := range r.expressions() {
+		in[i] = t.column(text, valueColumns[i])
+	}
+	return in
+}
+
+// lacking says why the calls of a csv cannot be decided under both rules of a pair, or returns "".
+func (t *table) lacking(p pair) string {
+	was, now := p.was.expressions(), p.now.expressions()
+	wasIn, nowIn := t.valuesIn(p.was), t.valuesIn(p.now)
+	for i, name := range valueColumns {
+		argument := valueArguments[i]
+		switch needs, needed := was[i] != "", now[i] != ""; {
+		case needed && nowIn[i] < 0:
+			return fmt.Sprintf("%s=%q needs a column %s or %[2]q", argument, now[i], name)
+		case needs && wasIn[i] < 0:
+			return fmt.Sprintf("%s was %q, which needs a column %s or %[2]q", argument, was[i], name)
+		case needs && needed && was[i] != now[i] && wasIn[i] == nowIn[i]:
+			return fmt.Sprintf("%s is %q and was %q, which need a column each, of these names", argument, now[i], was[i])
+		}
+	}
+	return ""
+}
