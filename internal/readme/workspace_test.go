@@ -66,9 +66,12 @@ func blocksOf(text string) []block {
 // ownImport matches the import of a package that the page shows: "shop", or "shop/auth".
 var ownImport = regexp.MustCompile(`(?m)^((?:import |\t)(?:[\w.]+ )?")(shop(?:/[^"]*)?"$)`)
 
-// add writes the Go blocks of a page, whose first lines name their files. It reports whether there are any.
+// add writes the Go blocks of a page, whose first lines name their files. It reports whether there are any. A block of csv is calls.csv.
 func (w workspace) add(t *testing.T, p page) (found bool) {
 	for _, b := range p.blocks {
+		if b.language == "csv" {
+			testmodule.Write(t, filepath.Join(w.dir, p.name, "calls.csv"), b.text)
+		}
 		if b.language != "go" {
 			continue
 		}
