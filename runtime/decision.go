@@ -11,7 +11,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/decide"
 )
 
-// Decision is the answer to [Limiter.Allow], [Limiter.Wait] and [Limiter.Peek].
+// Decision is the answer to [Limiter.Allow], [Limiter.Wait], [Limiter.Reserve] and [Limiter.Peek].
 //
 // If nothing else is charged or given back meanwhile, the same call passes after RetryAfter, and not a microsecond earlier by the store's
 // clock. RetryAfter may be too long in three cases: under a Lease, if its permits come back unused; in a sliding window of amounts with more
@@ -33,6 +33,10 @@ type Decision struct {
 	// applies, a rule has a limit of 0, [Limiter.Block] refuses the subject, or FailOpen decided.
 	At time.Time
 
+	// Delay is how long after the decision of [Limiter.Reserve] its At is; 0 means now. It is 0 for other decisions, too. At is by the store's clock,
+	// so a program on a machine with another clock sleeps for Delay.
+	Delay time.Duration
+
 	charges *decide.Charges // nil if nothing was charged
 }
 
@@ -46,6 +50,9 @@ func (d *Decision) set(c *decide.Call) {
 		return
 	}
 	d.At = time.UnixMicro(v.At)
+	if c.Reserves {
+		d.Delay = c.Waited()
+	}
 	d.Violations, _ = violationsOf(c, nil, ModeShadow)
 	if !c.Peek {
 		d.charges = c.Charges()
@@ -56,6 +63,10 @@ func (d *Decision) set(c *decide.Call) {
 // back already. A bucket keeps no history: it gets back what it cannot have gained again between this charge and its latest one, and little or
 // nothing while calls wait for it. At 100 permits a second, for example, a permit that was taken from a full bucket is back after 10 ms, and
 // a refund after that changes nothing.
+//
+// Before At, Refund gives the place of [Limiter.Reserve] back in the same way as a call of [Limiter.Wait] that gives up. Later places stay where they
+// are. A window that the place opened closes. If later places were computed with this one, it becomes free, and the next call that has to wait may
+// take it. From At on it is an ordinary refund.
 //
 // The error is a *StoreError, or wraps the context's. If no server could be reached, the next Refund tries again. If the reply of a
 // server was lost, or the context ended meanwhile, it does not: permits may stay taken, but none goes back twice.

@@ -19,7 +19,7 @@ import (
 type EventKind uint8
 
 const (
-	EventAdmitted  EventKind = iota // the call was admitted, perhaps after a wait
+	EventAdmitted  EventKind = iota // the call was admitted, perhaps after a wait, or it reserved a place
 	EventRefused                    // rules refused the call
 	EventFailed                     // the call was not decided: see Err
 	EventAbandoned                  // the context ended while the call waited; it costs nothing, and had no EventAdmitted
@@ -57,7 +57,7 @@ type Event struct {
 	RetryAfter time.Duration // of a refusal: until all rules would admit the call; 0 if Never
 	Never      bool          // of a refusal: a rule of limit 0 refused
 	Took       time.Duration // how long the decision took, without Waited; for most decisions in this process, whole microseconds
-	Waited     time.Duration // how long the call waited for its permits
+	Waited     time.Duration // how long the call waited for its permits; after Limiter.Reserve, how long it is until they are due
 	Source     Source        // what decided
 	Err        error         // the error, or nil; if a FailurePolicy decided the call, the error of the store
 	Change     string        // of EventChanged: "set", "clear", "block", "unblock", "pause" or "resume"; or "undo", by the console
@@ -79,7 +79,7 @@ type Outcome struct {
 	Refused    bool          // the rule refused; in ModeShadow it would have
 	Never      bool          // the rule refuses every such call
 	Running    int64         // of a refusal under Concurrency: permits of calls that run
-	Waits      bool          // the call may wait for permits of the rule, as under wait= or in Limiter.Wait
+	Waits      bool          // the call may wait for permits of the rule, as under wait=, in Limiter.Wait and in Limiter.Reserve
 	Releases   bool          // a call releases the permits when it ends, as under Concurrency
 }
 
@@ -161,7 +161,10 @@ func (o *options) observeCall(ctx context.Context, c *decide.Call, took time.Dur
 	v := c.Verdict()
 	*e = Event{
 		Rules: e.Rules[:0], Kind: EventRefused, Method: c.Method(), Source: Source(v.Source), Err: cmp.Or(c.Err(), c.Failure()),
-		Waited: c.Waited(), Took: took - c.Waited(),
+		Waited: c.Waited(), Took: took,
+	}
+	if !c.Reserves { // otherwise the wait is still to come
+		e.Took -= e.Waited
 	}
 	switch {
 	case c.IsAbandoned():

@@ -60,10 +60,38 @@ func (l *Limiter) Wait(ctx context.Context, requests ...Request) (Decision, erro
 	return l.decide(ctx, requests, longestWait, false)
 }
 
+// Reserve takes a place as [Limiter.Wait] does, and returns at once. Decision.At is when the place comes, and Decision.Delay is how long that is from
+// now. A job queue can run a job at At, and need not ask again: the permits are charged, and no other call gets them. Reserve looks no further ahead
+// than the context's deadline, or 3660 days if there is none.
+//
+// If no place can be kept now, the Decision is not Allowed, and RetryAfter says when to ask again. The reason is one of these: the place would come
+// after the deadline; the Queue of a rule is full; the key is blocked or paused; or one of several rules cannot keep a place for that time. While a
+// pause holds calls of Wait in this process, and until all of them have asked again, they come first, and RetryAfter is at least a second. A block or
+// a pause that begins later does not move the place.
+//
+// For example, a LeakyBucket admits 2 calls a second. Three calls of Reserve at 12:00:00 have a Delay of 0, 500 ms and a second. If the third has a
+// deadline at 12:00:00.9, it is not Allowed, and its RetryAfter is a second.
+//
+// [Decision.Refund] gives the place back, also before At. Rules in shadow or trigger mode keep no place: they count the call when it reserves.
+// Observers see an admitted call that waited for Delay.
+//
+// The error is a *RuleError if a rule is a SlidingCounter or a Concurrency, has Distinct, or is Pausable; if a request has UpTo; and if the call
+// cannot be decided in one step, because its rules have two scopes, or because its keys may be on different servers of a cluster or a ring. The
+// other errors are those of Allow.
+func (l *Limiter) Reserve(ctx context.Context, requests ...Request) (d Decision, err error) {
+	c := l.machine().OpenRequests(min(len(requests), maxRules), longestWait, false)
+	defer c.Free()
+	c.Reserves = true
+	if err = c.Perform(ctx, l.addAll(c, requests, true)); err == nil {
+		d.set(c)
+	}
+	return d, err
+}
+
 // maxRules is how many rules a call may have: the script counts them in a byte.
 const maxRules = 255
 
-// longestWait bounds [Limiter.Wait] if the context has no deadline.
+// longestWait bounds [Limiter.Wait] and [Limiter.Reserve] if the context has no deadline.
 const longestWait = maxPer
 
 func (l *Limiter) decide(ctx context.Context, requests []Request, wait time.Duration, peek bool) (d Decision, err error) {
@@ -127,7 +155,7 @@ func (r *Request) checkUpTo(first *Request, waits bool) error {
 	case r.UpTo && !r.Rule.kind().Accepts("up-to"):
 		return r.Rule.wrong("requests", "found UpTo for a rule with distinct, prepay, warmup or concurrency, which do not go with it")
 	case r.UpTo && waits:
-		return r.Rule.wrong("requests", "found UpTo in a call that waits; expected Allow or Peek")
+		return r.Rule.wrong("requests", "found UpTo in Wait or Reserve; expected Allow or Peek")
 	}
 	return nil
 }

@@ -266,7 +266,10 @@ func (c *Call) decide(ctx context.Context) error {
 		return err
 	}
 	c.Report = c.Report || c.WantsQuotas()
-	if c.waits && c.keepDeadline(ctx) {
+	switch mayWait := c.waits && c.keepDeadline(ctx); {
+	case c.Reserves:
+		return c.reserve(ctx)
+	case mayWait:
 		return c.decideWithWaits(ctx)
 	}
 	return c.askStores(ctx)
@@ -318,11 +321,14 @@ func (c *Call) askStores(ctx context.Context) error {
 		c.mustRelease = err == nil && v.Admitted && !c.Peek && c.visits&releases != 0
 		c.noteStore(ctx)
 		if err != nil {
-			return c.limiter.StoreError(ctx, c.Method(), err)
+			return c.limiter.StoreError(ctx, c.Method(), c.explain(err))
 		}
 	}
 	if c.visits&releases != 0 {
 		c.noteAwaited(contested)
+	}
+	if c.Reserves && c.AskAgain(c.verdict) {
+		c.refuseForNow()
 	}
 	if !c.verdict.Admitted && (c.Peek || !c.AskAgain(c.verdict)) {
 		c.verdict.At = 0 // the refusal is final, so there is no time at which the call will be admitted

@@ -21,6 +21,7 @@ type Charges struct {
 	limiter *Limiter
 	method  *Method // nil for requests
 	rules   int     // of the method, or requests
+	place   int64   // when the place of a call that reserved comes: a Unix time in microseconds, by the limiter's clock; else 0
 
 	mu     sync.Mutex
 	list   []charge
@@ -76,6 +77,9 @@ func (c *Call) Charges() *Charges {
 		all = &Charges{list: make([]charge, len(c.Asked))}
 	}
 	all.limiter, all.method, all.rules, all.joined = c.limiter, c.method, c.next, slices.Clone(c.joined)
+	if c.Reserves {
+		all.place = c.limiter.store.Time().Add(c.waited).UnixMicro()
+	}
 	for i := range c.Asked {
 		a, ch := &c.Asked[i], &all.list[i]
 		ch.rule, ch.index, ch.own, ch.by, ch.claim = a.Rule, a.Index, a.own, c.by, *a.Claim
@@ -239,8 +243,9 @@ func (c *Charges) adjust(ctx context.Context, next stage, total func(ch *charge,
 			last = append(last, part{ch, ch.added})
 		}
 	}
-	if err = c.apply(ctx, first); err == nil {
-		err = c.apply(ctx, last)
+	isUndone := next == refunded && c.place > 0 && c.limiter.store.Time().UnixMicro() < c.place // as if it gave up waiting
+	if err = c.apply(ctx, first, isUndone); err == nil {
+		err = c.apply(ctx, last, isUndone)
 	}
 	for i, ch := range selected {
 		if err == nil || ch.isDone() {
@@ -268,18 +273,18 @@ type part struct {
 	claim *engine.Claim
 }
 
-// apply changes parts of charges by their Deltas, in which it leaves what was not done.
-func (c *Charges) apply(ctx context.Context, parts []part) error {
+// apply changes parts of charges by their Deltas, in which it leaves what was not done. isUndone says that the call is not made.
+func (c *Charges) apply(ctx context.Context, parts []part, isUndone bool) error {
 	parts = slices.DeleteFunc(parts, func(p part) bool { return p.claim.Delta == 0 })
 	if len(parts) == 0 {
 		return nil
 	}
 	by := parts[0].of.by
 	if i := slices.IndexFunc(parts, func(p part) bool { return p.of.by != by }); i > 0 { // charges at a cost of 0, in an outage, are the last ones
-		return printable.Join(c.apply(ctx, parts[:i]), c.apply(ctx, parts[i:]))
+		return printable.Join(c.apply(ctx, parts[:i], isUndone), c.apply(ctx, parts[i:], isUndone))
 	}
 	change := c.limiter.Change(engine.Charges)
-	change.by = by
+	change.by, change.Rollback = by, isUndone
 	for _, p := range parts {
 		change.Put(p.of.rule, *p.claim)
 	}

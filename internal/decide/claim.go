@@ -107,7 +107,11 @@ func (c *Call) check(a *Asked, use *Use) error {
 	case use.Member == "" && rule.Distinct != "":
 		return c.keyError(rule, rule.Distinct, "the member is empty")
 	case a.wait > 0:
-		if err := rule.Declared.CannotWait(); err != nil {
+		err := rule.Declared.CannotWait()
+		if c.Reserves {
+			err = c.cannotReserve(rule)
+		}
+		if err != nil {
 			return err
 		}
 		return c.limiter.Supports(rule, a.wait.Microseconds())

@@ -6,6 +6,7 @@
 //	settings.go   settings of single keys, and the limiter's own overrides
 //	subject.go    subjects that are hashed
 //	wait.go       calls that wait, and line.go: in which order
+//	reserve.go    calls that take a place and do not wait for it
 //	pause.go      calls that a pause holds
 //	unlimited.go  calls that a rule does not limit
 //	policy.go     calls that the store fails to decide

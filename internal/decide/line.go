@@ -73,9 +73,14 @@ func (c *Call) put(state line.State, count line.Count) {
 	waiting.Put(&c.waiter, state, count, c.verdict.At)
 }
 
+// ruleWithLine returns the first rule in whose line a pause holds calls, or nil.
+func (c *Call) ruleWithLine() *Asked {
+	return c.firstEnforced(func(r *Asked) bool { return waiting.FirstHeld(c.countOf(r)) != nil })
+}
+
 // standBehind lets a call that has come wait behind others of one of its rules, if a pause holds those.
 func (c *Call) standBehind() {
-	if r := c.firstEnforced(func(r *Asked) bool { return waiting.FirstHeld(c.countOf(r)) != nil }); r != nil {
+	if r := c.ruleWithLine(); r != nil {
 		c.waitsSince = c.limiter.store.Time()
 		c.put(line.HeldByPause, c.countOf(r))
 	}

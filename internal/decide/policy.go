@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/internal/backend"
 	"github.com/ratelimit-go/ratelimit/internal/engine"
+	"github.com/ratelimit-go/ratelimit/internal/parts"
 	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
@@ -71,7 +72,7 @@ func (f *ofFleet) Decide(ctx context.Context, call *engine.Call) (engine.Verdict
 // answers reports whether an error is the answer of a store that works. No failure policy applies to it.
 func (l *Limiter) answers(err error) bool {
 	_, unreadable := errors.AsType[*backend.StateError](err)
-	return unreadable || l.public.IsAnswer(err)
+	return unreadable || errors.Is(err, parts.ErrParts) || l.public.IsAnswer(err)
 }
 
 // decideInstead decides a call that the store failed to decide, by the strictest of the rules' policies.

@@ -91,13 +91,14 @@ func (c *Call) renew(ctx context.Context) error {
 }
 
 // keepDeadline keeps the call from waiting beyond the deadline of ctx. If a rule has Distinct, the call does not wait at all: a member that
-// costs nothing now may cost a permit after the wait. keepDeadline reports whether the call may still wait.
+// costs nothing now may cost a permit after the wait. That does not matter to a call that reserves, because it is decided once. keepDeadline
+// reports whether the call may still wait.
 func (c *Call) keepDeadline(ctx context.Context) bool {
 	left := time.Duration(math.MaxInt64)
 	if deadline, ok := ctx.Deadline(); ok {
 		left = max(0, time.Until(deadline))
 	}
-	if slices.ContainsFunc(c.Asked, func(r Asked) bool { return r.Rule.Distinct != "" }) {
+	if !c.Reserves && slices.ContainsFunc(c.Asked, func(r Asked) bool { return r.Rule.Distinct != "" }) {
 		left = 0
 	}
 	for _, rules := range [...][]Asked{c.Asked, c.unlimited} {

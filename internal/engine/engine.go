@@ -132,6 +132,8 @@ type Call struct {
 	UpTo    bool // take as many permits as every rule admits now, and at most the cost; all claims have the same cost
 	Refused bool // another part of the call refused it: nothing is charged, but rules that refuse here begin their blocks
 
+	Reserves bool // the call takes a place now, or none: it does not ask again, so it has to be decided in one step
+
 	// Lease makes the call take permits ahead, for that many microseconds. The call takes at least its cost, and at most Ahead or its cost. All
 	// claims must have the same cost, and rules in enforce mode without waits and blocks.
 	Lease int64

@@ -60,10 +60,16 @@ func (s Split) parts(call *engine.Call, changed bool) (parts []*part) {
 	return parts
 }
 
+// ErrParts is the error of a call that reserves and has several parts. None of them was asked.
+var ErrParts = errors.New("several parts cannot keep a place for the same instant")
+
 // Decide implements backend.Decider. It asks all parts, even after a refusal, so all rules that refuse are known.
 func (s Split) Decide(ctx context.Context, call *engine.Call) (engine.Verdict, error) {
 	if whole := s.sole(call); whole != nil {
 		return whole.Decide(ctx, call)
+	}
+	if call.Reserves {
+		return engine.Verdict{}, ErrParts
 	}
 	parts := s.parts(call, false)
 	admitted, permits := !call.Refused, int64(0)

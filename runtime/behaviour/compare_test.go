@@ -39,6 +39,9 @@ func (w *walk) compare(r *running) {
 	if isRequest && !refused && d.At.UnixMicro() != at {
 		w.fail("got the time %d", d.At.UnixMicro())
 	}
+	if r.what == "Reserve" && d.Delay != micros(d.At.UnixMicro()-r.now) {
+		w.fail("got a delay of %v", d.Delay)
+	}
 	want := r.want.violations
 	if d.Allowed && isRequest {
 		want = r.want.shadows

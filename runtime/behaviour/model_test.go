@@ -56,6 +56,7 @@ type ask struct {
 type outcome struct {
 	never      bool  // the rule can never admit the cost
 	again      bool  // no place is kept: the call sleeps and asks again
+	unplaced   bool  // no place is kept, and the call does not ask again
 	at         int64 // when the call is admitted, or asks again
 	retryAfter int64
 	violations []ratelimit.Violation
@@ -107,6 +108,16 @@ func waitOf(r ratelimit.Rule, patience int64) int64 {
 	return min(patience, roundUp(refill(r, r.Queue)).Num().Int64())
 }
 
+// reserving are the asks of a call that is decided once, so a member that a rule in another mode counts changes nothing.
+func reserving(asks []ask, patience int64) []ask {
+	for i := range asks {
+		if q := &asks[i]; q.rule.Mode == ratelimit.ModeEnforce {
+			q.patience, q.wait = patience, waitOf(q.rule, patience)
+		}
+	}
+	return asks
+}
+
 // An answer is the answer of one rule.
 type answer struct {
 	earliest int64 // when the rule admits the call
@@ -115,11 +126,12 @@ type answer struct {
 
 // peek returns the outcome of a call at now, without charging it.
 func (m *model) peek(now int64, asks []ask) outcome {
-	o, _ := m.decide(now, asks)
+	o, _ := m.decide(now, asks, false)
 	return o
 }
 
-func (m *model) decide(now int64, asks []ask) (outcome, []answer) {
+// decide decides a call. once says that it does not ask again.
+func (m *model) decide(now int64, asks []ask, once bool) (outcome, []answer) {
 	o, answers, refused := outcome{at: now}, make([]answer, len(asks)), false
 	for i, q := range asks {
 		if q.rule.Mode == ratelimit.ModeEnforce && q.cost > lawOf(q.rule).most() {
@@ -132,6 +144,12 @@ func (m *model) decide(now int64, asks []ask) (outcome, []answer) {
 	}
 	if o.at > now && !refused {
 		m.place(now, asks, answers, &o)
+	}
+	if o.again && once {
+		o.again, o.unplaced = false, true
+		for i, q := range asks {
+			answers[i].refused = answers[i].refused || q.rule.Mode == ratelimit.ModeEnforce && answers[i].earliest > now
+		}
 	}
 	m.violations(now, asks, answers, &o)
 	return o, answers
@@ -179,7 +197,7 @@ func (m *model) violations(now int64, asks []ask, answers []answer, o *outcome) 
 	for i, q := range asks {
 		refused = refused || answers[i].refused && q.rule.Mode == ratelimit.ModeEnforce
 	}
-	if refused {
+	if refused && !o.unplaced {
 		for i, q := range asks {
 			if answers[i].refused && q.rule.Block > 0 && m.blocks[q.identity()][0] <= now {
 				answers[i].earliest = max(answers[i].earliest, now+m.nextBlock(now, q))
@@ -192,7 +210,7 @@ func (m *model) violations(now int64, asks []ask, answers []answer, o *outcome) 
 			continue
 		}
 		v := ratelimit.Violation{Rule: q.rule.Name, Key: q.key, Limit: q.rule.Limit, RetryAfter: micros(answers[i].earliest - now)}
-		if q.rule.Block == 0 && q.cost > 1 {
+		if (q.rule.Block == 0 || o.unplaced) && q.cost > 1 {
 			v.Remaining = remaining(lawOf(q.rule), m.histories[q.identity()], now, q)
 		}
 		if countsRunning(q.rule) {
@@ -230,13 +248,18 @@ func (m *model) forget(now int64, asks []ask, answers []answer) {
 }
 
 // allow is peek, but also charges the call if it is allowed. It returns the number of the decision for giveBack.
-func (m *model) allow(now int64, asks []ask) (outcome, int) {
-	o, answers := m.decide(now, asks)
+func (m *model) allow(now int64, asks []ask) (outcome, int) { return m.charge(now, asks, false) }
+
+// reserve is allow for a call that does not ask again if no place is kept.
+func (m *model) reserve(now int64, asks []ask) (outcome, int) { return m.charge(now, asks, true) }
+
+func (m *model) charge(now int64, asks []ask, once bool) (outcome, int) {
+	o, answers := m.decide(now, asks, once)
 	if !o.never {
 		m.convert(now, asks)
 	}
 	switch {
-	case o.never || o.again:
+	case o.never || o.again || o.unplaced:
 		return o, 0
 	case !o.allowed():
 		m.block(now, asks, answers)

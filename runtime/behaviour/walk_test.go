@@ -68,7 +68,7 @@ func (r *running) due() int64 {
 }
 
 func (r *running) sleeps() bool {
-	return r.what != "Peek" && (r.want.again || r.want.allowed() && r.want.at > r.now)
+	return r.what != "Peek" && r.what != "Reserve" && (r.want.again || r.want.allowed() && r.want.at > r.now)
 }
 
 // hooks records what the limiter's observers and triggers saw of a call.
@@ -92,7 +92,7 @@ func newRunning(what string, asks []ask, wanted func(ratelimit.Rule) bool) (*run
 // request makes a call by requests.
 func (w *walk) request(what string) {
 	asks := w.drawAsks()
-	if what == "Wait" && !mayWait(asks) {
+	if what == "Wait" && !mayWait(asks) || what == "Reserve" && !mayReserve(asks) {
 		what = "Allow"
 	}
 	requests := requestsOf(asks)
@@ -102,8 +102,14 @@ func (w *walk) request(what string) {
 		call = w.limiter.Peek
 	case "Wait":
 		call, patience = w.limiter.Wait, w.drawPatience()
+	case "Reserve":
+		call, patience = w.limiter.Reserve, w.drawPatience()
 	}
-	r, ctx := newRunning(what, asksOf(requests, patience.Microseconds()), all)
+	asks = asksOf(requests, patience.Microseconds())
+	if what == "Reserve" {
+		asks = reserving(asks, patience.Microseconds())
+	}
+	r, ctx := newRunning(what, asks, all)
 	if 0 < patience && patience < forever {
 		r.deadline = r.began + patience.Microseconds()
 		ctx, r.cancel = context.WithTimeout(ctx, patience)
@@ -119,6 +125,13 @@ func (w *walk) request(what string) {
 func mayWait(asks []ask) bool {
 	return !slices.ContainsFunc(asks, func(q ask) bool {
 		return q.rule.Scope == ratelimit.ScopeInstance || !letsWait(q.rule)
+	})
+}
+
+// mayReserve reports whether Reserve takes a call: all of its rules have one scope, and those in enforce mode keep places.
+func mayReserve(asks []ask) bool {
+	return !slices.ContainsFunc(asks, func(q ask) bool {
+		return q.rule.Scope != asks[0].rule.Scope || q.rule.Mode == ratelimit.ModeEnforce && !letsWait(q.rule)
 	})
 }
 
@@ -226,9 +239,12 @@ func (w *walk) decided(r *running, now int64) {
 		asks[i].wait = min(asks[i].wait, max(0, asks[i].patience-(now-r.began)))
 	}
 	r.now = now
-	if r.what == "Peek" {
+	switch r.what {
+	case "Peek":
 		r.want = w.model.peek(now, asks)
-	} else {
+	case "Reserve":
+		r.want, r.number = w.model.reserve(now, asks)
+	default:
 		r.want, r.number = w.model.allow(now, asks)
 	}
 	w.note("%s of %d %s at %d: want %s", r.what, r.began, describe(asks), now, r.want)
@@ -265,7 +281,7 @@ func (w *walk) end(r *running) {
 		}
 		return
 	}
-	if r.want.allowed() && r.ended != max(r.now, r.want.at) && r.what != "Peek" {
+	if r.want.allowed() && r.ended != max(r.now, r.want.at) && r.what != "Peek" && r.what != "Reserve" {
 		w.fail("%s was over at %d", r.what, r.ended)
 	}
 	w.compare(r)
