@@ -29,7 +29,7 @@ func (s *simulation) runAgainst(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	is, err := comparedRules("rules", now)
+	is, err := comparedRules(s.file, now)
 	if err != nil {
 		return err
 	}
@@ -59,13 +59,13 @@ func (s *simulation) bothSides(before, now []rulelist.Row) ([]rulelist.Row, []ru
 	return slices.DeleteFunc(before, other), slices.DeleteFunc(now, other), err
 }
 
-// comparedRules returns the rules of rows. What the rows are from is for errors.
+// comparedRules returns the rules of rows. The errors say from which file the rows are.
 func comparedRules(from string, rows []rulelist.Row) (rules []simulate.Rule, err error) {
 	for _, row := range rows {
 		text := row.Directive()
 		directive, rule, err := generator.ParseRule(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: the rule %q of %s: %w", from, text, row.Method, err)
+			return nil, fmt.Errorf("%s: the rule %q of %q: %w", from, text, row.Method, err)
 		}
 		rule.Name = row.Rule
 		r := simulate.Rule{

@@ -96,7 +96,7 @@ func TestSimulateAgainstUsage(t *testing.T) {
 		{1, "none.csv: no such file or directory", []string{"-against", "list.json", "-load", "csv:none.csv"}},
 		{1, "gone.json: no such file or directory", []string{"-against", "gone.json"}},
 		{1, "x.go: expected the output of ratelimit -list -json", []string{"-against", "x.go"}},
-		{1, `wrong.json: the rule "limit=1 per=1y" of x.X.M: `, []string{"-against", "wrong.json"}},
+		{1, `wrong.json: the rule "limit=1 per=1y" of "x.X.M": `, []string{"-against", "wrong.json"}},
 		{1, "found no rules", []string{"-against", "none.json", "-rules", "none.json"}},
 	} {
 		stdout, stderr := expect(t, test.status, dir, append([]string{"simulate"}, test.args...)...)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
@@ -70,7 +71,7 @@ type asked struct {
 // prepare pairs the rules, and prepares those that can be compared.
 func (c *comparing) prepare(before, now []Rule) error {
 	for _, p := range pairUp(before, now) {
-		m := c.method(p.any().Method)
+		m := c.method(p.either().Method)
 		m.pairs = append(m.pairs, len(c.result.Rules))
 		r := newRuleComparison(p)
 		if r.NotCompared = c.calls.table.lacking(p); r.NotCompared == "" {
@@ -127,7 +128,7 @@ func (c *comparing) names() string {
 	for _, m := range c.methods {
 		names = append(names, m.name)
 	}
-	return strings.Join(names, ", ")
+	return printable.Text(strings.Join(names, ", "), 1000)
 }
 
 // methodOf returns the method of a call, or nil if it has no rules.
@@ -231,7 +232,7 @@ func (a *ask) charges(fields []string) ([]wrap.Charge, error) {
 	for i, rule := range a.rules {
 		var err error
 		if charges[i], err = rule.charge(fields); err != nil {
-			return nil, fmt.Errorf("%s: %w", rule.Name, err)
+			return nil, fmt.Errorf("%s: %w", printable.Text(rule.Name, 200), err)
 		}
 	}
 	return charges, nil
@@ -346,7 +347,9 @@ func (o *outcome) fill(m *method, a *ask, charges []wrap.Charge) {
 	names, left := a.prepared.Rules(), o.rules
 	for i, rule := range a.rules {
 		o.keys[rule.pair] = charges[i].Key
-		if !charges[i].Skip && len(left) > 0 && left[0].Rule == names[i].Name {
+		namesake := slices.ContainsFunc(names[i+1:], func(r ratelimit.Rule) bool { return r.Name == names[i].Name })
+		free := rule.Computed && charges[i].Limit == ratelimit.NoLimit && namesake // the event is not about it, but about its namesake
+		if !charges[i].Skip && !free && len(left) > 0 && left[0].Rule == names[i].Name {
 			o.decisions[rule.pair] = o.decision(&left[0])
 			left = left[1:]
 		}

@@ -259,6 +259,57 @@ func TestCompareCosts(t *testing.T) {
 	}
 }
 
+// A refusal is that of the rule that refused, also if rules before it do not apply to the call and have the same name.
+func TestCompareRulesThatDoNotApply(t *testing.T) {
+	first, second := rule("a.A", ratelimit.Rule{Key: "{a}", Computed: true}), rule("a.A", ratelimit.Rule{Key: "{b}", Limit: 1})
+	first.LimitExpr, first.WhenExpr, first.Text, second.Text = "n", "vip", "first", "second"
+	for _, skipped := range []string{"-1,true", "5,false", "5,true"} {
+		text := "timestamp,{a},{b},n,vip\n0,1,2," + skipped + "\n1,1,2," + skipped + "\n"
+		c := compare(t, nil, []Rule{first, second}, text)
+		if len(c.Rules[0].Differences) > 0 || len(c.Rules[1].Differences) != 1 || c.Rules[1].Differences[0].First.Key != "2" {
+			t.Errorf("%s: %+v", skipped, c.Rules)
+		}
+	}
+}
+
+// A rule of several methods has one note.
+func TestCompareNotes(t *testing.T) {
+	before, now := rule("r", ratelimit.Rule{Limit: 1}), rule("r", ratelimit.Rule{Limit: 2})
+	other, same := now, rule("s", ratelimit.Rule{Limit: 1})
+	same.Ignored = []string{"settle="}
+	other.Method = "a.A.N"
+	renamed := same
+	renamed.Name = "t"
+	wasOther := before
+	wasOther.Method = "a.A.N"
+	var out strings.Builder
+	c := compare(t, []Rule{before, wasOther, same}, []Rule{now, other, renamed}, "timestamp,method\n1,M\n")
+	const want = `
+: 1 call, 0 of them are decided otherwise
+
+changed: r of a.A.M, a.A.N: limit=2 per=1m0s; was limit=1 per=1m0s
+renamed: t of a.A.M: was s
+not simulated: t of a.A.M: settle=
+`
+	if err := c.PrintTable(&out); err != nil || "\n"+out.String() != want {
+		t.Errorf("%v%s\nexpected%s", err, out.String(), want)
+	}
+}
+
+// Of many keys, the first are counted one by one.
+func TestCompareManyKeys(t *testing.T) {
+	r := rule("r", ratelimit.Rule{Key: "{a}"})
+	var text strings.Builder
+	text.WriteString("timestamp,key\n")
+	for i := range maxDifferentKeys + 5 {
+		fmt.Fprintf(&text, "%d,%d\n", i, i)
+	}
+	d := compare(t, nil, []Rule{r}, text.String()).Rules[0].Differences[0]
+	if len(d.Keys) != maxDifferentKeys || d.OtherKeys != 5 || d.Calls != maxDifferentKeys+5 || d.keyCount() != "over 10000" {
+		t.Errorf("%d keys, %d calls of others, of %d", len(d.Keys), d.OtherKeys, d.Calls)
+	}
+}
+
 // Methods share the count of a rule, as in a program.
 func TestCompareSharedRule(t *testing.T) {
 	shared := func(limit int64) []Rule {

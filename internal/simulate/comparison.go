@@ -103,7 +103,7 @@ func (d Decision) String() string {
 const maxDifferentKeys = 10_000
 
 func newRuleComparison(p pair) RuleComparison {
-	rule := p.any()
+	rule := p.either()
 	r := RuleComparison{Method: rule.Method, Rule: rule.Name, NotSimulated: rule.Ignored}
 	if p.now != nil {
 		r.Now = p.now.Text
@@ -191,14 +191,7 @@ func (c *Comparison) PrintTable(out io.Writer) error {
 	if err := c.printDifferences(out); err != nil {
 		return err
 	}
-	var notes strings.Builder
-	for i := range c.Rules {
-		c.printNotes(&notes, &c.Rules[i])
-	}
-	if notes.Len() > 0 {
-		fmt.Fprint(out, "\n", notes.String())
-	}
-	return nil
+	return c.printNotes(out)
 }
 
 func (c *Comparison) printDifferences(out io.Writer) error {
@@ -247,28 +240,51 @@ func (c *Comparison) label(r *RuleComparison) string {
 	return printable.Text(r.Rule, 100)
 }
 
-// printNotes prints what has changed in a rule, and what is left out.
-func (c *Comparison) printNotes(out io.Writer, r *RuleComparison) {
-	note := func(what, format string, args ...any) {
-		about := r.Method
-		if r.Rule != r.Method {
-			about = r.Rule + " of " + about
+// note is what there is to say about a rule of methods.
+type note struct{ what, rule, text string }
+
+// printNotes prints which rules have changed, and what is left out. A rule of several methods has one line.
+func (c *Comparison) printNotes(out io.Writer) (err error) {
+	var notes []note
+	methods := map[note][]string{}
+	for i := range c.Rules {
+		for _, n := range c.Rules[i].notes() {
+			if methods[n] == nil {
+				notes = append(notes, n)
+			}
+			methods[n] = append(methods[n], c.Rules[i].Method)
 		}
-		fmt.Fprintln(out, what+": "+printable.Text(about+fmt.Sprintf(format, args...), 1000))
 	}
+	for i, n := range notes {
+		about := strings.Join(methods[n], ", ")
+		if n.rule != about {
+			about = n.rule + " of " + about
+		}
+		if i == 0 {
+			fmt.Fprintln(out)
+		}
+		_, err = fmt.Fprintln(out, printable.Text(n.what+": "+about+": "+n.text, 1000))
+	}
+	return err
+}
+
+// notes returns how the rule has changed, and what is left out.
+func (r *RuleComparison) notes() (notes []note) {
+	add := func(what, text string) { notes = append(notes, note{what, r.Rule, text}) }
 	switch {
 	case r.Before == "":
-		note("new", ": %s", r.Now)
+		add("new", r.Now)
 	case r.Now == "":
-		note("gone", ": %s", r.Before)
+		add("gone", r.Before)
 	case r.Before != r.Now:
-		note("changed", ": %s; was %s", r.Now, r.Before)
+		add("changed", r.Now+"; was "+r.Before)
 	case r.RuleBefore != "":
-		note("renamed", ", was %s: %s", r.RuleBefore, r.Now)
+		add("renamed", "was "+r.RuleBefore)
 	}
 	if r.NotCompared != "" {
-		note("not compared", ": %s", r.NotCompared)
+		add("not compared", r.NotCompared)
 	} else if len(r.NotSimulated) > 0 {
-		note("not simulated", ": %s", strings.Join(r.NotSimulated, ", "))
+		add("not simulated", strings.Join(r.NotSimulated, ", "))
 	}
+	return notes
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ratelimit-go/ratelimit/internal/printable"
 )
 
 // OpenCSV returns the load in a file: see [ReadCSV].
@@ -142,7 +144,7 @@ func (t *table) at(err error) error { return fmt.Errorf("line %d: %w", t.line, e
 // when returns the time of a call since 1970.
 func (t *table) when(fields []string) (time.Duration, error) {
 	if len(fields) > len(t.columns) {
-		return 0, fmt.Errorf("found %d fields; expected %s", len(fields), strings.Join(t.columns, ","))
+		return 0, fmt.Errorf("found %d fields; expected %s", len(fields), printable.Text(strings.Join(t.columns, ","), 200))
 	}
 	return parseTime(field(fields, t.column(usual[0])))
 }
@@ -155,7 +157,7 @@ func (l *Load) readCalls(in io.Reader) error {
 	}
 	for _, name := range t.columns {
 		if !slices.Contains(usual, name) {
-			return fmt.Errorf("line 1: found the column %q; expected %s; other columns are for -against", name, strings.Join(usual, ", "))
+			return t.at(fmt.Errorf("found the column %q; expected %s; other columns are for -against", name, strings.Join(usual, ", ")))
 		}
 	}
 	columns := [...]int{t.column("key"), t.column("cost"), t.column("member")}

@@ -36,6 +36,17 @@ func TestCSV(t *testing.T) {
 	}
 }
 
+// The columns of a file whose first line names them come in any order.
+func TestNamedColumns(t *testing.T) {
+	l, err := ReadCSV(strings.NewReader("cost,Timestamp,member,key\n3,1,x,ann\n,2\n"), Span{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := l.Calls[0]; c.Cost != 3 || l.Keys[c.Key] != "ann" || l.Members[c.Member] != "x" || l.noCost != 3 || l.noKey != 3 || l.noMember != 3 {
+		t.Errorf("%+v", l)
+	}
+}
+
 func TestWrongCSV(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                 "found no calls",
@@ -49,6 +60,9 @@ func TestWrongCSV(t *testing.T) {
 		"NaN\n":                            `the timestamp is "NaN"`,
 		"1e300\n":                          `the timestamp is "1e300"`,
 		"1969-12-31T23:59:59Z\n":           `the timestamp is "1969-12-31T23:59:59Z"`,
+		"timestamp,user\n1,a\n":            `line 1: found the column "user"; expected timestamp, key, cost, member; other columns are for -against`,
+		"\n\"k\n\",timestamp\n1,a\n":       `line 2: found the column "k\n"`,
+		"key,timestamp\na,1,x\n":           "line 2: found 3 fields; expected key,timestamp",
 		"1,\"a\n":                          `extraneous or missing " in quoted-field`,
 		"1\n8999999999\n":                  "at most 3660d are possible",
 		"1\n2255-03-14T16:00:01Z\n":        `line 2: the timestamp is "2255-03-14T16:00:01Z"`,

@@ -10,8 +10,8 @@ type pair struct {
 	was, now *Rule // nil if the rule is not there
 }
 
-// any returns the rule that is there, rather the one of now.
-func (p pair) any() *Rule {
+// either returns the rule of now, or the one before if the rule is gone.
+func (p pair) either() *Rule {
 	if p.now != nil {
 		return p.now
 	}
