@@ -74,6 +74,39 @@ func ExampleLimiter_Wait() {
 	// not in time; there is a place in 1s
 }
 
+// A job queue asks when a job may run, and runs it then.
+func ExampleLimiter_Reserve() {
+	ctx, limiter := context.Background(), ratelimit.New(noon())
+	carrier := ratelimit.Request{Rule: ratelimit.Rule{Name: "carrier", Algorithm: ratelimit.LeakyBucket, Limit: 2, Per: time.Second, Queue: 2}}
+	enqueue := func(job string) ratelimit.Decision {
+		place, err := limiter.Reserve(ctx, carrier)
+		switch {
+		case err != nil:
+			fmt.Println(err)
+		case place.Allowed:
+			fmt.Println(job, "runs at", place.At.UTC().Format("15:04:05.000"), "which is in", place.Delay)
+		default:
+			fmt.Println(job, "asks again in", place.RetryAfter)
+		}
+		return place
+	}
+
+	enqueue("ann's mail")
+	enqueue("bob's mail")
+	last := enqueue("cid's mail")
+	enqueue("dan's mail") // two mails are in the queue
+	if err := last.Refund(ctx); err != nil { // cid's mail is cancelled
+		fmt.Println(err)
+	}
+	enqueue("dan's mail")
+	// Output:
+	// ann's mail runs at 12:00:00.000 which is in 0s
+	// bob's mail runs at 12:00:00.500 which is in 500ms
+	// cid's mail runs at 12:00:01.000 which is in 1s
+	// dan's mail asks again in 1.5s
+	// dan's mail runs at 12:00:01.000 which is in 1s
+}
+
 // A batch takes as many permits as there are.
 func ExampleRequest() {
 	limiter := ratelimit.New(noon())
