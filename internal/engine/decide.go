@@ -125,7 +125,7 @@ func (call *Call) refuse(cells []*Cell, now int64) {
 	at := now
 	for i, cell := range cells {
 		c := &call.Claims[i]
-		if c.Refused && c.Rule.Block > 0 && !c.Blocked {
+		if c.Refused && c.Rule.Block > 0 && !c.Blocked && !call.Grows {
 			c.More = max(c.More, cell.block(c.Rule, now, call.Peek))
 			c.Earliest = max(c.Earliest, c.More)
 		}
@@ -154,7 +154,7 @@ func (call *Call) report(cells []*Cell, now int64) {
 		c := &call.Claims[i]
 		always := call.Peek || call.Report || c.Fired > 0
 		if always || c.Refused && (c.Cost > 1 && !call.UpTo || c.Rule.Kind.Row().Releases) {
-			c.report(cell.State(c.Rule), now)
+			c.report(cell.State(c.Rule), now, c.Blocked || !call.Grows)
 		} else {
 			c.More = 0
 		}
@@ -164,9 +164,10 @@ func (call *Call) report(cells []*Cell, now int64) {
 	}
 }
 
-func (c *Claim) report(state State, now int64) {
+// report is that for one claim. blocks says that a rule with a Block that refuses the claim blocks its subject now.
+func (c *Claim) report(state State, now int64, blocks bool) {
 	c.Room, c.Full = state.Room(c, now), state.Full(c, now)
-	if c.Refused && c.Rule.Block > 0 {
+	if c.Refused && c.Rule.Block > 0 && blocks {
 		c.Room = 0
 	}
 	room := max(0, c.Room)

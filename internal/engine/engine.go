@@ -131,6 +131,7 @@ type Call struct {
 	Report  bool // fill in Room, Full and More
 	UpTo    bool // take as many permits as every rule admits now, and at most the cost; all claims have the same cost
 	Refused bool // another part of the call refused it: nothing is charged, but rules that refuse here begin their blocks
+	Grows   bool // it asks for more permits of a call that runs: a refusal begins no block, and only a store answers it
 
 	Reserves bool // the call takes a place now, or none: it does not ask again, so it has to be decided in one step
 
@@ -189,7 +190,7 @@ const (
 
 // IsPlain reports whether the answer to a call can serve others: the call asks for permits now, from rules that treat all calls alike.
 func (call *Call) IsPlain() bool {
-	if call.Peek || call.UpTo || call.Refused {
+	if call.Peek || call.UpTo || call.Refused || call.Grows {
 		return false
 	}
 	for i := range call.Claims {

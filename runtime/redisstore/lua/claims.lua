@@ -10,7 +10,7 @@
 --
 -- In these files a call is the list of its claims, with these properties:
 --
---   peek, report, up_to, refused, adjusts, rollback, leases, gives
+--   peek, report, up_to, refused, adjusts, rollback, leases, gives, grows
 --                what to do: see engine.Call. A call with peek and adjusts asks what people see of its claim: see look in decide.lua
 --   pausable     whether any rule has pauses
 --   has_texts    whether the second argument has texts
@@ -68,6 +68,7 @@ local function new_call(text)
     claims.peek, claims.up_to, claims.refused = includes(flags, FLAG_PEEK), includes(flags, FLAG_UP_TO), includes(flags, FLAG_REFUSED)
     claims.adjusts, claims.rollback = includes(flags, FLAG_ADJUST), includes(flags, FLAG_ROLLBACK)
     claims.leases, claims.gives = includes(flags, FLAG_LEASE), includes(flags, FLAG_GIVE)
+    claims.grows = includes(flags, FLAG_GROW)
   end
   claims.has_second = claims.up_to or claims.leases or claims.has_texts
   if not claims.adjusts then

@@ -25,6 +25,7 @@ const (
 	flagRollback = 32
 	flagLease    = 64
 	flagGive     = 128
+	flagGrow     = flagGive // of a decision
 )
 
 // What a claim has: the keys besides its state, in their order, and the lease of its rule.
@@ -41,7 +42,7 @@ const layout = 1
 // numbers are those of this file by their names in the script.
 var numbers = map[string]int64{
 	"FLAG_PEEK": flagPeek, "FLAG_REPORT": flagReport, "FLAG_UP_TO": flagUpTo, "FLAG_REFUSED": flagRefused,
-	"FLAG_ADJUST": flagAdjust, "FLAG_ROLLBACK": flagRollback, "FLAG_LEASE": flagLease, "FLAG_GIVE": flagGive,
+	"FLAG_ADJUST": flagAdjust, "FLAG_ROLLBACK": flagRollback, "FLAG_LEASE": flagLease, "FLAG_GIVE": flagGive, "FLAG_GROW": flagGrow,
 
 	"FREE": hasFree, "BLOCK": hasBlock, "PAUSE": hasPause, "LEASE": hasLease,
 
@@ -63,7 +64,7 @@ func (r *Run) AddDecision(call *engine.Call, now int64) {
 		until = max(until, now+call.Claims[i].Wait)
 	}
 	flags := bit(call.Peek, flagPeek) | bit(call.Report, flagReport) | bit(call.UpTo, flagUpTo) | bit(call.Refused, flagRefused) |
-		bit(call.Lease > 0, flagLease)
+		bit(call.Lease > 0, flagLease) | bit(call.Grows, flagGrow)
 	r.add(call, flags, func(c *engine.Claim) sent {
 		if call.UpTo {
 			one := *c

@@ -86,7 +86,7 @@ end
 -- Begins the blocks of the rules that refuse the call. Then it looks for rules that admit the call now, but not when the others do: by then they
 -- no longer know its member. So these refuse the call, too.
 local function refuse(claims, now)
-  use('block').begin(claims, now)
+  if not claims.grows then use('block').begin(claims, now) end
   local at, before = now, nil
   for _, c in ipairs(claims.enforced) do
     if c.refused then at = max(at, c.earliest) end

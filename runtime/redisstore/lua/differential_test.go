@@ -180,6 +180,8 @@ func (p *pair) drawCall() engine.Call {
 		call.UpTo, patient = true, false
 	case 3:
 		call.Refused = true
+	case 4:
+		call.Grows, patient = true, false
 	}
 	cost := rapid.Int64Range(1, 6).Draw(t, "cost")
 	for _, r := range p.rules {

@@ -18,9 +18,9 @@ local reply = {}
 local max = math.max
 
 -- Returns an entry with what a claim has left. In a block and in a pause nothing is left until it ends.
-local function quota(c, i, now)
+local function quota(c, i, now, grows)
   local room, full = c.is.room(c, now), c.is.full(c, now)
-  if c.block_key and c.refused then room = 0 end
+  if c.block_key and c.refused and (c.blocked_until or not grows) then room = 0 end
   local held = max(now, c.block_end or 0, c.paused_until or 0)
   local more = c.is.more(c, held > now and 0 or max(0, room), now)
   return pack('<BBdddd', i, QUOTA, room, full, max(held, more), c.fired or 0)
@@ -37,7 +37,7 @@ function reply.of(claims, now, at, admitted, taken)
       entries = pack('<BBd', i, DELAY, c.earliest) .. entries
     end
     if claims.report or c.fired or c.refused and (c.cost > 1 or c.is.counts_running) then
-      entries = quota(c, i, now) .. entries
+      entries = quota(c, i, now, claims.grows) .. entries
     end
     if c.blocked_until then entries = string.char(i, BLOCKED) .. entries end
     if c.paused_until then entries = pack('<BBd', i, PAUSED, c.paused_until) .. entries end
