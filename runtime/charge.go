@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/ratelimit-go/ratelimit/internal/decide"
 )
@@ -32,7 +33,41 @@ func ChargeFrom(ctx context.Context) *Charge { return (*Charge)(decide.WishesOf(
 func (c *Charge) Settle(ctx context.Context, cost int64, rules ...string) error {
 	charges := (*decide.Charge)(c).Charges()
 	if charges == nil {
-		return &RuleError{Argument: "settle", Reason: "no call was admitted under the context of WithCharge"}
+		return notAdmitted("settle")
 	}
 	return charges.SettleRules(ctx, cost, rules)
+}
+
+// Add takes n more permits for a call that runs, from every rule with cost=, or from none. Of the rules of httplimit.Middleware it takes them from all. For
+// example, a call that streams an answer was charged 500 tokens. Before it sends the 501st, it adds 500 more. Rules that are settled or refunded
+// take part no more. [Charge.Settle] later says what the whole call has cost, with what was added: 700 gives 300 of these 1000 back.
+//
+// Add is one decision of the store, by the limits that are in force then. It refuses as a call does, also if the key is blocked or paused by now: the
+// error is a *TooManyRequestsError, with the violations, the delay and the message. Nothing is taken then, and the call itself goes on: the
+// program decides how to end it. Add never waits, and its refusal begins no block. Observers see an [EventAdded]. It is no call: statistics do not
+// count it. While the store fails, the failure policies of the rules decide.
+//
+// A charge keeps the times of 64 Adds. What later ones take counts as taken at the time of the 64th. A settlement for less, a refund and
+// refund=error give back the newest permits first. In a sliding window, of permits that were taken later than the 64th Add some may stay until
+// they leave the window.
+//
+// If n is below 1, if no call was admitted yet, if no rule has cost=, or if the call has ended, the error is a *RuleError. A call has
+// ended when all its rules with cost= are settled or refunded, when its permits of a rule with [Concurrency] have come back, and when the handler of
+// httplimit.Middleware, or the service behind grpclimit.StreamServerInterceptor, has returned. If n is more than a rule can ever admit, the error is a
+// *NeverAdmissibleError. Otherwise it is a *StoreError, or wraps the context's.
+//
+// Calls of Add for one Charge go one after the other.
+func (c *Charge) Add(ctx context.Context, n int64) error {
+	charges := (*decide.Charge)(c).Charges()
+	switch {
+	case n < 1:
+		return &RuleError{Argument: "add", Reason: fmt.Sprintf("found %d permits; expected 1 or more", n)}
+	case charges == nil:
+		return notAdmitted("add")
+	}
+	return charges.Add(ctx, n)
+}
+
+func notAdmitted(what string) *RuleError {
+	return &RuleError{Argument: what, Reason: "no call was admitted under the context of WithCharge"}
 }

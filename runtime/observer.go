@@ -30,21 +30,22 @@ const (
 	EventChanged                    // this program changed settings: see Change and Settings
 	EventReleased                   // a call is over, and gave the permits of rules with Concurrency back, or could not: see Err
 	EventGiven                      // [Limiter.Give] gave CostBefore permits back, or all that were taken if these are fewer; or it took Cost; or it failed with Err
+	EventAdded                      // [Charge.Add] took more permits for a call that runs, or could not: see Err
 )
 
-// String returns "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back", "changed", "released" or
-// "given".
+// String returns "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back", "changed", "released",
+// "given" or "added".
 func (k EventKind) String() string {
 	return word("EventKind", uint8(k), "admitted", "refused", "failed", "abandoned", "refunded", "settled", "store_lost", "store_back", "changed", "released",
-		"given")
+		"given", "added")
 }
 
-// Event tells an observer about one decision, about the refund or settlement of a charge, about the store, or about settings that this
+// Event tells an observer about one decision, about the refund, settlement or growth of a charge, about the store, or about settings that this
 // program changed. It is valid only while the observer runs. An observer that keeps an event must copy it and its Rules.
 //
 // If a call was not decided, Rules has the rule that Err is about, or else all rules that apply. They charge nothing.
 //
-// To bill by rule and key, add Cost - CostBefore of the Rules of EventAdmitted, EventRefunded and EventSettled that are not Refused. The
+// To bill by rule and key, add Cost - CostBefore of the Rules of EventAdmitted, EventAdded, EventRefunded and EventSettled that are not Refused. The
 // sum is what the rule has charged for calls. With EventReleased, the sum for a rule with Concurrency is what runs now. For example, a call
 // under a limit of tokens is admitted with Cost 10. Its settlement has CostBefore 10 and Cost 25. So 25 tokens are to be paid.
 //
@@ -53,13 +54,13 @@ func (k EventKind) String() string {
 type Event struct {
 	Kind       EventKind     // what happened
 	Method     string        // pkg.Type.Method; "" for requests
-	Rules      []Outcome     // of a decision, the rules that applied; of a refund, a settlement or [Limiter.Give], those whose charges it is about; in their order
+	Rules      []Outcome     // of a decision, the rules that applied; of a refund, a settlement, [Charge.Add] or [Limiter.Give], those whose charges it is about; in their order
 	RetryAfter time.Duration // of a refusal: until all rules would admit the call; 0 if Never
 	Never      bool          // of a refusal: a rule of limit 0 refused
 	Took       time.Duration // how long the decision took, without Waited; for most decisions in this process, whole microseconds
 	Waited     time.Duration // how long the call waited for its permits; after Limiter.Reserve, how long it is until they are due
 	Source     Source        // what decided
-	Err        error         // the error, or nil; if a FailurePolicy decided the call, the error of the store
+	Err        error         // the error, or nil; if a FailurePolicy decided the call, the error of the store; of EventAdded, what Add returned
 	Change     string        // of EventChanged: "set", "clear", "block", "unblock", "pause" or "resume"; or "undo", by the console
 	Settings   []Setting     // of EventChanged: what holds now, by whom, and why; of "clear", "unblock" and "resume" without values
 }
@@ -98,21 +99,27 @@ func (r Result) String() string {
 	return word("Result", uint8(r), "admitted", "refused", "shadow_refused", "other_refused")
 }
 
-// Result returns what the rule with the outcome o did to the call. It is meaningful only for EventAdmitted and EventRefused.
+// Result returns what the rule with the outcome o did to the call, or to a [Charge.Add]. It is meaningful only for EventAdmitted, EventRefused and an
+// EventAdded that was decided: one whose Err is nil or a *TooManyRequestsError.
 func (e *Event) Result(o *Outcome) Result {
 	switch {
 	case o.Refused && o.Mode == ModeShadow:
 		return ResultShadowRefused
 	case o.Refused && o.Mode == ModeEnforce:
 		return ResultRefused
-	case e.Kind == EventRefused:
+	case e.Kind == EventRefused, e.Kind == EventAdded && isRefusal(e.Err):
 		return ResultOtherRefused
 	default:
 		return ResultAdmitted
 	}
 }
 
-// WithObserver adds a function that is called once for every decision, refund and settlement. That includes calls that fail, calls that a
+func isRefusal(err error) bool {
+	_, ok := err.(*TooManyRequestsError)
+	return ok
+}
+
+// WithObserver adds a function that is called once for every decision, refund and settlement, and for every [Charge.Add]. That includes calls that fail, calls that a
 // [FailurePolicy] decides, and calls whose key cannot be computed. [Limiter.Peek] is no decision. The function is also called when the
 // store is lost, when it is back, and when this limiter has changed settings in the store. The option may be given more than once. Many
 // goroutines may call the function at the same time, and each decision waits until it returns. WithObserver panics if the function is nil.
@@ -167,6 +174,11 @@ func (o *options) observeCall(ctx context.Context, c *decide.Call, took time.Dur
 		e.Took -= e.Waited
 	}
 	switch {
+	case c.Grows:
+		e.Kind, e.Never, e.Err = EventAdded, c.IsNever(), c.Err()
+		if e.Err == nil && !v.Admitted {
+			e.Err = refusalOf(c)
+		}
 	case c.IsAbandoned():
 		e.Kind, e.Waited, e.Took = EventAbandoned, took, 0
 	case c.Err() != nil:
@@ -189,7 +201,7 @@ func (o *options) observeCall(ctx context.Context, c *decide.Call, took time.Dur
 
 // add adds the outcome of one rule to a decision.
 func (e *Event) add(c *decide.Call, a *decide.Asked) {
-	if e.Kind == EventFailed {
+	if c.Err() != nil && e.Kind != EventAbandoned {
 		o := unanswered(a.Rule, a.Claim.Subject, a.Limit)
 		o.Cost = a.Cost
 		e.Rules = append(e.Rules, o)
@@ -200,9 +212,12 @@ func (e *Event) add(c *decide.Call, a *decide.Asked) {
 	case e.Kind == EventAbandoned:
 		o = unanswered(a.Rule, a.Claim.Subject, o.Limit)
 		o.CostBefore, o.Waits = a.Cost, a.Waits()
+	case e.Kind == EventAdded:
+		o.CostBefore, o.Cost = a.Before, a.Before+a.Claim.Charged
 	case e.Kind == EventAdmitted && !o.Refused:
 		o.Cost = a.Claim.Charged
-	case o.Mode == ModeEnforce && o.Refused && !c.IsNever():
+	}
+	if o.Mode == ModeEnforce && o.Refused && !c.IsNever() {
 		e.RetryAfter = max(e.RetryAfter, o.RetryAfter)
 	}
 	e.Rules = append(e.Rules, o)

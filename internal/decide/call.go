@@ -32,6 +32,7 @@ type Asked struct {
 	Limit     int64         // of the call. A failure policy may divide that of the claim
 	text      string        // the key as the caller writes it
 	given     int64         // the limit that the call brings, for a rule with Computed
+	Before    int64         // permits that the rule has charged, if the call asks for more
 	BlockLeft time.Duration // how long a setting still blocks the subject
 	pauseLeft time.Duration // how long a setting still pauses the subject
 	wait      time.Duration // how long the rule may delay the call
@@ -60,13 +61,15 @@ type perUse struct {
 	waits       bool          // a rule may delay the call
 	paused      bool          // a setting pauses one of its subjects
 	givesBack   bool          // a wrapper keeps the charge, to give it back
+	grows       *charge       // what the next rule adds to; nil unless the call asks for more permits of a call that runs
 	mustRelease bool          // the call has permits to release, and perform goes on; if an observer or a trigger panics, Free releases them
 	never       bool          // a rule of limit 0 refuses the call
 	isBlocked   bool          // one of its subjects is blocked
 
-	awaited    *Asked    // the rule whose permits others must release first, or nil
-	waitsSince time.Time // when it began to wait
-	until      time.Time // when its place comes, or it asks again; of the calls that are held in a line only the first one does
+	began      time.Duration // when it began, if it is observed
+	awaited    *Asked        // the rule whose permits others must release first, or nil
+	waitsSince time.Time     // when it began to wait
+	until      time.Time     // when its place comes, or it asks again; of the calls that are held in a line only the first one does
 
 	verdict   engine.Verdict
 	waited    time.Duration // how long the call has waited; an admitted call counts the time until its place at once
@@ -221,22 +224,30 @@ func (c *Call) checkCosts() error {
 // perform asks the rules' stores, and waits if the call has to. Then it tells the statistics, the caller's report, the trigger and the
 // observers, in this order.
 func (c *Call) perform(ctx context.Context) error {
-	l := c.limiter
-	var began time.Duration
-	observed := l.public.Observe != nil && !c.Peek
-	if observed {
-		began = l.elapsed()
+	c.ask(ctx)
+	if !c.Peek {
+		c.tell(ctx)
+	}
+	return c.err
+}
+
+// ask decides the call, unless c.err says that it cannot be decided.
+func (c *Call) ask(ctx context.Context) {
+	if c.limiter.public.Observe != nil && !c.Peek {
+		c.began = c.limiter.elapsed()
 	}
 	c.wishes = WishesOf(ctx)
 	if c.err == nil {
 		c.err = c.decide(ctx)
 	}
-	if c.Peek {
-		return c.err
-	}
+}
+
+// tell tells all of a decision who want to know of it.
+func (c *Call) tell(ctx context.Context) {
+	l := c.limiter
 	admitted := c.err == nil && c.verdict.Admitted
 	c.mustRelease = admitted && c.visits&releases != 0
-	if s := l.fleet.Stats; s != nil && (c.err == nil || c.isByPolicy()) {
+	if s := l.fleet.Stats; s != nil && !c.Grows && (c.err == nil || c.isByPolicy()) {
 		c.addTo(s)
 	}
 	if c.err == nil && c.wishes.Report != nil {
@@ -245,11 +256,10 @@ func (c *Call) perform(ctx context.Context) error {
 	if admitted && l.public.Fire != nil && c.visits&unenforced != 0 {
 		l.public.Fire(ctx, c)
 	}
-	if observed {
-		l.public.Observe(ctx, c, l.elapsed()-began)
+	if l.public.Observe != nil {
+		l.public.Observe(ctx, c, l.elapsed()-c.began)
 	}
 	c.mustRelease = false
-	return c.err
 }
 
 // decide decides the call. A call without claims is admitted: no rule limits it, or only some in shadow mode with a limit of 0 do.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -26,20 +27,27 @@ type Charges struct {
 	mu     sync.Mutex
 	list   []charge
 	joined []joined
+	ended  bool // the call is over: it takes no more permits
 }
 
 // charge is the charge of one count. A rule that refuses in shadow mode has charged nothing, and no settlement charges it.
 type charge struct {
-	rule  *Rule
-	index int   // of the rule in its method, or of the request
-	own   int64 // the cost of the rule itself, without those that have joined its count
-	claim engine.Claim
-	key   *string       // the key of which the claim's subject is a hash; nil if it is none
-	added *engine.Claim // what a settlement took beside claim; nil if it took nothing
+	part          // what the call took
+	more  []part  // what was taken later, the newest last: see add.go. A settlement adds one, too
+	index int     // of the rule in its method, or of the request
+	own   int64   // the cost of the rule itself, without those that have joined its count
+	given int64   // the limit that the call brought, for a rule with Computed
+	key   *string // the key of which the claim's subject is a hash; nil if it is none
 
-	by     holder
 	stage  stage
 	noCost bool // the call began at a cost of 0
+}
+
+// part is what was taken from one count at one time.
+type part struct {
+	rule  *Rule
+	claim engine.Claim
+	by    holder
 }
 
 // stage is what was done with a charge. It only grows.
@@ -53,10 +61,23 @@ const (
 
 // cost returns how many permits are charged.
 func (ch *charge) cost() int64 {
-	if ch.added != nil {
-		return ch.claim.Charged + ch.added.Charged
+	sum := ch.claim.Charged
+	for i := range ch.more {
+		sum += ch.more[i].claim.Charged
 	}
-	return ch.claim.Charged
+	return sum
+}
+
+// parts returns the parts of the charge, the newest first.
+func (ch *charge) parts() iter.Seq[*part] {
+	return func(yield func(*part) bool) {
+		for i := len(ch.more) - 1; i >= 0; i-- {
+			if !yield(&ch.more[i]) {
+				return
+			}
+		}
+		yield(&ch.part)
+	}
 }
 
 // unchanged describes a charge that does not change.
@@ -82,7 +103,7 @@ func (c *Call) Charges() *Charges {
 	}
 	for i := range c.Asked {
 		a, ch := &c.Asked[i], &all.list[i]
-		ch.rule, ch.index, ch.own, ch.by, ch.claim = a.Rule, a.Index, a.own, c.by, *a.Claim
+		ch.part, ch.index, ch.own, ch.given = part{a.Rule, *a.Claim, c.by}, a.Index, a.own, a.given
 		claim := &ch.claim
 		if i > 0 && claim.Subject == c.Asked[i-1].Claim.Subject { // as in most calls; one copy serves
 			claim.Subject, claim.Member = all.list[i-1].claim.Subject, strings.Clone(claim.Member)
@@ -146,7 +167,17 @@ func (c *Charges) Refund(ctx context.Context) error {
 
 // ReleaseNow gives back the permits that the call releases when it ends. c is nil if nothing was charged.
 func (c *Charges) ReleaseNow(ctx context.Context) error {
+	c.End()
 	return c.giveBack(ctx, Released, (*charge).releases)
+}
+
+// End notes that the call is over. c is nil if nothing was charged.
+func (c *Charges) End() {
+	if c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.ended = true
+	}
 }
 
 // Release is ReleaseNow for a wrapper: defer it, so that it also runs after a panic. Only observers see an error.
@@ -217,7 +248,7 @@ func (c *Charges) adjust(ctx context.Context, next stage, total func(ch *charge,
 	defer c.mu.Unlock()
 	var selected []*charge
 	var totals []int64
-	var first, last []part // what settlements added goes back last, if the charge itself is not enough
+	var parts []*part
 	for i := range c.list {
 		ch := &c.list[i]
 		cost, wanted := total(ch, i)
@@ -232,25 +263,20 @@ func (c *Charges) adjust(ctx context.Context, next stage, total func(ch *charge,
 		changed, selected, totals = append(changed, ch.unchanged()), append(selected, ch), append(totals, cost)
 		delta := min(cost-ch.cost(), ch.claim.MostSettled())
 		if delta > 0 {
-			ch.added = c.addition(ch, delta)
-			first = append(first, part{ch, ch.added})
-			continue
+			ch.more = append(ch.more, c.addition(ch))
 		}
-		ch.claim.Delta = max(delta, -ch.claim.Charged)
-		first = append(first, part{ch, &ch.claim})
-		if ch.added != nil {
-			ch.added.Delta = delta - ch.claim.Delta
-			last = append(last, part{ch, ch.added})
+		for p := range ch.parts() { // what goes back goes from the newest
+			p.claim.Delta = max(delta, -p.claim.Charged)
+			parts, delta = append(parts, p), min(0, delta-p.claim.Delta)
 		}
 	}
 	isUndone := next == refunded && c.place > 0 && c.limiter.store.Time().UnixMicro() < c.place // as if it gave up waiting
-	if err = c.apply(ctx, first, isUndone); err == nil {
-		err = c.apply(ctx, last, isUndone)
-	}
+	err = c.apply(ctx, parts, isUndone)
 	for i, ch := range selected {
 		if err == nil || ch.isDone() {
 			ch.stage = next
 		}
+		ch.more = slices.DeleteFunc(ch.more, func(p part) bool { return p.claim.Charged == 0 })
 		if ch.releases() {
 			ch.end(c.limiter)
 		}
@@ -264,29 +290,30 @@ func (c *Charges) adjust(ctx context.Context, next stage, total func(ch *charge,
 
 // isDone reports whether nothing is left to change.
 func (ch *charge) isDone() bool {
-	return ch.claim.Delta == 0 && (ch.added == nil || ch.added.Delta == 0)
+	for p := range ch.parts() {
+		if p.claim.Delta != 0 {
+			return false
+		}
+	}
+	return true
 }
 
-// part is a part of a charge: what the call took, or what a settlement added.
-type part struct {
-	of    *charge
-	claim *engine.Claim
-}
-
-// apply changes parts of charges by their Deltas, in which it leaves what was not done. isUndone says that the call is not made.
-func (c *Charges) apply(ctx context.Context, parts []part, isUndone bool) error {
-	parts = slices.DeleteFunc(parts, func(p part) bool { return p.claim.Delta == 0 })
+// apply changes parts of charges by their Deltas, in which it leaves what was not done. One step changes one part of each count, of one holder.
+// isUndone says that the call is not made.
+func (c *Charges) apply(ctx context.Context, parts []*part, isUndone bool) error {
+	parts = slices.DeleteFunc(parts, func(p *part) bool { return p.claim.Delta == 0 })
 	if len(parts) == 0 {
 		return nil
 	}
-	by := parts[0].of.by
-	if i := slices.IndexFunc(parts, func(p part) bool { return p.of.by != by }); i > 0 { // charges at a cost of 0, in an outage, are the last ones
-		return printable.Join(c.apply(ctx, parts[:i], isUndone), c.apply(ctx, parts[i:], isUndone))
-	}
 	change := c.limiter.Change(engine.Charges)
-	change.by, change.Rollback = by, isUndone
+	change.by, change.Rollback = parts[0].by, isUndone
+	var now, later []*part
 	for _, p := range parts {
-		change.Put(p.of.rule, *p.claim)
+		if p.by != change.by || change.Put(p.rule, p.claim) != nil {
+			later = append(later, p)
+		} else {
+			now = append(now, p)
+		}
 	}
 	if ctx.Err() != nil { // it ended before this call, so it sets no deadline for it
 		var cancel context.CancelFunc
@@ -294,28 +321,32 @@ func (c *Charges) apply(ctx context.Context, parts []part, isUndone bool) error 
 		defer cancel()
 	}
 	err := change.Adjust(ctx)
-	for i, p := range parts {
-		claim, done := p.claim, &change.Claims[i]
+	for i, p := range now {
+		claim, done := &p.claim, &change.Claims[i]
 		if claim.Delta > 0 {
 			claim.At, claim.Dated = done.At, done.Dated
 		}
 		claim.Charged += claim.Delta - done.Delta // another attempt must not repeat this part
 		claim.Delta = done.Delta
 	}
-	return err
+	if err != nil {
+		later = slices.DeleteFunc(later, func(p *part) bool { return p.by == change.by })
+	}
+	return printable.Join(err, c.apply(ctx, later, isUndone))
 }
 
-// addition returns the claim of n permits that a settlement takes beside a charge. They count by the limit that is in force now, except in three
-// cases, in which they count by the limit of the charge: an override has changed the window; no limit above 0 is in force; or FailLocalShare has
+// addition returns the part that a settlement takes beside a charge. It counts by the limit that is in force now, except in three cases, in which it
+// counts by the limit of the charge: an override has changed the window; no limit above 0 is in force; or FailLocalShare has
 // divided the limit of the charge.
-func (c *Charges) addition(ch *charge, n int64) *engine.Claim {
-	claim := ch.claim
-	claim.Charged, claim.Delta = ch.cost()-ch.claim.Charged, n // an earlier attempt may have taken some
+func (c *Charges) addition(ch *charge) part {
+	p := ch.part
+	claim := &p.claim
+	claim.Charged = 0
 	rule := c.limiter.InForce(cmp.Or(ch.rule.Base, ch.rule), ch.text(), claim.Subject)
 	if rule.Numbers.Tag == ch.rule.Numbers.Tag && rule.Limit > 0 && (ch.rule.Computed || claim.Limit == ch.rule.Limit) {
 		claim.Limit, claim.Burst = rule.Limit, rule.Ask.Burst
 	}
-	return &claim
+	return p
 }
 
 // RefundUnless gives the permits back to the rules that refund, unless *ok is true. Defer it, so that it also runs after a panic.
@@ -356,6 +387,14 @@ func (c *Charges) SettleFailed(ctx context.Context, rule int, err error) {
 	changed := c.list[at].unchanged()
 	c.mu.Unlock()
 	c.limiter.Tell(ctx, Settled, c.method.name(), c.limiter.public.Discreet(c.limiter, err), changed)
+}
+
+// settles reports whether a Charge settles the rule, and adds to it.
+func (r *Rule) settles() bool { return r.Priced && r.Numbers.Kind.Accepts("settle") }
+
+// costMissing returns the error of a method without a rule that settles. what the caller wants is an argument of the error.
+func (c *Charges) costMissing(what string) error {
+	return c.limiter.public.RuleError(c.method.name(), what, "cost= is missing in the rules of this method")
 }
 
 // Charge is what a call of a wrapper was charged. Package ratelimit has it as a type of its own.
@@ -401,7 +440,7 @@ func (c *Charges) costsOf(cost int64, names []string) ([]int64, error) {
 	costs := make([]int64, len(method.All))
 	for i, r := range method.All {
 		costs[i] = Keep
-		if !r.Priced || !r.Algorithm.Accepts("settle") {
+		if !r.settles() {
 			continue
 		}
 		priced = append(priced, r.Label)
@@ -410,7 +449,7 @@ func (c *Charges) costsOf(cost int64, names []string) ([]int64, error) {
 		}
 	}
 	if len(priced) == 0 {
-		return nil, c.limiter.public.RuleError(method.Method, "settle", "cost= is missing in the rules of this method")
+		return nil, c.costMissing("settle")
 	}
 	for _, name := range names {
 		if !slices.Contains(priced, name) {

@@ -52,9 +52,12 @@ func (c *Call) claim(a *Asked, p *planned, use *Use) error {
 		return c.keyError(p.declared, p.declared.Key, fmt.Sprintf("the key has %d bytes; expected at most %d", len(use.Key), MaxText))
 	}
 	subject := ""
-	if p.stations&hashed == 0 {
+	switch {
+	case c.grows != nil:
+		subject = c.grows.claim.Subject
+	case p.stations&hashed == 0:
 		subject = key.Subject(use.Key)
-	} else {
+	default:
 		subject = l.Subject(p.declared.PlainKeys, use.Key)
 	}
 	a.BlockLeft, a.pauseLeft, a.wait = 0, 0, 0
@@ -71,7 +74,7 @@ func (c *Call) claim(a *Asked, p *planned, use *Use) error {
 	claim.Clear()
 	claim.Subject, claim.Renewed = subject, c.givesBack
 	c.visits |= p.stations
-	if p.stations&unenforced == 0 {
+	if p.stations&unenforced == 0 && !c.Grows {
 		if a.wait = c.wait; c.method != nil {
 			a.wait = rule.Wait
 		}
@@ -132,7 +135,7 @@ func (c *Call) addAtNoCost(a *Asked, err error) {
 	claim := a.Rule.ClaimOn(a.Claim.Subject, a.Limit)
 	claim.Burst = a.Rule.Capacity(claim.Limit)
 	claim.KeepTexts()
-	c.noCost = append(c.noCost, charge{rule: a.Rule, index: a.Index, claim: claim, key: c.limiter.keyOf(a), noCost: true})
+	c.noCost = append(c.noCost, charge{part: part{rule: a.Rule, claim: claim}, index: a.Index, given: a.given, key: c.limiter.keyOf(a), noCost: true})
 }
 
 // setAsk sets what the claim asks when the call has waited for that time. A trigger counts beyond its limit, up to a cost that always reaches it. In shadow

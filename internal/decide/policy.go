@@ -63,7 +63,7 @@ func (f *ofFleet) Decide(ctx context.Context, call *engine.Call) (engine.Verdict
 		return v, err
 	}
 	v, err = f.decideInstead(ctx, call, err)
-	if !call.Peek {
+	if !call.Peek && !call.Grows {
 		l.outage.add(f.by, err)
 	}
 	return v, err
