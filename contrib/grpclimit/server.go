@@ -116,9 +116,8 @@ func StreamServerInterceptor(opts ...Option) grpc.StreamServerInterceptor {
 		if err != nil {
 			return err
 		}
-		if ratelimit.ChargeFrom(ctx) == nil {
-			ctx, _ = ratelimit.WithCharge(ctx)
-		}
+		ctx, own := wrap.WithCharge(ctx)
+		defer wrap.End(own)
 		return statusOf(within(ctx, c.calls, call.FullMethod, func() error {
 			return handle(srv, &serverStream{stream, ctx, call.FullMethod, c})
 		}), c.jitter)

@@ -36,6 +36,9 @@ func Answer(w http.ResponseWriter, r *http.Request, err error) {
 // with 500 if the error wraps [ratelimit.ErrInternal]. If key is nil, all requests share the permits. Rules may have Wait. A rule with
 // Concurrency gets its permit back when the handler returns. Responses say what the rules have left, as with [Report].
 //
+// ratelimit.ChargeFrom(r.Context()) is what the request was charged: all rules count as rules with cost=1. So a handler may add to it while it runs,
+// and settle it. If the context of the request has a Charge already, that one stays.
+//
 // Give each rule a Name: rules of one name and window share their counts, even in different middlewares. Middleware panics if there is no rule,
 // if a rule is not valid, if it has Distinct or Computed, because a request has no member and no limit, or if the limiter is nil. The function that
 // it returns panics if the handler is nil.
@@ -45,7 +48,7 @@ func Middleware(
 	limits, o := newLimits("httplimit.Middleware", limiter, key, rules), collect(opts)
 	return func(next http.Handler) http.Handler {
 		next = wrap.Next("httplimit.Middleware", next)
-		return Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		limited := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			taken, err := limits.Take(r.Context(), r)
 			if err != nil {
 				o.answer(w, r, err)
@@ -53,7 +56,12 @@ func Middleware(
 			}
 			defer taken.Release(r.Context())
 			next.ServeHTTP(w, r)
-		}), opts...)
+		})
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx, own := wrap.WithCharge(r.Context())
+			defer wrap.End(own)
+			o.report(ctx, limited, w, r, own != nil)
+		})
 	}
 }
 

@@ -72,7 +72,7 @@ func WithJitter(share float64) Option {
 func Report(next http.Handler, opts ...Option) http.Handler {
 	o := collect(opts)
 	next = wrap.Next("httplimit.Report", next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { o.report(next, w, r) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { o.report(r.Context(), next, w, r, false) })
 }
 
 func collect(opts []Option) *options {
@@ -83,20 +83,22 @@ func collect(opts []Option) *options {
 	return o
 }
 
-func (o *options) report(next http.Handler, w http.ResponseWriter, r *http.Request) {
-	if reporterOf(r) != nil {
+// report calls next under ctx. isOther says that ctx is not the context of r.
+func (o *options) report(ctx context.Context, next http.Handler, w http.ResponseWriter, r *http.Request, isOther bool) {
+	if reporterOf(r) == nil {
+		reporting, report := ratelimit.WithReport(ctx)
+		p := &reporter{report, o}
+		writer := &reportingWriter{ResponseWriter: w, reporter: p}
+		defer writer.begin() // a handler that writes nothing answers 200, or panics below a handler that answers panics
+		w, ctx, isOther = writer, context.WithValue(reporting, reporterKey{}, p), true
+	}
+	if !isOther {
 		next.ServeHTTP(w, r)
 		return
 	}
-	ctx, report := ratelimit.WithReport(r.Context())
-	p := &reporter{report, o}
-	writer := &reportingWriter{ResponseWriter: w, reporter: p}
-	inner := r.WithContext(context.WithValue(ctx, reporterKey{}, p))
-	defer func() {
-		httprequest.Return(r, inner)
-		writer.begin() // a handler that writes nothing answers 200, or panics below a handler that answers panics
-	}()
-	next.ServeHTTP(writer, inner)
+	inner := r.WithContext(ctx)
+	defer httprequest.Return(r, inner)
+	next.ServeHTTP(w, inner)
 }
 
 // reporter writes the fields of one response. A nil reporter has no decisions.

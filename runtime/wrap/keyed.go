@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/farside"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -37,9 +38,21 @@ func NewKeyed[R any](name string, l *ratelimit.Limiter, key func(context.Context
 			panic(name + ": rule " + strconv.Quote(r.Name) + " has Computed, and a request brings no limit; give the rule a Limit")
 		}
 	}
-	prepared := NewRules(name, rules...)
+	prepared := NewRules(name, rules...).WithCost()
 	return &Keyed[R]{limits: prepared.On(l), key: key, rules: prepared}
 }
+
+// WithCharge returns a context with a Charge for the handler of a request, and that Charge. End it when the handler has returned. If ctx has a Charge,
+// WithCharge returns ctx and nil.
+func WithCharge(ctx context.Context) (_ context.Context, own *ratelimit.Charge) {
+	if ratelimit.ChargeFrom(ctx) != nil {
+		return ctx, nil
+	}
+	return ratelimit.WithCharge(ctx)
+}
+
+// End notes that the call of a Charge is over, so that nobody adds to it any more. The Charge may be nil.
+func End(own *ratelimit.Charge) { (*decide.Charge)(own).Charges().End() }
 
 // Pausable returns the rules for requests to a far side that may ask for quiet. Rules become Pausable, except those with Cron, Lease, or a mode
 // that refuses nothing.
