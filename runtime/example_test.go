@@ -94,7 +94,7 @@ func ExampleLimiter_Reserve() {
 	enqueue("ann's mail")
 	enqueue("bob's mail")
 	last := enqueue("cid's mail")
-	enqueue("dan's mail") // two mails are in the queue
+	enqueue("dan's mail")                    // two mails are in the queue
 	if err := last.Refund(ctx); err != nil { // cid's mail is cancelled
 		fmt.Println(err)
 	}

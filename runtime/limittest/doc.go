@@ -25,6 +25,8 @@
 // The deadline of a context follows the system's clock. A call is refused if it would have to sleep past the deadline: for example, if it
 // would sleep a minute on the test's clock, and the deadline is 30 seconds away.
 //
+// [ratelimit.Limiter.Reserve] does not sleep. To reach its place, advance the clock by the Delay of the Decision.
+//
 // # With testing/synctest
 //
 // In a bubble of testing/synctest everything uses the bubble's clock, even a store in memory that is made there. Contexts with deadlines,
