@@ -267,8 +267,9 @@ func WithLinesPerSecond(n int) SlogOption {
 
 // SlogObserver returns an observer for [WithObserver] that logs refusals and failures. A refusal is logged with the delay and the rules
 // that refused, in the fields rule, rule2 and so on. Failures are calls that were not decided, gave up waiting, or were decided by a
-// [FailurePolicy], and refunds and settlements that failed. Those have their rules in the same fields, with cost and cost_before. A change
-// of settings is logged with the first of them, and their number. Admitted calls are not logged. SlogObserver panics if logger is nil.
+// [FailurePolicy], and refunds and settlements that failed. Those have their rules in the same fields, with cost and cost_before. So has a
+// [Charge.Add] that was refused or failed. A change of settings is logged with the first of them, and their number. Admitted calls are not
+// logged. SlogObserver panics if logger is nil.
 func SlogObserver(logger *slog.Logger, level slog.Level, options ...SlogOption) func(context.Context, *Event) {
 	if logger == nil {
 		panic("ratelimit.SlogObserver: the logger is nil")

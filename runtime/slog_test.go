@@ -55,6 +55,24 @@ func TestSlogObserver(t *testing.T) {
 	})
 }
 
+// The log shows which rules refused to let a call grow, and no key.
+func TestSlogObserverOfAdds(t *testing.T) {
+	log := logOf(nil, func(l *ratelimit.Limiter) {
+		rules := wrap.NewRules("p.T.M", ratelimit.Rule{Name: "tokens", Limit: 10, Per: time.Minute}).WithCost()
+		ctx, charge := ratelimit.WithCharge(t.Context())
+		_ = wrap.Take(ctx, rules.On(l), rules, "+4915112345678")
+		_, _ = charge.Add(ctx, 3), charge.Add(ctx, 7)
+	})
+	if strings.Count(log, "\n") != 1 || strings.Contains(log, "4915112345678") {
+		t.Errorf("got %s", log)
+	}
+	for _, field := range []string{`msg="rate limit added"`, "method=p.T.M", "retry_after=", "rule.name=tokens", "rule.cost=4", "rule.cost_before=4", "err="} {
+		if !strings.Contains(log, field) {
+			t.Errorf("%s is missing: %s", field, log)
+		}
+	}
+}
+
 // The log of a change shows no key, and no Match that may be one.
 func TestSlogObserverShowsNoMatch(t *testing.T) {
 	block := func(l *ratelimit.Limiter) {
@@ -129,7 +147,7 @@ func TestSlogObserverShowsNoKey(t *testing.T) {
 			}).Draw(t, "wrapping")
 		}
 		e := &ratelimit.Event{
-			Kind: ratelimit.EventKind(rapid.IntRange(0, int(ratelimit.EventStoreBack)).Draw(t, "kind")), Method: "p.T.M", Err: err,
+			Kind: ratelimit.EventKind(rapid.IntRange(0, int(ratelimit.EventAdded)).Draw(t, "kind")), Method: "p.T.M", Err: err,
 			Rules: []ratelimit.Outcome{{Rule: "r", Key: secret, Refused: true}},
 		}
 		for plain, options := range map[bool][]ratelimit.SlogOption{false: nil, true: {ratelimit.WithPlainKeys()}} {

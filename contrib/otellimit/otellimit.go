@@ -10,8 +10,9 @@
 //	ratelimit.decisions           {decision}  what each rule did, by ratelimit.rule, ratelimit.outcome and ratelimit.source
 //	ratelimit.decision.duration   s           how long a decision took, without waiting, by ratelimit.source
 //	ratelimit.wait.duration       s           how long calls under a rule waited for permits, if they waited, by ratelimit.rule
-//	ratelimit.store.errors        {error}     decisions, refunds and settlements that failed in the store
-//	ratelimit.failures            {failure}   calls not decided or given up; refunds and settlements that failed; by ratelimit.rule and ratelimit.event
+//	ratelimit.adds                {add}       what each rule did to a running call that asked for more permits by Charge.Add, by the same attributes as decisions
+//	ratelimit.store.errors        {error}     decisions, refunds, settlements and adds that failed in the store
+//	ratelimit.failures            {failure}   calls not decided or given up; refunds, settlements and adds that failed; by ratelimit.rule and ratelimit.event
 //
 // and those of [Watch]. A call under two rules counts for both. The span of a call gets the attributes ratelimit.outcome (admitted or refused)
 // and ratelimit.source. After a refusal it also gets ratelimit.rules, and ratelimit.retry_after in seconds.
@@ -50,9 +51,9 @@ const (
 
 // instruments are the instruments of the metrics.
 type instruments struct {
-	decisions, storeErrors, failures metric.Int64Counter
-	running                          metric.Int64UpDownCounter
-	durations, waits                 metric.Float64Histogram
+	decisions, adds, storeErrors, failures metric.Int64Counter
+	running                                metric.Int64UpDownCounter
+	durations, waits                       metric.Float64Histogram
 
 	attributes sync.Map // of metric.MeasurementOption by series
 	rules      sync.Map // the names of the rules that have series
@@ -103,13 +104,13 @@ func Observer(provider metric.MeterProvider) (func(context.Context, *ratelimit.E
 }
 
 func newInstruments(meter metric.Meter) (*instruments, error) {
-	i, errs := new(instruments), [6]error{}
+	i, errs := new(instruments), [7]error{}
 	i.decisions, errs[0] = meter.Int64Counter("ratelimit.decisions",
 		metric.WithUnit("{decision}"), metric.WithDescription("What each rule did to a call."))
 	i.storeErrors, errs[1] = meter.Int64Counter("ratelimit.store.errors",
-		metric.WithUnit("{error}"), metric.WithDescription("Decisions, refunds and settles that the store failed."))
+		metric.WithUnit("{error}"), metric.WithDescription("Decisions, refunds, settles and adds that the store failed."))
 	i.failures, errs[2] = meter.Int64Counter("ratelimit.failures", metric.WithUnit("{failure}"),
-		metric.WithDescription("Calls that were not decided or gave up waiting; refunds and settles that failed."))
+		metric.WithDescription("Calls that were not decided or gave up waiting; refunds, settles and adds that failed."))
 	i.durations, errs[3] = meter.Float64Histogram("ratelimit.decision.duration",
 		metric.WithUnit("s"), metric.WithDescription("How long decisions took, without waiting for permits."),
 		metric.WithExplicitBucketBoundaries(1e-6, 1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 1))
@@ -118,10 +119,16 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		metric.WithExplicitBucketBoundaries(0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300))
 	i.running, errs[5] = meter.Int64UpDownCounter("ratelimit.running", metric.WithUnit("{permit}"),
 		metric.WithDescription("Permits that calls of this process hold now under rules with algorithm=concurrency."))
+	i.adds, errs[6] = meter.Int64Counter("ratelimit.adds",
+		metric.WithUnit("{add}"), metric.WithDescription("What each rule did to a running call that asked for more permits."))
 	return i, errors.Join(errs[:]...)
 }
 
 func (i *instruments) observe(ctx context.Context, e *ratelimit.Event) {
+	if e.Kind == ratelimit.EventAdded {
+		i.countAdd(ctx, e)
+		return
+	}
 	if e.Err != nil && e.Kind != ratelimit.EventStoreLost { // the failed call also has an event of its own
 		i.countError(ctx, e)
 	}
@@ -144,6 +151,19 @@ func (i *instruments) observe(ctx context.Context, e *ratelimit.Event) {
 	}
 }
 
+// countAdd counts what the rules did to a call that asked for more permits, or that nobody decided that.
+func (i *instruments) countAdd(ctx context.Context, e *ratelimit.Event) {
+	i.countStoreError(ctx, e)
+	if _, refused := errors.AsType[*ratelimit.TooManyRequestsError](e.Err); e.Err != nil && !refused {
+		i.countFailure(ctx, e)
+		return
+	}
+	for n := range e.Rules {
+		o := &e.Rules[n]
+		i.adds.Add(ctx, 1, i.with(series{of: byDecision, rule: o.Rule, result: e.Result(o), source: e.Source}))
+	}
+}
+
 // countRunning counts what rules with algorithm=concurrency took for a call, or got back.
 func (i *instruments) countRunning(ctx context.Context, e *ratelimit.Event) {
 	if e.Kind != ratelimit.EventAdmitted && e.Kind != ratelimit.EventReleased && e.Kind != ratelimit.EventRefunded {
@@ -157,11 +177,15 @@ func (i *instruments) countRunning(ctx context.Context, e *ratelimit.Event) {
 }
 
 func (i *instruments) countError(ctx context.Context, e *ratelimit.Event) {
-	if _, ok := errors.AsType[*ratelimit.StoreError](e.Err); ok || e.Source == ratelimit.SourcePolicy {
-		i.storeErrors.Add(ctx, 1)
-	}
+	i.countStoreError(ctx, e)
 	if e.Kind != ratelimit.EventAdmitted && e.Kind != ratelimit.EventRefused {
 		i.countFailure(ctx, e)
+	}
+}
+
+func (i *instruments) countStoreError(ctx context.Context, e *ratelimit.Event) {
+	if _, ok := errors.AsType[*ratelimit.StoreError](e.Err); ok || e.Source == ratelimit.SourcePolicy {
+		i.storeErrors.Add(ctx, 1)
 	}
 }
 

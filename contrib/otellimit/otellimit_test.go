@@ -82,13 +82,20 @@ func TestMetrics(t *testing.T) {
 		}
 		_, _ = l.Allow(ctx, ratelimit.Request{Rule: login.Rule, Cost: -1})
 		observe(ctx, &ratelimit.Event{Kind: ratelimit.EventStoreLost, Err: &ratelimit.StoreError{Err: errors.New("gone")}}) // no failure by itself
+		grown := []ratelimit.Outcome{{Rule: "login", CostBefore: 1, Cost: 2}}
+		observe(ctx, &ratelimit.Event{Kind: ratelimit.EventAdded, Rules: grown})
+		observe(ctx, &ratelimit.Event{Kind: ratelimit.EventAdded, Rules: grown, Err: &ratelimit.TooManyRequestsError{}})
+		observe(ctx, &ratelimit.Event{Kind: ratelimit.EventAdded, Rules: grown, Err: &ratelimit.KeyError{}})
 		observe(ctx, &ratelimit.Event{Kind: ratelimit.EventRefunded, Err: &ratelimit.StoreError{Err: errors.New("gone")}})
 		want := []string{
+			"ratelimit.adds outcome=admitted,rule=login,source=store 1",
+			"ratelimit.adds outcome=other_refused,rule=login,source=store 1",
 			"ratelimit.decision.duration source=store 4 in 0s",
 			"ratelimit.decisions outcome=admitted,rule=login,source=store 3",
 			"ratelimit.decisions outcome=admitted,rule=try,source=store 1",
 			"ratelimit.decisions outcome=refused,rule=login,source=store 1",
 			"ratelimit.decisions outcome=shadow_refused,rule=try,source=store 2",
+			"ratelimit.failures event=added,rule=login 1",
 			"ratelimit.failures event=failed,rule=login 1",
 			"ratelimit.failures event=refunded,rule= 1",
 			"ratelimit.store.errors  1",
@@ -130,6 +137,7 @@ func TestWatch(t *testing.T) {
 		want := []string{
 			"ratelimit.decisions outcome=admitted,rule=login,source=store 0", "ratelimit.decisions outcome=refused,rule=login,source=store 0",
 			"ratelimit.decisions outcome=shadow_refused,rule=login,source=store 0", "ratelimit.failures event=abandoned,rule=login 0",
+			"ratelimit.failures event=added,rule=login 0",
 			fmt.Sprint("ratelimit.failures event=failed,rule=login ", failed), "ratelimit.failures event=refunded,rule=login 0",
 			"ratelimit.failures event=settled,rule=login 0", "ratelimit.limit rule=login 5",
 			"ratelimit.pauses by=far side,rule=login 0", "ratelimit.pauses by=operator,rule=login 1", "ratelimit.settings  3", "ratelimit.settings.lost  0",
@@ -229,6 +237,7 @@ func TestPage(t *testing.T) {
 			Kind: kind, Err: &ratelimit.StoreError{Err: errors.New("gone")}, Waited: time.Second, Rules: []ratelimit.Outcome{{Rule: "r", Window: "concurrency:1m", Cost: 1, Releases: true}},
 		})
 	}
+	observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventAdded, Rules: []ratelimit.Outcome{{Rule: "r"}}})
 	watched, l := metric.NewManualReader(), ratelimit.New(memstore.New())
 	if err := errors.Join(l.Check(ratelimit.PerSecond(1)), Watch(metric.NewMeterProvider(metric.WithReader(watched)), l)); err != nil {
 		t.Fatal(err)
@@ -238,7 +247,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	metrics := slices.Concat(all.ScopeMetrics[0].Metrics, gauges.ScopeMetrics[0].Metrics)
-	if n := len(metrics); n != 6+6+3 { // a store in process has no beat; three counters begin
+	if n := len(metrics); n != 7+6+3 { // a store in process has no beat; three counters begin
 		t.Errorf("%d metrics", n)
 	}
 	for _, m := range metrics {

@@ -68,12 +68,17 @@ func Watch(provider metric.MeterProvider, limiter *ratelimit.Limiter) error {
 	return errors.Join(errs[:]...)
 }
 
+// failing are the events by which failures are counted from 0.
+var failing = []ratelimit.EventKind{
+	ratelimit.EventFailed, ratelimit.EventAbandoned, ratelimit.EventRefunded, ratelimit.EventSettled, ratelimit.EventAdded,
+}
+
 // begin begins the counters of a rule, so that the first refusal and the first failure are an increase.
 func (i *instruments) begin(ctx context.Context, rule string) {
 	for _, result := range []ratelimit.Result{ratelimit.ResultAdmitted, ratelimit.ResultRefused, ratelimit.ResultShadowRefused} {
 		i.decisions.Add(ctx, 0, i.with(series{of: byDecision, rule: rule, result: result, source: ratelimit.SourceStore}))
 	}
-	for _, event := range []ratelimit.EventKind{ratelimit.EventFailed, ratelimit.EventAbandoned, ratelimit.EventRefunded, ratelimit.EventSettled} {
+	for _, event := range failing {
 		i.failures.Add(ctx, 0, i.with(series{of: byFailure, rule: rule, event: event}))
 	}
 }

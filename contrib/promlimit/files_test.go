@@ -114,6 +114,7 @@ func TestPage(t *testing.T) {
 	c := New()
 	c.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventRefused, Waited: 1, Rules: []ratelimit.Outcome{{Rule: "login"}}})
 	c.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventAdmitted, Rules: []ratelimit.Outcome{{Rule: "run", Window: "concurrency:1m", Cost: 1, Releases: true}}})
+	c.Observe(t.Context(), &ratelimit.Event{Kind: ratelimit.EventAdded, Rules: []ratelimit.Outcome{{Rule: "tokens", CostBefore: 1, Cost: 2}}})
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(watching{c})
 	families, err := registry.Gather()

@@ -36,13 +36,15 @@ const (
 //	ratelimit_decisions_total{rule,outcome,source}       what each rule did: admitted, refused, shadow_refused, other_refused
 //	ratelimit_decision_duration_seconds{source}          histogram: how long a decision took, without waiting
 //	ratelimit_wait_seconds{rule}                         histogram: how long calls under a rule waited for permits, if they waited
-//	ratelimit_store_errors_total                         decisions, refunds and settles that the store failed
-//	ratelimit_failures_total{rule,event}                 calls that were not decided, or gave up waiting; refunds, settles and releases that failed
+//	ratelimit_adds_total{rule,outcome,source}            what each rule did to a running call that asked for more permits by Charge.Add
+//	ratelimit_store_errors_total                         decisions, refunds, settles and adds that the store failed
+//	ratelimit_failures_total{rule,event}                 calls that were not decided, or gave up waiting; refunds, settles, releases and adds that failed
 //	ratelimit_running{rule}                              gauge: permits that calls of this process hold now under algorithm=concurrency
 //
 // and those of [Collector.Watch]. A call under two rules counts for both. The source is store, memory, lease, policy, block or pause: see [ratelimit.Source]. Beyond 1,000 rules the label is "other".
 type Collector struct {
 	decisions   *prometheus.CounterVec
+	adds        *prometheus.CounterVec
 	durations   *prometheus.HistogramVec
 	waits       *prometheus.HistogramVec
 	storeErrors prometheus.Counter
@@ -65,6 +67,9 @@ func New() *Collector {
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ratelimit_decisions_total", Help: "What each rule did to a call.",
 		}, []string{"rule", "outcome", "source"}),
+		adds: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ratelimit_adds_total", Help: "What each rule did to a running call that asked for more permits.",
+		}, []string{"rule", "outcome", "source"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "ratelimit_decision_duration_seconds", Help: "How long decisions took, without waiting for permits.",
 			Buckets: []float64{1e-6, 1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 1},
@@ -74,10 +79,10 @@ func New() *Collector {
 			Buckets: []float64{0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300},
 		}, []string{"rule"}),
 		storeErrors: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "ratelimit_store_errors_total", Help: "Decisions, refunds and settles that the store failed.",
+			Name: "ratelimit_store_errors_total", Help: "Decisions, refunds, settles and adds that the store failed.",
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ratelimit_failures_total", Help: "Calls that were not decided or gave up waiting; refunds and settles that failed.",
+			Name: "ratelimit_failures_total", Help: "Calls that were not decided or gave up waiting; refunds, settles and adds that failed.",
 		}, []string{"rule", "event"}),
 		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "ratelimit_running", Help: "Permits that calls of this process hold now under rules with algorithm=concurrency.",
@@ -91,7 +96,7 @@ func New() *Collector {
 }
 
 func (c *Collector) all() []prometheus.Collector {
-	return []prometheus.Collector{c.decisions, c.durations, c.waits, c.storeErrors, c.failures, c.running}
+	return []prometheus.Collector{c.decisions, c.adds, c.durations, c.waits, c.storeErrors, c.failures, c.running}
 }
 
 // Describe implements prometheus.Collector.
@@ -119,6 +124,10 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 
 // Observe is for ratelimit.WithObserver.
 func (c *Collector) Observe(_ context.Context, e *ratelimit.Event) {
+	if e.Kind == ratelimit.EventAdded {
+		c.countAdd(e)
+		return
+	}
 	if e.Err != nil && e.Kind != ratelimit.EventStoreLost { // the failed call also has an event of its own
 		c.countError(e)
 	}
@@ -140,6 +149,20 @@ func (c *Collector) Observe(_ context.Context, e *ratelimit.Event) {
 	}
 }
 
+// countAdd counts what the rules did to a call that asked for more permits, or that nobody decided that.
+func (c *Collector) countAdd(e *ratelimit.Event) {
+	c.countStoreError(e)
+	if _, refused := errors.AsType[*ratelimit.TooManyRequestsError](e.Err); e.Err != nil && !refused {
+		c.countFailure(e)
+		return
+	}
+	for i := range e.Rules {
+		o := &e.Rules[i]
+		rule, _ := c.of(o.Rule)
+		c.adds.WithLabelValues(rule, e.Result(o).String(), e.Source.String()).Inc()
+	}
+}
+
 // countRunning counts what rules with algorithm=concurrency took for a call, or got back.
 func (c *Collector) countRunning(e *ratelimit.Event) {
 	if e.Kind != ratelimit.EventAdmitted && e.Kind != ratelimit.EventReleased && e.Kind != ratelimit.EventRefunded {
@@ -154,11 +177,15 @@ func (c *Collector) countRunning(e *ratelimit.Event) {
 }
 
 func (c *Collector) countError(e *ratelimit.Event) {
-	if _, ok := errors.AsType[*ratelimit.StoreError](e.Err); ok || e.Source == ratelimit.SourcePolicy {
-		c.storeErrors.Inc()
-	}
+	c.countStoreError(e)
 	if e.Kind != ratelimit.EventAdmitted && e.Kind != ratelimit.EventRefused {
 		c.countFailure(e)
+	}
+}
+
+func (c *Collector) countStoreError(e *ratelimit.Event) {
+	if _, ok := errors.AsType[*ratelimit.StoreError](e.Err); ok || e.Source == ratelimit.SourcePolicy {
+		c.storeErrors.Inc()
 	}
 }
 

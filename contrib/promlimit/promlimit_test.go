@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/limittest"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
@@ -38,7 +40,7 @@ func TestWhoGivesUp(t *testing.T) {
 			_, _ = l.Wait(ctx, orders, shadow)
 		}
 		requireMetrics(t, metrics, "ratelimit_failures_total", `
-			# HELP ratelimit_failures_total Calls that were not decided or gave up waiting; refunds and settles that failed.
+			# HELP ratelimit_failures_total Calls that were not decided or gave up waiting; refunds, settles and adds that failed.
 			# TYPE ratelimit_failures_total counter
 			ratelimit_failures_total{event="abandoned",rule="orders"} 1
 		`)
@@ -73,7 +75,7 @@ func TestDecisionsAreCounted(t *testing.T) {
 			ratelimit_decisions_total{outcome="shadow_refused",rule="try",source="store"} 2
 		`)
 		requireMetrics(t, metrics, "ratelimit_failures_total", `
-			# HELP ratelimit_failures_total Calls that were not decided or gave up waiting; refunds and settles that failed.
+			# HELP ratelimit_failures_total Calls that were not decided or gave up waiting; refunds, settles and adds that failed.
 			# TYPE ratelimit_failures_total counter
 			ratelimit_failures_total{event="failed",rule="login"} 1
 		`)
@@ -163,6 +165,38 @@ func TestStoreErrorsAreCounted(t *testing.T) {
 	}
 	if n := testutil.CollectAndCount(metrics.failures); n != 3 {
 		t.Errorf("failures of %d kinds", n)
+	}
+}
+
+// Calls that ask for more permits are counted apart from the others: what rules did to them, and what nobody decided.
+func TestAddsAreCounted(t *testing.T) {
+	metrics, store := New(), limittest.NewOutage(limittest.NewClock())
+	l := ratelimit.New(store, ratelimit.WithObserver(metrics.Observe), ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Name: "a", Limit: 10, Per: time.Hour}, ratelimit.Rule{Name: "b", Limit: 5, Per: time.Hour}).WithCost()
+	ctx, charge := ratelimit.WithCharge(t.Context())
+	if err := wrap.Take(ctx, rules.On(l), rules, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	_, _, _ = charge.Add(ctx, 3), charge.Add(ctx, 4), charge.Add(ctx, 6)
+	store.Begin(nil)
+	_ = charge.Add(ctx, 1)
+	for labels, want := range map[[3]string]float64{
+		{"a", "admitted", "store"}: 1, {"b", "admitted", "store"}: 1, {"a", "other_refused", "store"}: 1, {"b", "refused", "store"}: 1,
+	} {
+		if n := testutil.ToFloat64(metrics.adds.WithLabelValues(labels[:]...)); n != want {
+			t.Errorf("%v counts %v, want %v", labels, n, want)
+		}
+	}
+	for rule, want := range map[string]float64{"a": 1, "b": 2} { // 6 more never fit into b
+		if n := testutil.ToFloat64(metrics.failures.WithLabelValues(rule, "added")); n != want {
+			t.Errorf("%v failures of rule %s, want %v", n, rule, want)
+		}
+	}
+	if n := testutil.ToFloat64(metrics.storeErrors); n != 1 {
+		t.Errorf("%v store errors", n)
+	}
+	if n := testutil.CollectAndCount(metrics.decisions); n != 2 {
+		t.Errorf("%d series of decisions, want those of the call", n)
 	}
 }
 

@@ -56,6 +56,11 @@ var (
 //	                              actors and of this process's calls of Limiter.Pause
 func (c *Collector) Watch(limiter *ratelimit.Limiter) { c.watched.Store(limiter) }
 
+// failing are the events by which failures are counted from 0.
+var failing = []ratelimit.EventKind{
+	ratelimit.EventFailed, ratelimit.EventAbandoned, ratelimit.EventRefunded, ratelimit.EventSettled, ratelimit.EventAdded,
+}
+
 // collect collects the gauges, and begins the counters of the rules.
 func (c *Collector) collect(s *ratelimit.Status, to chan<- prometheus.Metric) {
 	for _, g := range gauges {
@@ -70,7 +75,7 @@ func (c *Collector) collect(s *ratelimit.Status, to chan<- prometheus.Metric) {
 		for _, result := range []ratelimit.Result{ratelimit.ResultAdmitted, ratelimit.ResultRefused, ratelimit.ResultShadowRefused} {
 			c.decisions.WithLabelValues(rule, result.String(), ratelimit.SourceStore.String())
 		}
-		for _, event := range []ratelimit.EventKind{ratelimit.EventFailed, ratelimit.EventAbandoned, ratelimit.EventRefunded, ratelimit.EventSettled} {
+		for _, event := range failing {
 			c.failures.WithLabelValues(rule, event.String())
 		}
 		if !r.Computed && rule != other {

@@ -118,7 +118,7 @@ func TestCountersBegin(t *testing.T) {
 	metrics.Watch(l)
 	rules := wrap.NewRules("p.T.M", ratelimit.Rule{Limit: 3, Per: time.Minute})
 	limits := rules.On(l)
-	for name, want := range map[string]int{"ratelimit_decisions_total": 3, "ratelimit_failures_total": 4, "ratelimit_store_errors_total": 1} {
+	for name, want := range map[string]int{"ratelimit_decisions_total": 3, "ratelimit_failures_total": 5, "ratelimit_store_errors_total": 1} {
 		if n := testutil.CollectAndCount(metrics, name); n != want {
 			t.Errorf("%s has %d series, want %d", name, n, want)
 		}

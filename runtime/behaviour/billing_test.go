@@ -27,7 +27,7 @@ func (b *bill) observe(_ context.Context, e *ratelimit.Event) {
 	b.last = *e
 	b.last.Rules = slices.Clone(e.Rules)
 	switch e.Kind {
-	case ratelimit.EventAdmitted, ratelimit.EventRefunded, ratelimit.EventSettled:
+	case ratelimit.EventAdmitted, ratelimit.EventAdded, ratelimit.EventRefunded, ratelimit.EventSettled:
 		for _, o := range e.Rules {
 			if !o.Refused {
 				b.permit[o.Rule+" "+o.Key] += o.Cost - o.CostBefore
@@ -137,7 +137,7 @@ func (c *client) change() {
 	}
 }
 
-// wrapped makes the call of a wrapper that settles some rules, and refunds the others if it fails.
+// wrapped makes the call of a wrapper that grows, settles some rules, and refunds the others if it fails.
 func (c *client) wrapped() {
 	var rules []ratelimit.Rule
 	var charges []wrap.Charge
@@ -149,10 +149,14 @@ func (c *client) wrapped() {
 		rules, charges = append(rules, q.Rule), append(charges, wrap.Charge{Key: c.key, Cost: q.Cost, Member: q.Member})
 		costs = append(costs, rapid.SampledFrom([]int64{wrap.Keep, 0, 1, 3, 9}).Draw(c.r, "cost"))
 	}
-	method := wrap.NewRules("p.T.M", rules...)
-	taken, err := wrap.Begin(c.t.Context(), method.On(c.limiter), method, charges...)
+	method := wrap.NewRules("p.T.M", rules...).WithCost()
+	ctx, charge := ratelimit.WithCharge(c.t.Context())
+	taken, err := wrap.Begin(ctx, method.On(c.limiter), method, charges...)
 	if err != nil {
 		return // a refusal
+	}
+	for range rapid.IntRange(0, 3).Draw(c.r, "adds") {
+		_ = charge.Add(ctx, rapid.Int64Range(1, 5).Draw(c.r, "more")) // a refusal, perhaps, or no rule can be settled
 	}
 	switch rapid.IntRange(0, 2).Draw(c.r, "then") {
 	case 0:
