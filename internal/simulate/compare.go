@@ -25,7 +25,7 @@ import (
 func Compare(ctx context.Context, before, now []Rule, calls *Calls) (*Comparison, error) {
 	c := &comparing{calls: calls, result: &Comparison{Load: calls.Text}, seed: maphash.MakeSeed()}
 	for i := range c.sides {
-		c.sides[i] = newSide()
+		c.sides[i] = newSide(maxCalls)
 	}
 	if err := c.prepare(before, now); err != nil {
 		return nil, err
@@ -281,8 +281,9 @@ type side struct {
 	event   ratelimit.Event // the last decision
 }
 
-func newSide() *side {
-	s := &side{line: newLine(maxCalls)}
+// newSide returns a side without rules, with room for a number of counts.
+func newSide(counts int) *side {
+	s := &side{line: newLine(counts)}
 	s.keyed = true
 	s.limiter = ratelimit.New(s.line, ratelimit.WithLogger(slog.New(slog.DiscardHandler)), ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
 		if e.Kind == ratelimit.EventAdmitted || e.Kind == ratelimit.EventRefused {
@@ -347,13 +348,18 @@ func (o *outcome) fill(m *method, a *ask, charges []wrap.Charge) {
 	names, left := a.prepared.Rules(), o.rules
 	for i, rule := range a.rules {
 		o.keys[rule.pair] = charges[i].Key
-		namesake := slices.ContainsFunc(names[i+1:], func(r ratelimit.Rule) bool { return r.Name == names[i].Name })
-		free := rule.Computed && charges[i].Limit == ratelimit.NoLimit && namesake // the event is not about it, but about its namesake
-		if !charges[i].Skip && !free && len(left) > 0 && left[0].Rule == names[i].Name {
+		if !charges[i].Skip && len(left) > 0 && left[0].Rule == names[i].Name && !a.free(i, charges[i]) {
 			o.decisions[rule.pair] = o.decision(&left[0])
 			left = left[1:]
 		}
 	}
+}
+
+// free reports whether a call has no limit under the rule with this index, so that the next outcome is that of another rule of its name.
+func (a *ask) free(i int, charge wrap.Charge) bool {
+	names := a.prepared.Rules()
+	return names[i].Computed && charge.Limit == ratelimit.NoLimit &&
+		slices.ContainsFunc(names[i+1:], func(r ratelimit.Rule) bool { return r.Name == names[i].Name })
 }
 
 // decision returns what a rule decided.

@@ -13,6 +13,7 @@ import (
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // compare compares rules under the calls of a csv.
@@ -203,6 +204,44 @@ func TestDifferencesLikeLimiters(t *testing.T) {
 	})
 }
 
+// Compared with no rules, the calls decided otherwise are those that a simulation refuses or lets wait.
+func TestDifferencesLikeARun(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var rules []Rule
+		for i, r := range rapid.SliceOfN(rapid.Custom(drawRule), 1, 3).Draw(t, "rules") {
+			r.Method, r.Name, r.Mode = "a.A.M", fmt.Sprint("r", i), ratelimit.ModeEnforce
+			rules = append(rules, r)
+		}
+		text, at := "", 0
+		for range rapid.IntRange(1, 40).Draw(t, "calls") {
+			at += rapid.IntRange(0, 1500).Draw(t, "later") // milliseconds
+			text += fmt.Sprintf("%d.%03d,%s\n", at/1000, at%1000, rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "key"))
+		}
+		load, err := ReadCSV(strings.NewReader(text), Span{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Run(context.Background(), rules, load)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := compare(t, nil, rules, text); c.Otherwise != r.Refused+r.Waited {
+			t.Fatalf("%d are decided otherwise, but %d are refused and %d wait\n%s", c.Otherwise, r.Refused, r.Waited, text)
+		}
+	})
+}
+
+// The first call is the first of the file, also if it waits so long that others are decided before it.
+func TestCompareFirstOfWaitingCalls(t *testing.T) {
+	one := rule("one", ratelimit.Rule{Key: "{a}", Limit: 10, Per: time.Second, Algorithm: ratelimit.TokenBucket})
+	other := rule("other", ratelimit.Rule{Key: "{a}", Limit: 1, Wait: time.Hour, Scope: ratelimit.ScopeInstance})
+	one.Wait = time.Hour
+	d := compare(t, nil, []Rule{one, other}, "0,b\n1,a\n2,a\n3,b\n").Rules[1].Differences
+	if len(d) != 1 || d[0].Calls != 2 || d[0].First.Line != 3 || d[0].First.Now.String() != "waited for 59s" {
+		t.Errorf("%+v", d)
+	}
+}
+
 // rule returns a rule of the method a.A.M.
 func rule(name string, r ratelimit.Rule) Rule {
 	if r.Name = name; r.Per == 0 {
@@ -240,7 +279,7 @@ func TestCompareRules(t *testing.T) {
 		"now in shadow mode": {[]Rule{rule("r", few)}, []Rule{rule("r", shadow)}, "r 2 " + one + "refused for 59s, now would refuse for 59s"},
 		"only in shadow":     {nil, []Rule{rule("r", shadow)}, "r 2 " + one + "admitted, now would refuse for 59s"},
 		"it never admits":    {nil, []Rule{rule("r", ratelimit.Rule{})}, "r 3 1970-01-01T00:00:00Z admitted, now refused for ever"},
-		"another refuses":    {[]Rule{rule("r", few), rule("s", many)}, []Rule{rule("r", few)}, ""},
+		"another refuses":    {[]Rule{rule("r", few), rule("s", few)}, []Rule{rule("r", few)}, ""},
 	} {
 		if got := differences(compare(t, test.before, test.now, text)); got != test.want {
 			t.Errorf("%s: %s\nexpected %s", name, got, test.want)
@@ -307,6 +346,21 @@ func TestCompareManyKeys(t *testing.T) {
 	d := compare(t, nil, []Rule{r}, text.String()).Rules[0].Differences[0]
 	if len(d.Keys) != maxDifferentKeys || d.OtherKeys != 5 || d.Calls != maxDifferentKeys+5 || d.keyCount() != "over 10000" {
 		t.Errorf("%d keys, %d calls of others, of %d", len(d.Keys), d.OtherKeys, d.Calls)
+	}
+}
+
+// A full store is an error, also if a program would admit the call then.
+func TestCompareInFullStore(t *testing.T) {
+	r := rule("r", ratelimit.Rule{Key: "{a}", Limit: 1, OnError: ratelimit.FailOpen})
+	s, a := newSide(1), ask{rules: []asked{{Rule: &r}}}
+	if err := s.prepare("a.A.M", &a); err != nil {
+		t.Fatal(err)
+	}
+	for i, key := range []string{"ann", "bob"} {
+		_, err := s.decide(t.Context(), &a, []wrap.Charge{{Key: key, Cost: 1}}, 0)
+		if _, failed := errors.AsType[*ratelimit.StoreError](err); failed != (i > 0) {
+			t.Errorf("%s: got error %v", key, err)
+		}
 	}
 }
 
