@@ -46,8 +46,9 @@ the csv needs a column method, with values such as SendCode or
 shop.Sender.SendCode. Its lines must be sorted by time. A rule takes what it
 needs from the column key, cost, member, limit or when, or from a column whose
 name is the text of its expression, such as {phone} or perDay(plan). A rule
-that lacks a column is not compared, and neither is one whose expression has
-changed, unless each expression has a column. A rule without cost= charges 1.
+that lacks a column is not compared. Neither are rules of a method whose keys
+or expressions differ, or have changed, if they would share a column. A rule
+without cost= charges 1.
 
 examples:
   ratelimit simulate -rule 'limit=10 per=1s' -load poisson:12/s

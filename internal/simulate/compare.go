@@ -21,7 +21,8 @@ import (
 // Compare decides each call by the rules before and by the rules now, each in a store of its own that is empty at first. The rules are those of all
 // methods, with their names, so methods share counts as they do in a program. The column method of the load says which method a call is of; without
 // it all rules must be of one method. A rule takes its key, member, cost, limit and when from the column whose name is the text of its key or
-// expression, or else from the column key, member, cost, limit or when. A rule that lacks a column on either side is left out on both.
+// expression, or else from the column key, member, cost, limit or when. Rules that lack a column, or share one in a method although their texts differ,
+// are left out on both sides.
 func Compare(ctx context.Context, before, now []Rule, calls *Calls) (*Comparison, error) {
 	c := &comparing{calls: calls, result: &Comparison{Load: calls.Text}, seed: maphash.MakeSeed()}
 	for i := range c.sides {
@@ -70,11 +71,16 @@ type asked struct {
 
 // prepare pairs the rules, and prepares those that can be compared.
 func (c *comparing) prepare(before, now []Rule) error {
-	for _, p := range pairUp(before, now) {
+	pairs, byMethod := pairUp(before, now), map[string][]pair{}
+	for _, p := range pairs {
+		name := p.either().Method
+		byMethod[name] = append(byMethod[name], p)
+	}
+	for _, p := range pairs {
 		m := c.method(p.either().Method)
 		m.pairs = append(m.pairs, len(c.result.Rules))
 		r := newRuleComparison(p)
-		if r.NotCompared = c.calls.table.lacking(p); r.NotCompared == "" {
+		if r.NotCompared = c.calls.table.lacking(p, byMethod[m.name]); r.NotCompared == "" {
 			for i, rule := range []*Rule{p.was, p.now} {
 				if rule != nil {
 					m.asks[i].rules = append(m.asks[i].rules, asked{rule, len(m.pairs) - 1, c.calls.table.valuesIn(rule)})

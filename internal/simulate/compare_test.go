@@ -391,8 +391,8 @@ func TestNotCompared(t *testing.T) {
 	}{
 		{expr("", "", ""), expr("", "", ""), "timestamp", ""},
 		{expr("{a}", "", ""), expr("{a}", "", ""), "timestamp", `key="{a}" needs a column key or "{a}"`},
-		{expr("{a}", "", ""), expr("", "", ""), "timestamp", `key was "{a}", which needs a column key or "{a}"`},
-		{expr("{a}", "", ""), expr("{b}", "", ""), "timestamp,key", `key is "{b}" and was "{a}", which need a column each, of these names`},
+		{expr("{a}", "", ""), expr("", "", ""), "timestamp", `key="{a}" needs a column key or "{a}"`},
+		{expr("{a}", "", ""), expr("{b}", "", ""), "timestamp,key", `key="{b}" and key="{a}" need a column each, of these names`},
 		{expr("{a}", "", ""), expr("{b}", "", ""), "timestamp,key,{a}", ""},
 		{expr("", "n", ""), expr("", "", ""), "timestamp,n", ""},
 		{expr("", "n", ""), expr("", "m", ""), "timestamp,n,m", ""},
@@ -404,6 +404,22 @@ func TestNotCompared(t *testing.T) {
 		if got := c.Rules[0].NotCompared; got != test.want {
 			t.Errorf("%s: %s; expected %s", test.columns, got, test.want)
 		}
+	}
+}
+
+// A column serves one key of a method. Other methods may have another one.
+func TestSharedColumns(t *testing.T) {
+	one, other := rule("one", ratelimit.Rule{Key: "{a}", Limit: 1}), rule("other", ratelimit.Rule{Key: "{b}", Limit: 1})
+	const both = `key="{a}" and key="{b}" need a column each, of these names`
+	for columns, want := range map[string]string{"key": both, "key,{c}": both, "key,{a}": "", "{b},{a}": "", "{a}": `key="{b}" needs a column key or "{b}"`} {
+		c := compare(t, []Rule{one, other}, []Rule{one, other}, "timestamp,"+columns+"\n1"+strings.Repeat(",1", strings.Count(columns, ",")+1)+"\n")
+		if got := c.Rules[0].NotCompared + c.Rules[1].NotCompared; !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %s; expected %s", columns, got, want)
+		}
+	}
+	other.Method = "a.A.N"
+	if c := compare(t, nil, []Rule{one, other}, "timestamp,method,key\n1,M,1\n"); c.Rules[0].NotCompared+c.Rules[1].NotCompared != "" {
+		t.Errorf("%+v", c.Rules)
 	}
 }
 

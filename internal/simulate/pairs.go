@@ -80,20 +80,33 @@ func (t *table) valuesIn(r *Rule) (in [values]int) {
 	return in
 }
 
-// lacking says why the calls of a csv cannot be decided under both rules of a pair, or returns "".
-func (t *table) lacking(p pair) string {
-	was, now := p.was.expressions(), p.now.expressions()
-	wasIn, nowIn := t.valuesIn(p.was), t.valuesIn(p.now)
+// lacking says why the calls of a csv cannot be decided under both rules of a pair, or returns "". The pairs are those of the method. A column holds one
+// value of a call, so it serves one key or expression of a method.
+func (t *table) lacking(p pair, method []pair) string {
 	for i, name := range valueColumns {
-		argument := valueArguments[i]
-		switch needs, needed := was[i] != "", now[i] != ""; {
-		case needed && nowIn[i] < 0:
-			return fmt.Sprintf("%s=%q needs a column %s or %[2]q", argument, now[i], name)
-		case needs && wasIn[i] < 0:
-			return fmt.Sprintf("%s was %q, which needs a column %s or %[2]q", argument, was[i], name)
-		case needs && needed && was[i] != now[i] && wasIn[i] == nowIn[i]:
-			return fmt.Sprintf("%s is %q and was %q, which need a column each, of these names", argument, now[i], was[i])
+		for _, text := range p.texts(i) {
+			column := t.column(text, name)
+			if column < 0 {
+				return fmt.Sprintf("%s=%q needs a column %s or %[2]q", valueArguments[i], text, name)
+			}
+			for _, q := range method {
+				for _, other := range q.texts(i) {
+					if other != text && t.column(other, name) == column {
+						return fmt.Sprintf("%s=%q and %[1]s=%[3]q need a column each, of these names", valueArguments[i], text, other)
+					}
+				}
+			}
 		}
 	}
 	return ""
+}
+
+// texts returns the texts of a value of both rules, those that there are.
+func (p pair) texts(value int) (texts []string) {
+	for _, r := range []*Rule{p.now, p.was} {
+		if text := r.expressions()[value]; text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
