@@ -170,8 +170,9 @@ func (c *comparing) decideAll(ctx context.Context) error {
 			return c.calls.table.at(err)
 		}
 		if m == nil {
-			c.result.Others++
-			c.result.other = cmp.Or(c.result.other, strings.Clone(field(fields, c.column)))
+			if c.result.Others++; c.result.Others == 1 {
+				c.result.other = strings.Clone(field(fields, c.column))
+			}
 			continue
 		}
 		c.result.Calls++
