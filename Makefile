@@ -4,11 +4,11 @@ RACE = -race
 SEQUENTIAL = ./annotations ./cmd/ratelimit ./generator ./generator/internal/... ./internal/readme ./internal/engine ./internal/simulate ./runtime/redisstore/lua ./scripts # what these test starts no goroutines: nothing to race
 TEST = go test -ldflags=-w # leaves out what debuggers need, so tests are linked faster
 FUZZTIME = 30s # of each fuzz target
-MODULES = browser faults benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit contrib/ginlimit examples/routers examples/shop testdata/grpc # beside the one at the root; the slow ones first
+MODULES = browser faults benchmarks contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit contrib/ginlimit examples/jobs examples/routers examples/shop testdata/grpc # beside the one at the root; the slow ones first
 BITS32 = ./runtime ./internal/engine ./internal/memory ./runtime/memstore ./internal/fleet ./runtime/redisstore/... # run on platforms of 32 bits
 NEWEST = $(wildcard contrib/*/newest.mod)
 GENERATED = testdata/grpc contrib/grpclimit contrib/ginlimit examples/shop examples/routers # modules with directives
-USED = . contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit contrib/ginlimit examples/routers examples/shop # modules that users build, on any platform
+USED = . contrib/golangci contrib/otellimit contrib/promlimit contrib/grpclimit contrib/ginlimit examples/jobs examples/routers examples/shop # modules that users build, on any platform
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help demo release test newest platforms alerts dashboard faults model expressions fuzz wild bench instructions generate pictures check lint
