@@ -18,7 +18,7 @@ const (
 	// FixedWindow admits Limit permits in a window. The first admitted call opens the window, which lasts for Per. Around the end of
 	// a window up to twice the limit may pass within a moment.
 	FixedWindow
-	// Calendar admits Limit permits between two fire times of Cron. It is the default of a rule with Cron.
+	// Calendar admits Limit permits between two fire times of Cron, or in a window of Every. It is the default of a rule with one of them.
 	Calendar
 	// TokenBucket holds up to Burst permits and gains Limit of them in each Per, evenly spread.
 	TokenBucket
@@ -73,9 +73,9 @@ func (a Algorithm) String() string {
 	return fmt.Sprintf("Algorithm(%d)", a)
 }
 
-// algorithm returns the kind of the rule's algorithm: Calendar if there is a Cron. It ignores Distinct, Prepay and Warmup.
+// algorithm returns the kind of the rule's algorithm: Calendar if there is a Cron or an Every. It ignores Distinct, Prepay and Warmup.
 func (r *Rule) algorithm() engine.Kind {
-	if r.Cron != "" {
+	if r.Cron != "" || r.Every != "" {
 		return engine.Calendar
 	}
 	return r.Algorithm.kind()
@@ -84,7 +84,7 @@ func (r *Rule) algorithm() engine.Kind {
 // kind returns how the rule counts, with Distinct, Prepay and Warmup.
 func (r *Rule) kind() engine.Kind {
 	switch {
-	case r.Distinct != "" && r.Cron != "":
+	case r.Distinct != "" && r.algorithm() == engine.Calendar:
 		return engine.DistinctCalendar
 	case r.Distinct != "":
 		return engine.Distinct

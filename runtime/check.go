@@ -36,7 +36,7 @@ var checks = []func(Rule) error{
 	Rule.checkPause,
 }
 
-// check returns the first error of the rule. It does not parse the cron expression.
+// check returns the first error of the rule. It does not parse the cron expression, nor Every.
 func (r Rule) check() error { return cmp.Or(r.checkName(), r.checkValues()) }
 
 // checkValues is check for a rule whose name does not matter.
@@ -58,7 +58,7 @@ func (r Rule) Problems(arguments ...string) []*RuleError {
 			all = append(all, wrong)
 		}
 	}
-	for _, check := range append(slices.Clone(checks), Rule.checkQueue, Rule.checkCron) {
+	for _, check := range append(slices.Clone(checks), Rule.checkQueue, Rule.checkSchedule) {
 		add(check(r))
 	}
 	for _, argument := range arguments {
@@ -67,8 +67,8 @@ func (r Rule) Problems(arguments ...string) []*RuleError {
 	return all
 }
 
-func (r Rule) checkCron() error {
-	if r.Cron == "" {
+func (r Rule) checkSchedule() error {
+	if r.Cron == "" && r.Every == "" {
 		return nil
 	}
 	_, err := r.schedule()
@@ -119,18 +119,23 @@ func (r Rule) checkName() error {
 }
 
 func (r Rule) checkWindow() error {
-	if r.Cron != "" {
+	calendar := "cron"
+	if r.Every != "" {
+		calendar = "every"
+	}
+	if r.Cron != "" || r.Every != "" {
 		return cmp.Or(
-			r.wrongIf(r.Per != 0, "cron", "found per as well; expected one of the two"),
+			r.wrongIf(r.Per != 0, calendar, "found per as well; expected one of the two"),
+			r.wrongIf(r.Cron != "" && r.Every != "", calendar, "found cron as well; expected one of the two"),
 			r.wrongIf(r.Algorithm != SlidingWindow && r.Algorithm != Calendar,
-				"algorithm", "found %s with cron, whose windows are the calendar's", r.Algorithm),
+				"algorithm", "found %s with %s, whose windows are the calendar's", r.Algorithm, calendar),
 		)
 	}
 	least := r.algorithm().Row().MinPer
 	return cmp.Or(
 		r.wrongIf(r.Algorithm == Calendar, "algorithm", "calendar needs cron, which says when its windows end"),
 		r.wrongIf(r.Algorithm >= numAlgorithms, "algorithm", "found %s; expected %s to %s", r.Algorithm, Algorithm(0), numAlgorithms-1),
-		r.wrongIf(r.TZ != "", "tz", "found a time zone without cron"),
+		r.wrongIf(r.TZ != "", "tz", "found a time zone without cron or every"),
 		r.wrongIf(r.length() == 0, "per", "a rule needs a window: per=1m, or cron= for calendar times"),
 		r.checkSpan("per", r.Per, maxPer),
 		r.wrongIf(r.length() < least, "per", "found %s; expected %s or more for %s", r.Per, least, r.what()),

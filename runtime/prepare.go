@@ -13,6 +13,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/fleet"
 	"github.com/ratelimit-go/ratelimit/internal/key"
+	"github.com/ratelimit-go/ratelimit/internal/period"
 )
 
 // Prepared are the rules of one method, ready for every limiter. Generated code has them: see package wrap. A program that calls a limiter itself
@@ -102,7 +103,7 @@ func (r Rule) prepareAs(label, window, tag string) (*decide.Rule, error) {
 	if r.Algorithm == LeakyBucket {
 		p.Burst = 1
 	}
-	if r.Cron != "" {
+	if r.algorithm() == engine.Calendar {
 		var err error
 		if p.Numbers.Schedule, err = r.schedule(); err != nil {
 			return nil, err
@@ -213,6 +214,12 @@ func (r Rule) schedule() (*engine.Schedule, error) {
 	if err != nil || r.TZ == "Local" {
 		return nil, r.wrong("tz", "unknown time zone %q; expected an IANA name such as Europe/Berlin", r.TZ)
 	}
+	if r.Every != "" {
+		if _, err := period.ParseEvery(r.Every); err != nil {
+			return nil, r.wrong("every", "%v", err)
+		}
+		return engine.NewSchedule(func(time.Time) time.Time { return time.Time{} }, false, zone), nil
+	}
 	next, hourly, err := cron.Parse(r.Cron)
 	if err != nil {
 		return nil, r.wrong("cron", "%v", err)
@@ -244,7 +251,7 @@ func (r Rule) Boundaries(now time.Time, n int) ([]time.Time, error) {
 
 // clone returns a copy of the rule with texts of its own.
 func (r Rule) clone() Rule {
-	for _, text := range []*string{&r.Name, &r.Key, &r.Cron, &r.TZ, &r.Distinct, &r.Message} {
+	for _, text := range []*string{&r.Name, &r.Key, &r.Cron, &r.Every, &r.TZ, &r.Distinct, &r.Message} {
 		*text = strings.Clone(*text)
 	}
 	return r
@@ -255,8 +262,8 @@ var ruleSeed = maphash.MakeSeed()
 // hash returns a hash of the fields in which the rules of requests usually differ. It leaves Message out: a program may write a new one each time.
 func (r *Rule) hash() uint64 {
 	h := uint64(r.Limit)*0x9e3779b97f4a7c15 ^ uint64(r.Per)*0xff51afd7ed558ccd ^ maphash.String(ruleSeed, r.Name)
-	if r.Cron != "" {
-		h = 31*(31*h^maphash.String(ruleSeed, r.Cron)) ^ maphash.String(ruleSeed, r.TZ)
+	if r.Cron != "" || r.Every != "" {
+		h = 31*(31*h^maphash.String(ruleSeed, r.Cron)^maphash.String(ruleSeed, r.Every)) ^ maphash.String(ruleSeed, r.TZ)
 	}
 	return h
 }

@@ -18,6 +18,11 @@ type Request struct {
 	Cost   int64  // permits; 0 means 1. A cost below 0 is a *KeyError, and so is one above 1 if the rule has Distinct
 	Member string // the member to count, such as "bob", if the rule has Distinct; at most 64 KiB
 
+	// Anchor is the time at which the windows of a rule with Every begin, such as when the user ann was first billed. It may be before 1970 or
+	// in the future. Windows count from it in both directions. The zero time is none: Peek, Give and Reset then go by the window that is open,
+	// and other calls fail with a [KeyError]. Other rules ignore it.
+	Anchor time.Time
+
 	// Match is in place of Key: all keys in a network, such as 203.0.113.0/24, or that begin with a text, such as ann*. It is only for
 	// [Limiter.Block], Unblock, Pause and Resume: see [Overrides.Set]. Their Rule may have a glob such as shop.* as its Name.
 	Match string

@@ -22,7 +22,7 @@ type Rule struct {
 	// fails with a [KeyError]. If not, an empty Key in a request means everybody. With "{phone}" and a Limit of 10, each phone number has ten
 	// permits, and without a Key all have ten together.
 	Key string `json:"key,omitzero"`
-	// Algorithm is SlidingWindow by default, Calendar if there is a Cron. With a Limit of 10, SlidingWindow admits ten permits in any span of
+	// Algorithm is SlidingWindow by default, Calendar if there is a Cron or an Every. With a Limit of 10, SlidingWindow admits ten permits in any span of
 	// Per. FixedWindow may admit ten at the end of a window, and ten more at the start of the next.
 	Algorithm Algorithm `json:"algorithm,omitzero"`
 	// Limit is how many permits a window has; 0 refuses everything. At most 10^9 for SlidingWindow, 1,000,000 with Distinct, 10,000,000 for
@@ -42,14 +42,18 @@ type Rule struct {
 	// amount is exact while a window has fewer than 2,048 calls. With more, RetryAfter is at most a 2,048th of Per too long. In generated
 	// code it is set if the directive has cost= and the limit is an expression.
 	Amounts bool `json:"amounts,omitzero"`
-	// Per is the window, in whole microseconds, at most 3660 days. A rule has either Per or Cron. With a Per of a minute, a permit that was
+	// Per is the window, in whole microseconds, at most 3660 days. A rule has one of Per, Cron and Every. With a Per of a minute, a permit that was
 	// taken at 12:00:05 is back at 12:01:05, if the Algorithm is SlidingWindow. For
 	// Concurrency it is how long permits outlive a process that died: at least 3 s, and a minute if it is 0.
 	Per time.Duration `json:"per,omitzero"`
 	// Cron gives the times at which a calendar window ends and the next begins: 5 or 6 fields, or @daily and the like. 0 and 7 are Sunday, and
 	// a range may go on after the end, as in FRI-MON and 22-2. With "0 0 0 * * *" a window is a day from midnight to midnight.
 	Cron string `json:"cron,omitzero"`
-	// TZ is the IANA name of Cron's time zone, such as "Asia/Shanghai"; "" is UTC.
+	// Every gives the length of calendar windows that begin at a time of each subject's own, such as the day of a user's first bill: 1d to 366d,
+	// 1w to 52w, 1mo to 12mo or 1y to 10y. Each call brings that time: see [Request]. With "1mo" and an Anchor of January 31 at 15:00, a window
+	// ends on February 28 at 15:00, and the next on March 31 at 15:00. An open window goes on to its end, whatever Anchor later calls bring.
+	Every string `json:"every,omitzero"`
+	// TZ is the IANA name of the time zone of Cron or Every, such as "Asia/Shanghai"; "" is UTC.
 	TZ string `json:"tz,omitzero"`
 	// Burst is the capacity of a TokenBucket, in permits; 0 means Limit. At most 10,000,000, and an empty bucket must fill within a hundred
 	// years. With a Limit of 60 a minute and a Burst of 10, ten calls pass at once after a pause, and then one a second.
@@ -135,14 +139,18 @@ func (r Rule) Validate() error {
 	return cmp.Or(err, r.checkQueue())
 }
 
-// Window returns the name of the rule's window in keys, such as "1m", "fixed:1m", "bucket:1m" or "cron:0 0 0 * * *:Asia/Shanghai".
+// Window returns the name of the rule's window in keys, such as "1m", "fixed:1m", "bucket:1m", "cron:0 0 0 * * *:Asia/Shanghai" or
+// "every:1mo".
 func (r Rule) Window() string {
 	window := period.Format(r.length())
-	if r.Cron != "" {
+	switch {
+	case r.Cron != "":
 		window = "cron:" + strings.Join(strings.Fields(r.Cron), " ")
-		if r.TZ != "" && r.TZ != "UTC" {
-			window += ":" + r.TZ
-		}
+	case r.Every != "":
+		window = "every:" + r.Every
+	}
+	if r.TZ != "" && r.TZ != "UTC" {
+		window += ":" + r.TZ
 	}
 	window = r.counting().Row().Tag + window
 	switch {

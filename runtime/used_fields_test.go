@@ -13,6 +13,7 @@ var untoldFields = map[string]bool{"Scope": true, "Refund": true, "OnError": tru
 func TestUsedRuleHasEachField(t *testing.T) {
 	samples := []Rule{
 		{Name: "calendar", Limit: 5, Cron: "@daily", TZ: "Asia/Tokyo", Algorithm: Calendar, Hash: HashNever, Mode: ModeShadow},
+		{Name: "anchored", Limit: 5, Every: "1mo"},
 		{Name: "bucket", Key: "{a}", Limit: 5, Per: time.Minute, Algorithm: TokenBucket, Burst: 7, Prepay: true},
 		{Name: "waits", Limit: 5, Per: time.Minute, Algorithm: TokenBucket, Wait: time.Second, Queue: 3},
 		{Name: "warm", Limit: 5, Per: time.Minute, Algorithm: TokenBucket, Warmup: time.Second},

@@ -83,6 +83,8 @@ type Use struct {
 	Member string // the member to count, for a rule with Distinct
 	Limit  int64  // of a rule with Computed
 	Skip   bool   // the rule does not apply to the call
+
+	Anchor time.Time // when the windows begin, for a rule with Every; zero if there is none
 }
 
 // Wishes are what the caller wants to know of the calls under a context. They are one value of the context, because each look into a context
