@@ -84,8 +84,12 @@ func (r *Rule) algorithm() engine.Kind {
 // kind returns how the rule counts, with Distinct, Prepay and Warmup.
 func (r *Rule) kind() engine.Kind {
 	switch {
-	case r.Distinct != "" && r.algorithm() == engine.Calendar:
+	case r.Distinct != "" && r.Every != "":
+		return engine.DistinctAnchored
+	case r.Distinct != "" && r.Cron != "":
 		return engine.DistinctCalendar
+	case r.Every != "":
+		return engine.Anchored
 	case r.Distinct != "":
 		return engine.Distinct
 	case r.Warmup > 0:

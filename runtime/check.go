@@ -58,7 +58,7 @@ func (r Rule) Problems(arguments ...string) []*RuleError {
 			all = append(all, wrong)
 		}
 	}
-	for _, check := range append(slices.Clone(checks), Rule.checkQueue, Rule.checkSchedule) {
+	for _, check := range append(slices.Clone(checks), Rule.checkQueue, Rule.checkCalendar) {
 		add(check(r))
 	}
 	for _, argument := range arguments {
@@ -67,13 +67,7 @@ func (r Rule) Problems(arguments ...string) []*RuleError {
 	return all
 }
 
-func (r Rule) checkSchedule() error {
-	if r.Cron == "" && r.Every == "" {
-		return nil
-	}
-	_, err := r.schedule()
-	return err
-}
+func (r Rule) checkCalendar() error { return r.setCalendar(new(engine.Rule)) }
 
 // wrong returns an error of an argument. Durations that were found are shown as directives write them.
 func (r *Rule) wrong(argument, format string, found ...any) error {

@@ -79,6 +79,11 @@ func perWindow(window string) string {
 		if unit := period.Calendar(expr); unit != "" {
 			name = "calendar " + unit
 		}
+	} else if text, ok := strings.CutPrefix(name, "every:"); ok {
+		name, note, _ = strings.Cut(text, ":")
+		if every, err := period.ParseEvery(name); err == nil {
+			name = every.Words()
+		}
 	} else if kind, rest := engine.AlgorithmOf(name); wordsOf[kind].window != "" {
 		return wordsOf[kind].window
 	} else if rest != name {

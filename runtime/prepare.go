@@ -103,11 +103,8 @@ func (r Rule) prepareAs(label, window, tag string) (*decide.Rule, error) {
 	if r.Algorithm == LeakyBucket {
 		p.Burst = 1
 	}
-	if r.algorithm() == engine.Calendar {
-		var err error
-		if p.Numbers.Schedule, err = r.schedule(); err != nil {
-			return nil, err
-		}
+	if err := r.setCalendar(&p.Numbers); err != nil {
+		return nil, err
 	}
 	p.Row = p.Numbers.Kind.Row()
 	p.Ask = engine.Ask{Rule: &p.Numbers, Cost: 1, Limit: r.Limit, Burst: p.Capacity(r.Limit), Mode: engine.Mode(r.Mode)}
@@ -209,29 +206,37 @@ func (d *declared) Text(label string) string {
 // sliceCount is how many slices the window of a SlidingCounter has.
 func (r *Rule) sliceCount() int64 { return cmp.Or(r.Slices, defaultSlices) }
 
-func (r Rule) schedule() (*engine.Schedule, error) {
+// setCalendar sets when the windows of a calendar rule begin.
+func (r Rule) setCalendar(numbers *engine.Rule) error {
+	if r.algorithm() != engine.Calendar {
+		return nil
+	}
 	zone, err := time.LoadLocation(r.TZ)
 	if err != nil || r.TZ == "Local" {
-		return nil, r.wrong("tz", "unknown time zone %q; expected an IANA name such as Europe/Berlin", r.TZ)
+		return r.wrong("tz", "unknown time zone %q; expected an IANA name such as Europe/Berlin", r.TZ)
 	}
 	if r.Every != "" {
-		if _, err := period.ParseEvery(r.Every); err != nil {
-			return nil, r.wrong("every", "%v", err)
+		every, err := period.ParseEvery(r.Every)
+		if err != nil {
+			return r.wrong("every", "%v", err)
 		}
-		return engine.NewSchedule(func(time.Time) time.Time { return time.Time{} }, false, zone), nil
+		numbers.Every.Zone = zone
+		numbers.Every.Days, numbers.Every.Months = every.Length()
+		return nil
 	}
 	next, hourly, err := cron.Parse(r.Cron)
 	if err != nil {
-		return nil, r.wrong("cron", "%v", err)
+		return r.wrong("cron", "%v", err)
 	}
-	return engine.NewSchedule(next, hourly, zone), nil
+	numbers.Schedule = engine.NewSchedule(next, hourly, zone)
+	return nil
 }
 
 // farthest is how far ahead the cron package looks for the next fire time.
 const farthest = 5 * 366 * 24 * time.Hour
 
 // Boundaries returns the next n times after now at which the rule's calendar windows end, in the rule's time zone. It returns fewer if five
-// years pass between two of them. It returns none for a rule without Cron, because its windows depend on the calls. The error is a *RuleError.
+// years pass between two of them. It returns none for a rule without Cron, because its windows depend on the calls or their anchors. The error is a *RuleError.
 func (r Rule) Boundaries(now time.Time, n int) ([]time.Time, error) {
 	p, err := r.prepare("")
 	if err != nil || r.Cron == "" {

@@ -21,8 +21,18 @@ func keyError(method string, rule *decide.Rule, expr, reason string) error {
 
 // wrongLimit returns the error of a limit that comes with a call and is out of its bounds.
 func (o *options) wrongLimit(method string, rule *decide.Rule, reason string) error {
+	return o.mistake(method, rule, reason, "make limit= give a limit within these bounds; -1 is no limit")
+}
+
+// wrongAnchor returns the error of an anchor from which no windows count.
+func (o *options) wrongAnchor(method string, rule *decide.Rule, reason string) error {
+	return o.mistake(method, rule, reason, "make anchor=, or Anchor of the request, give the time from which the windows of the key count, such as its first bill")
+}
+
+// mistake returns the error of a value that the program has made wrong, and logs how to cure it.
+func (o *options) mistake(method string, rule *decide.Rule, reason, cure string) error {
 	e := &KeyError{Method: method, Rule: rule.Label, Reason: reason, Internal: true}
-	o.logMistake(context.Background(), e)
+	o.logOnce(context.Background(), slog.LevelError, e, cure)
 	return e
 }
 
@@ -69,14 +79,17 @@ func (o *options) logMistake(ctx context.Context, err error) {
 	case e.Missing:
 		level, cure = slog.LevelWarn, "for an address, wrap the handler by httplimit.ClientIP().Handler, or use the interceptors of grpclimit, behind "+
 			"a Unix socket with ClientIP().Socket(); for a user, call ratelimit.WithUserID where you authenticate; under gin, set ContextWithFallback or pass ginlimit.Context(c)"
-	case e.Err == nil:
-		cure = "make limit= give a limit within these bounds; -1 is no limit"
 	case errors.Is(e, ErrInternal):
 		cure = "its function says that the program is at fault, by ratelimit.ErrInternal"
 	}
-	if _, again := o.mistakes.LoadOrStore(cure+ruleIn(err), true); !again {
+	o.logOnce(ctx, level, e, cure)
+}
+
+// logOnce logs a mistake of the program and its cure, unless it has done so for the rule.
+func (o *options) logOnce(ctx context.Context, level slog.Level, e *KeyError, cure string) {
+	if _, again := o.mistakes.LoadOrStore(cure+ruleIn(e), true); !again {
 		o.Logger.Log(ctx, level, "a rule refuses calls, and the program is at fault: "+cmp.Or(e.Reason, "an expression fails")+"; "+cure,
-			"rule", ruleIn(err), "method", e.Method, "expr", e.Expr, "err", e.Error())
+			"rule", ruleIn(e), "method", e.Method, "expr", e.Expr, "err", e.Error())
 	}
 }
 

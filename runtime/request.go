@@ -125,7 +125,7 @@ func (l *Limiter) addAll(c *decide.Call, requests []Request, waits bool) error {
 		if err != nil {
 			return err
 		}
-		use := decide.Use{Key: r.Key, Cost: cmp.Or(r.Cost, 1), Member: r.Member}
+		use := decide.Use{Key: r.Key, Cost: cmp.Or(r.Cost, 1), Member: r.Member, Anchor: r.Anchor}
 		if r.Rule.Computed {
 			if !c.Peek {
 				return r.Rule.wrong("limit", "found Computed, so the limit of this call is unknown; give the request a rule with its Limit")
@@ -221,6 +221,7 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 		}
 		for _, count := range counts {
 			claim := claimOn(count, subject)
+			claim.Anchor, _ = engine.AnchorAt(requests[i].Anchor)
 			claim.Delta = -n
 			if same := change.Put(count, claim); same != nil {
 				same.Delta += claim.Delta
@@ -235,9 +236,21 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 		c.Delta = min(max(c.Delta, -most), most)
 		o.Before, o.After = max(0, -c.Delta), max(0, c.Delta)
 	}
-	err := l.changeStates(ctx, "give", change, change.Adjust)
+	err := l.changeStates(ctx, "give", change, func(ctx context.Context) error {
+		return cmp.Or(change.Adjust(ctx), notOpen(change))
+	})
 	l.machine().Tell(ctx, decide.Given, "", err, changed...)
 	return err
+}
+
+// notOpen returns an error if a claim without an anchor would take permits of a window that is not open.
+func notOpen(change *decide.Step) error {
+	for i := range change.Claims {
+		if c := &change.Claims[i]; c.Delta > 0 && c.LacksAnchor() {
+			return &RuleError{Rule: c.Rule.Name, Argument: "every", Reason: "no window is open; give the request an Anchor, from which the windows of the key count"}
+		}
+	}
+	return nil
 }
 
 // checkGive returns an error if permits of a rule cannot be given.

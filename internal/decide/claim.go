@@ -83,9 +83,27 @@ func (c *Call) claim(a *Asked, p *planned, use *Use) error {
 		return err
 	}
 	a.setAsk(0)
+	if p.stations&anchored != 0 {
+		if err := c.setAnchor(a, use.Anchor); err != nil {
+			return err
+		}
+	}
 	if p.stations&members != 0 {
 		claim.Member = key.Member(l.hidden(rule.PlainKeys, use.Member))
 	}
+	return nil
+}
+
+// setAnchor sets when the windows of the claim begin. A peek needs no anchor, and neither does a call that the rule does not limit.
+func (c *Call) setAnchor(a *Asked, at time.Time) error {
+	anchor, ok := engine.AnchorAt(at)
+	switch {
+	case !ok:
+		return c.limiter.public.WrongAnchor(c.Method(), a.Rule, fmt.Sprintf("the anchor is in the year %d; expected 1 to 9999", at.Year()))
+	case anchor == 0 && !c.Peek && a.Limit != NoLimit:
+		return c.limiter.public.WrongAnchor(c.Method(), a.Rule, "the anchor is the zero time")
+	}
+	a.Claim.Anchor = anchor
 	return nil
 }
 
@@ -133,7 +151,7 @@ func (c *Call) addAtNoCost(a *Asked, err error) {
 		return
 	}
 	claim := a.Rule.ClaimOn(a.Claim.Subject, a.Limit)
-	claim.Burst = a.Rule.Capacity(claim.Limit)
+	claim.Burst, claim.Anchor = a.Rule.Capacity(claim.Limit), a.Claim.Anchor
 	claim.KeepTexts()
 	c.noCost = append(c.noCost, charge{part: part{rule: a.Rule, claim: claim}, index: a.Index, given: a.given, key: c.limiter.keyOf(a), noCost: true})
 }
@@ -170,6 +188,8 @@ func (c *Call) addCost(same, a *Asked) error {
 		return wrong("name", "found two different rules of one name, window and key in one call; give them different names")
 	case same.Claim.Member != a.Claim.Member:
 		return c.keyError(a.Rule, a.Rule.Distinct, "found two members for one count; expected one member for each call")
+	case same.Claim.Anchor != a.Claim.Anchor:
+		return c.keyError(a.Rule, "", "found two anchors for one count; expected one anchor for each call")
 	case c.UpTo: // its requests take the same number from each rule
 		return wrong("requests", "found UpTo on two requests with one count; expected one request for each count")
 	case a.Claim.Member == "":

@@ -52,18 +52,19 @@ type Options struct {
 
 // Public is what only package ratelimit can make or do, because programs see the types.
 type Public struct {
-	KeyError   func(method string, rule *Rule, expr, reason string) error
-	WrongLimit func(method string, rule *Rule, reason string) error   // a *ratelimit.KeyError that is the program's mistake
-	TooCostly  func(c *Call, a *Asked, most int64, what string) error // a *ratelimit.NeverAdmissibleError
-	StoreError func(method string, err error) error                   // a *ratelimit.StoreError; a *ratelimit.RuleError stays one
-	RuleError  func(rule, argument, reason string) error
-	IsAnswer   func(err error) bool // whether an error of a store is the answer of one that works
-	Refusal    func(c *Call) error  // a *ratelimit.TooManyRequestsError
-	Failed     func(ctx context.Context, l *Limiter, method string, err error) error
-	Describe   func(err error, messages []string) error
-	Discreet   func(l *Limiter, err error) error // without the text of a cause that may name a subject, if the limiter hashes subjects
-	Tell       func(ctx context.Context, kind EventKind, method string, err error, changed []Changed)
-	TellChange func(ctx context.Context, what string, settings []*fleet.Setting)
+	KeyError    func(method string, rule *Rule, expr, reason string) error
+	WrongLimit  func(method string, rule *Rule, reason string) error   // a *ratelimit.KeyError that is the program's mistake
+	WrongAnchor func(method string, rule *Rule, reason string) error   // likewise
+	TooCostly   func(c *Call, a *Asked, most int64, what string) error // a *ratelimit.NeverAdmissibleError
+	StoreError  func(method string, err error) error                   // a *ratelimit.StoreError; a *ratelimit.RuleError stays one
+	RuleError   func(rule, argument, reason string) error
+	IsAnswer    func(err error) bool // whether an error of a store is the answer of one that works
+	Refusal     func(c *Call) error  // a *ratelimit.TooManyRequestsError
+	Failed      func(ctx context.Context, l *Limiter, method string, err error) error
+	Describe    func(err error, messages []string) error
+	Discreet    func(l *Limiter, err error) error // without the text of a cause that may name a subject, if the limiter hashes subjects
+	Tell        func(ctx context.Context, kind EventKind, method string, err error, changed []Changed)
+	TellChange  func(ctx context.Context, what string, settings []*fleet.Setting)
 
 	Fire    func(ctx context.Context, c *Call)                     // calls the program's trigger; nil if it has none
 	Observe func(ctx context.Context, c *Call, took time.Duration) // tells observers of a decision; nil if there are none

@@ -62,6 +62,7 @@ const (
 	unenforced                     // the rule refuses nothing
 	ofProcess                      // the rule has instance scope: another decider takes it
 	costly                         // the call asks for more than one permit
+	anchored                       // calls bring anchors
 )
 
 // current returns the plan for a call.
@@ -112,6 +113,7 @@ func (l *Limiter) stationsOf(p *planned) (s station) {
 		{r.Row.Releases, releases},
 		{r.Ask.Mode != engine.Enforce, unenforced},
 		{r.Instance, ofProcess},
+		{r.Numbers.Every.Zone != nil, anchored},
 	} {
 		if visit.is {
 			s |= visit.at

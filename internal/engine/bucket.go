@@ -64,9 +64,13 @@ func (c *Claim) MostSettled() int64 {
 }
 
 // Excess returns how many of n permits not to charge, if a debt of all of them would last d microseconds too long. It rounds up to whole permits.
+// Without an anchor and an open window it returns n.
 func (c *Claim) Excess(n, d int64) int64 {
-	if d <= 0 {
+	switch {
+	case d <= 0:
 		return 0
+	case c.LacksAnchor():
+		return n
 	}
 	return min(n, MulDiv(d, c.Limit, c.Rule.Per))
 }

@@ -11,4 +11,5 @@ var Constants = map[string]int64{
 	"LONGEST": longest, "MAX_DEBT": maxDebt, "MEMORY": memory, "MAX_BUCKET": MaxBucketLimit, // buckets
 	"ASK_EVERY": askEvery, // running calls
 	"DAY":       day,
+	"NEVER":     never,
 }

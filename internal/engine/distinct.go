@@ -11,18 +11,29 @@ import (
 type distinct struct {
 	members map[string]int64
 	order   []admission // the same members, oldest admission first
+
+	start, stop int64 // of DistinctAnchored: the window that was opened last
 }
 
-func newDistinct(*Rule) State { return &distinct{members: make(map[string]int64)} }
+func newDistinct(*Rule) State {
+	return &distinct{members: make(map[string]int64), start: longAgo, stop: longAgo}
+}
 
 // CountsMembers reports whether the kind counts members instead of permits.
-func (k Kind) CountsMembers() bool { return k == Distinct || k == DistinctCalendar }
+func (k Kind) CountsMembers() bool {
+	return k == Distinct || k == DistinctCalendar || k == DistinctAnchored
+}
 
 func distinctTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per, Text: []byte(c.Member)} }
 
 func distinctCalendarTerms(c *Claim, now, _ int64) Terms {
-	start, stop := c.Rule.Schedule.Window(now)
+	start, stop := c.Bounds(now)
 	return Terms{A: start, B: stop, Text: []byte(c.Member)}
+}
+
+func distinctAnchoredTerms(c *Claim, now, _ int64) Terms {
+	start, stop := c.Bounds(now)
+	return Terms{Text: append(appendTimes(nil, start, stop), c.Member...)}
 }
 
 type admission struct {
@@ -32,12 +43,17 @@ type admission struct {
 
 // countsFrom returns the time after which admissions count, and the end of a calendar window. If the clock was set back, admissions of the
 // next window count as well.
-func countsFrom(r *Rule, now int64) (since, stop int64) {
-	if r.Kind == Distinct {
+func (d *distinct) countsFrom(r *Rule, now int64) (since, stop int64) {
+	switch {
+	case r.Kind == Distinct:
 		return now - r.Per, 0
+	case r.Kind == DistinctCalendar:
+		start, stop := r.Schedule.Window(now)
+		return start - 1, stop
+	case now < d.stop:
+		return d.start - 1, d.stop
 	}
-	start, stop := r.Schedule.Window(now)
-	return start - 1, stop
+	return now, now // no window is open
 }
 
 // search returns how many members were admitted at or before a time.
@@ -52,7 +68,7 @@ func (d *distinct) knows(member string, since int64) bool {
 
 // Earliest goes by the member as it will be at from: it may no longer be known then.
 func (d *distinct) Earliest(c *Claim, _, now, from int64) int64 {
-	since, _ := countsFrom(c.Rule, now)
+	since, _ := d.countsFrom(c.Rule, now)
 	known := d.knows(c.Member, since)
 	if c.Rule.Kind == Distinct {
 		known = known && d.members[c.Member] > from-c.Rule.Per
@@ -65,7 +81,7 @@ func (d *distinct) Earliest(c *Claim, _, now, from int64) int64 {
 
 // below returns when fewer than n members count: now, or when the n-th newest one leaves.
 func (d *distinct) below(r *Rule, n, now int64) int64 {
-	since, stop := countsFrom(r, now)
+	since, stop := d.countsFrom(r, now)
 	if int64(len(d.order)-d.search(since)) < n {
 		return now
 	}
@@ -74,14 +90,14 @@ func (d *distinct) below(r *Rule, n, now int64) int64 {
 
 // leaves returns when the i-th member leaves the window. A calendar window ends at stop.
 func (d *distinct) leaves(r *Rule, i int, stop int64) int64 {
-	if r.Kind == DistinctCalendar {
-		return stop
+	if r.Kind == Distinct {
+		return d.order[i].at + r.Per
 	}
-	return d.order[i].at + r.Per
+	return stop
 }
 
 func (d *distinct) Room(c *Claim, now int64) int64 {
-	since, _ := countsFrom(c.Rule, now)
+	since, _ := d.countsFrom(c.Rule, now)
 	return c.Limit - int64(len(d.order)-d.search(since))
 }
 
@@ -102,9 +118,12 @@ func (d *distinct) Reserves(_ *Claim, now, at int64) bool { return at <= now }
 const maxRemoved = 100
 
 func (d *distinct) Commit(c *Claim, _, now, _ int64) bool {
-	since, _ := countsFrom(c.Rule, now)
+	since, _ := d.countsFrom(c.Rule, now)
 	if d.knows(c.Member, since) {
 		return false
+	}
+	if c.Rule.Kind == DistinctAnchored {
+		d.open(c, now)
 	}
 	gone := d.order[:min(d.search(since), maxRemoved)]
 	for _, a := range gone {
@@ -116,6 +135,16 @@ func (d *distinct) Commit(c *Claim, _, now, _ int64) bool {
 	d.members[member] = now
 	d.order = slices.Insert(d.order, d.search(now), admission{member, now})
 	return true
+}
+
+// open opens the window of an anchor, unless one is open. If the clock was set back to before the open one, that one begins earlier.
+func (d *distinct) open(c *Claim, now int64) {
+	if now < d.stop {
+		d.start = min(d.start, now)
+		return
+	}
+	_, stop := c.Bounds(now)
+	d.start, d.stop = now, stop
 }
 
 func (d *distinct) remove(member string) {
@@ -134,6 +163,7 @@ func (d *distinct) remove(member string) {
 // Charge does nothing: rules with Distinct are not settled.
 func (d *distinct) Charge(*Claim, int64, int64) {}
 
+// GiveBack leaves the window of an anchor open, also without members.
 func (d *distinct) GiveBack(c *Claim, _, _ int64, _ bool) {
 	if d.members[c.Member] == c.At {
 		d.remove(c.Member)
@@ -141,10 +171,13 @@ func (d *distinct) GiveBack(c *Claim, _, _ int64, _ bool) {
 }
 
 func (d *distinct) Expiry(r *Rule) int64 {
+	if r.Kind == DistinctAnchored {
+		return d.stop
+	}
 	n := len(d.order)
 	if n == 0 {
 		return longAgo
 	}
-	_, stop := countsFrom(r, d.order[n-1].at)
+	_, stop := d.countsFrom(r, d.order[n-1].at)
 	return d.leaves(r, n-1, stop)
 }

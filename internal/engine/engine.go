@@ -17,6 +17,7 @@ type Rule struct {
 	Kind     Kind
 	Per      int64     // length of the window; 0 for calendars
 	Schedule *Schedule // of Calendar and DistinctCalendar
+	Every    Every     // of Anchored and DistinctAnchored
 	Warmup   int64     // of Warmup: how long the rate takes to rise
 	Slices   int64     // of SlidingCounter
 	Block    int64     // how long a subject is blocked after a refusal; 0 means no block
@@ -66,13 +67,14 @@ type Claim struct {
 type Ask struct {
 	Rule    *Rule
 	Subject string // in the form of keys
-	Member  string // the member that Distinct and DistinctCalendar count; without zero bytes
+	Member  string // the member that rules with members count; without zero bytes
 	Cost    int64  // permits, at least 1
 	Limit   int64  // permits per window, at least 1
 	Burst   int64  // capacity of a bucket, in permits
 	Wait    int64  // how long this rule may delay the call; 0 for Trigger, 0 or NeverFits for Shadow
 	Mode    Mode
 	Renewed bool   // permits that are released do not end while the process lives: the store renews them until they are given back
+	Anchor  Anchor // of Anchored and DistinctAnchored; without one, the claim knows of no window but the open one
 	ID      uint64 // identifies the call to a Concurrency, so that permits are given back even if nobody knows whether the call took them: see [fleet.Fleet.CallID]
 }
 

@@ -25,6 +25,8 @@ const (
 	Warmup           // a prepaid bucket whose rate rises after idling
 	Distinct         // members of a sliding window
 	DistinctCalendar // members of a calendar window
+	Anchored         // a calendar window that begins at an anchor
+	DistinctAnchored // members of such a window
 )
 
 // Row describes a kind. Other files and packages know nothing else about it. CONTRIBUTING.md says how to add one.
@@ -35,6 +37,7 @@ type Row struct {
 	Accepts   string        // the arguments of a rule that this kind accepts and some others do not; also up-to and give, for requests
 	IsBucket  bool          // it gains permits all the time, and its claims have a Burst
 	OfOneCall bool          // its claims differ from call to call, by a member or an ID, so no refusal is remembered
+	OwnText   bool          // its terms differ between the claims of one rule: the script is sent their text apart
 	Releases  bool          // a call releases its permits when it ends: its claims have an ID, and nobody knows when permits come back
 	Per       time.Duration // of a rule without one
 	MinPer    time.Duration
@@ -88,7 +91,7 @@ var table = [...]Row{
 	},
 	Concurrency: {
 		Name: "concurrency", Tag: "concurrency:", MaxLimit: MaxRunning, Accepts: "wait hold",
-		Releases: true, OfOneCall: true, Per: time.Minute, MinPer: 3 * time.Second, // permits are renewed once a second
+		Releases: true, OfOneCall: true, OwnText: true, Per: time.Minute, MinPer: 3 * time.Second, // permits are renewed once a second
 		Lua: "concurrency", state: newConcurrency, terms: concurrencyTerms, most: mostByLimit, size: sizeOfCalls,
 	},
 
@@ -103,10 +106,20 @@ var table = [...]Row{
 		Name: "warmup", Accepts: common + "wait", IsBucket: true, Lua: "warmup", state: newWarmup, terms: warmupTerms, most: mostByDebt,
 	},
 	Distinct: {
-		Name: "distinct", Accepts: "block refund pause trigger", OfOneCall: true, Lua: "distinct", state: newDistinct, terms: distinctTerms, most: mostByLimit,
+		Name: "distinct", Accepts: "block refund pause trigger", OfOneCall: true, OwnText: true,
+		Lua: "distinct", state: newDistinct, terms: distinctTerms, most: mostByLimit,
 	},
 	DistinctCalendar: {
-		Name: "distinct-calendar", Accepts: "block refund trigger", OfOneCall: true, Lua: "distinct", state: newDistinct, terms: distinctCalendarTerms, most: mostByLimit,
+		Name: "distinct-calendar", Accepts: "block refund trigger", OfOneCall: true, OwnText: true,
+		Lua: "distinct", state: newDistinct, terms: distinctCalendarTerms, most: mostByLimit,
+	},
+	Anchored: {
+		Name: "anchored", MaxLimit: MaxLimit, Accepts: "block refund settle give up-to wait lease trigger", OwnText: true,
+		Lua: "window", terms: calendarTerms, most: mostByLimit,
+	},
+	DistinctAnchored: {
+		Name: "distinct-anchored", Accepts: "block refund trigger", OfOneCall: true, OwnText: true,
+		Lua: "distinct", state: newDistinct, terms: distinctAnchoredTerms, most: mostByLimit,
 	},
 }
 
@@ -142,7 +155,7 @@ func (k Kind) String() string { return table[k].Name }
 
 // AlgorithmOf returns the algorithm of a window in the form of keys, and the rest of the window without the algorithm's tag.
 func AlgorithmOf(window string) (k Kind, rest string) {
-	if strings.HasPrefix(window, "cron:") {
+	if strings.HasPrefix(window, "cron:") || strings.HasPrefix(window, "every:") {
 		return Calendar, window
 	}
 	for _, k := range Algorithms() {

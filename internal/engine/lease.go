@@ -14,7 +14,7 @@ func (call *Call) lease(cells []*Cell, v *Verdict) {
 		s := cells[i].State(c.Rule)
 		v.Taken = min(v.Taken, (s.Room(c, v.Now)+1)/2)
 		if w, ok := s.(*windows); ok {
-			v.At = min(v.At, w.present(c.Rule, v.Now).stop)
+			v.At = min(v.At, w.present(c, v.Now).stop)
 		}
 	}
 	v.Taken = max(v.Taken, call.Claims[0].Cost)

@@ -105,7 +105,7 @@ func (c *Claim) Counting(all []Charge, now int64) []Charge {
 	case SlidingWindow, Amounts:
 		since = now - c.Rule.Per
 	case Distinct, DistinctCalendar:
-		since, _ = countsFrom(c.Rule, now)
+		since, _ = new(distinct).countsFrom(c.Rule, now)
 	}
 	left := time.UnixMicro(since)
 	return slices.DeleteFunc(all, func(x Charge) bool { return x.Permits == 0 || !x.At.After(left) })
@@ -144,8 +144,9 @@ func (a *amounts) charges(_ *Claim, _ int64, tell func(at, permits int64)) {
 	}
 }
 
-func (d *distinct) charges(_ *Claim, _ int64, tell func(at, permits int64)) {
-	for i := len(d.order) - 1; i >= max(0, len(d.order)-MostTold); i-- {
+func (d *distinct) charges(c *Claim, now int64, tell func(at, permits int64)) {
+	since, _ := d.countsFrom(c.Rule, now)
+	for i := len(d.order) - 1; i >= max(d.search(since), len(d.order)-MostTold); i-- {
 		tell(d.order[i].at, 1)
 	}
 }

@@ -36,7 +36,7 @@ func (x *Rare) size() int64 {
 	case *concurrency:
 		return 24 + runningBytes*int64(cap(*s))
 	case *distinct:
-		return 48 + s.textsAndMap(0) + memberBytes*int64(cap(s.order))
+		return 64 + s.textsAndMap(0) + memberBytes*int64(cap(s.order))
 	}
 	if x.ahead == nil {
 		return listBytes + windowBytes // in reserve; a bucket's change takes no more
@@ -62,7 +62,7 @@ func (cell *Cell) Grows(c *Claim, now int64) int64 {
 	case *concurrency:
 		return runningBytes * more(len(*s), cap(*s))
 	case *distinct:
-		if since, _ := countsFrom(c.Rule, now); !s.knows(c.Member, since) {
+		if since, _ := s.countsFrom(c.Rule, now); !s.knows(c.Member, since) {
 			return s.textsAndMap(1) - s.textsAndMap(0) + memberBytes*more(len(s.order), cap(s.order))
 		}
 	}

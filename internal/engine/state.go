@@ -85,7 +85,7 @@ func (cell *Cell) State(r *Rule) State {
 	switch r.Kind {
 	case TokenBucket, LeakyBucket, Prepaid:
 		return (*bucket)(cell)
-	case FixedWindow, Calendar:
+	case FixedWindow, Calendar, Anchored:
 		return (*windows)(cell)
 	}
 	return cell.Rare.state

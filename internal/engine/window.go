@@ -47,10 +47,11 @@ func (w *windows) set(i int, x window) {
 	w.ahead()[i-1] = x
 }
 
+// insert inserts a window after the present one. If it overlaps a neighbour, as by another anchor, it becomes shorter.
 func (w *windows) insert(i int, x window) {
-	if i == 0 { // only the first window of all is inserted there
-		w.set(0, x)
-		return
+	x.start = max(x.start, w.at(i-1).stop)
+	if i < w.len() {
+		x.stop = min(x.stop, w.at(i).start)
 	}
 	list := slices.Insert(w.ahead(), i-1, x)
 	(*Cell)(w).rare().ahead = &list
@@ -75,32 +76,60 @@ func periodTerms(c *Claim, _, _ int64) Terms { return Terms{A: c.Rule.Per} }
 // maxAhead bounds how many windows after the present one a state may have. A call that has to wait for a later one asks again.
 const maxAhead = 64
 
+// longestWindow is no shorter than any calendar window.
+const longestWindow = 3660 * day
+
 // calendarTerms are the start and stop of the present window, and the stops of the next ones.
 func calendarTerms(c *Claim, now, until int64) Terms {
-	start, stop := c.Rule.Schedule.Window(now)
-	t := Terms{A: start, B: stop}
+	start, stop := c.Bounds(now)
+	t := Terms{A: longestWindow, Text: appendTimes(nil, start, stop)}
 	for n := 0; stop <= until && n < maxAhead; n++ {
-		stop = c.Rule.Schedule.After(stop)
-		t.Text = append(strconv.AppendInt(t.Text, stop, 10), ' ')
+		stop = c.boundAfter(stop)
+		t.Text = appendTimes(t.Text, stop)
 	}
 	return t
+}
+
+// appendTimes appends times to a text, each with a space after it.
+func appendTimes(text []byte, times ...int64) []byte {
+	for _, t := range times {
+		text = append(strconv.AppendInt(text, t, 10), ' ')
+	}
+	return text
+}
+
+// Bounds returns the calendar window of the claim that holds a time.
+func (c *Claim) Bounds(t int64) (start, stop int64) {
+	if r := c.Rule; r.Schedule != nil {
+		return r.Schedule.Window(t)
+	}
+	return c.Rule.Every.Window(c.Anchor, t)
+}
+
+// boundAfter returns when the calendar window of the claim ends that holds a time.
+func (c *Claim) boundAfter(t int64) int64 {
+	if c.Rule.Schedule != nil {
+		return c.Rule.Schedule.After(t)
+	}
+	_, stop := c.Bounds(t)
+	return stop
 }
 
 // mostUsed bounds the permits in a count. Only a Trigger, which admits any cost, gets that far.
 const mostUsed = 1 << 51
 
 // open returns the window that a charge at a time opens.
-func open(r *Rule, at int64) window {
-	if r.Kind == Calendar {
-		start, stop := r.Schedule.Window(at)
-		return window{start: start, stop: stop}
+func open(c *Claim, at int64) window {
+	if c.Rule.Kind == FixedWindow {
+		return window{start: at, stop: at + c.Rule.Per}
 	}
-	return window{start: at, stop: at + r.Per}
+	start, stop := c.Bounds(at)
+	return window{start: start, stop: stop}
 }
 
 // windowFor returns the index of the window for a charge at a time, and true. If there is none, it returns the index at which to insert a new one,
 // and false.
-func (w *windows) windowFor(r *Rule, now, at int64) (int, bool) {
+func (w *windows) windowFor(c *Claim, now, at int64) (int, bool) {
 	present := true
 	for i := range w.len() {
 		x := w.at(i)
@@ -108,7 +137,7 @@ func (w *windows) windowFor(r *Rule, now, at int64) (int, bool) {
 			continue
 		}
 		if at < x.stop {
-			return i, present || x.contains(r, at)
+			return i, present || x.contains(c, at)
 		}
 		present = false
 	}
@@ -117,29 +146,29 @@ func (w *windows) windowFor(r *Rule, now, at int64) (int, bool) {
 
 // contains reports whether a window takes a charge at a time before its stop. A fixed window that would overlap the next one is not opened: the
 // next one takes the charge, and begins earlier.
-func (w window) contains(r *Rule, at int64) bool {
-	return w.start <= at || r.Kind == FixedWindow && w.start < at+r.Per
+func (w window) contains(c *Claim, at int64) bool {
+	return w.start <= at || c.Rule.Kind == FixedWindow && w.start < at+c.Rule.Per
 }
 
 // Earliest returns the first time at which a window has room. A later call may be admitted to an earlier window. That delays no call that
 // waits for a later window.
 func (w *windows) Earliest(c *Claim, n, now, from int64) int64 {
-	for i, found := w.windowFor(c.Rule, now, from); found && w.at(i).used+n > c.Limit; i++ {
+	for i, found := w.windowFor(c, now, from); found && w.at(i).used+n > c.Limit; i++ {
 		from = w.at(i).stop
-		found = i+1 < w.len() && w.at(i+1).contains(c.Rule, from)
+		found = i+1 < w.len() && w.at(i+1).contains(c, from)
 	}
 	return from
 }
 
 // present returns the window for a charge now, or the one that the charge would open.
-func (w *windows) present(r *Rule, now int64) window {
-	if i, found := w.windowFor(r, now, now); found {
+func (w *windows) present(c *Claim, now int64) window {
+	if i, found := w.windowFor(c, now, now); found {
 		return w.at(i)
 	}
-	return open(r, now)
+	return open(c, now)
 }
 
-func (w *windows) Room(c *Claim, now int64) int64 { return c.Limit - w.present(c.Rule, now).used }
+func (w *windows) Room(c *Claim, now int64) int64 { return c.Limit - w.present(c, now).used }
 
 func (w *windows) Full(_ *Claim, now int64) int64 {
 	full := now
@@ -155,7 +184,7 @@ func (w *windows) More(c *Claim, room, now int64) int64 { return moreByLimit(w, 
 
 // Reserves is false if too many windows would be open.
 func (w *windows) Reserves(c *Claim, now, at int64) bool {
-	if i, found := w.windowFor(c.Rule, now, at); found {
+	if i, found := w.windowFor(c, now, at); found {
 		return w.at(i).used+c.Cost <= c.Limit
 	}
 	present := w.index(func(x window) bool { return x.stop > now })
@@ -164,16 +193,19 @@ func (w *windows) Reserves(c *Claim, now, at int64) bool {
 
 func (w *windows) Commit(c *Claim, n, now, at int64) bool {
 	w.drop(now)
-	if w.len() == 0 && at > now { // the first window of the list must be the present one
-		present := open(c.Rule, now)
-		if c.Rule.Kind == FixedWindow {
+	if w.len() == 0 { // the first window of the list must be the present one
+		present := open(c, now)
+		switch {
+		case c.Rule.Kind == FixedWindow && at > now:
 			present.stop = min(present.stop, at)
+		case c.Rule.Kind == Anchored: // the window before it may have ended now, by another anchor
+			present.start = now
 		}
 		w.set(0, present)
 	}
-	i, found := w.windowFor(c.Rule, now, at)
+	i, found := w.windowFor(c, now, at)
 	if !found {
-		w.insert(i, open(c.Rule, at))
+		w.insert(i, open(c, at))
 	}
 	x := w.at(i)
 	x.start = min(x.start, at)
@@ -189,7 +221,14 @@ func (w *windows) drop(now int64) {
 	}
 }
 
-func (w *windows) Charge(c *Claim, n, now int64) { w.Commit(c, n, now, now) }
+// Charge takes nothing if it would have to open a window without an anchor.
+func (w *windows) Charge(c *Claim, n, now int64) {
+	if _, found := w.windowFor(c, now, now); !found && c.LacksAnchor() {
+		c.Delta = n
+		return
+	}
+	w.Commit(c, n, now, now)
+}
 
 // GiveBack takes back permits even if calls wait for a later window.
 func (w *windows) GiveBack(c *Claim, n, now int64, rollback bool) {

@@ -59,6 +59,8 @@ func drawRule(t *rapid.T) engine.Rule {
 	switch r.Kind {
 	case engine.Calendar, engine.DistinctCalendar:
 		r.Per, r.Schedule = 0, engine.NewSchedule(everySecond, true, time.UTC)
+	case engine.Anchored, engine.DistinctAnchored:
+		r.Per, r.Every = 0, engine.Every{Days: 1, Zone: time.UTC}
 	case engine.Warmup:
 		r.Warmup = rapid.SampledFrom([]int64{1, 1000}).Draw(t, "warmup")
 	case engine.SlidingCounter:
@@ -109,6 +111,9 @@ func drawClaim(t *rapid.T, r *engine.Rule, cost int64) engine.Claim {
 	}
 	if r.Kind.CountsMembers() {
 		c.Member, c.Cost = rapid.SampledFrom([]string{"x", "y", "z", "u", "v"}).Draw(t, "member"), 1
+	}
+	if r.Every.Days > 0 {
+		c.Anchor, _ = engine.AnchorAt(time.UnixMicro(rapid.SampledFrom([]int64{10, 2000, 100_000, -1000}).Draw(t, "anchor")))
 	}
 	if r.Kind == engine.Warmup {
 		c.Burst = 0

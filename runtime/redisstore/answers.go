@@ -228,7 +228,7 @@ func equal(a, b *engine.Call) bool {
 	}
 	for i := range a.Claims {
 		a, b := &a.Claims[i], &b.Claims[i]
-		if a.Subject != b.Subject || a.Limit != b.Limit || a.Burst != b.Burst || !alike(a.Rule, b.Rule) {
+		if a.Subject != b.Subject || a.Limit != b.Limit || a.Burst != b.Burst || a.Anchor != b.Anchor || !alike(a.Rule, b.Rule) {
 			return false
 		}
 	}
@@ -237,6 +237,6 @@ func equal(a, b *engine.Call) bool {
 
 func alike(a, b *engine.Rule) bool {
 	return a == b || a.Hash() == b.Hash() && a.Name == b.Name && a.Tag == b.Tag && a.Kind == b.Kind && a.Per == b.Per &&
-		a.Schedule == b.Schedule && a.Warmup == b.Warmup && a.Slices == b.Slices && a.Block == b.Block && a.BlockMax == b.BlockMax &&
+		a.Schedule == b.Schedule && a.Every == b.Every && a.Warmup == b.Warmup && a.Slices == b.Slices && a.Block == b.Block && a.BlockMax == b.BlockMax &&
 		a.Pausable == b.Pausable && a.Lease == b.Lease
 }

@@ -71,6 +71,8 @@ func drawRules(t *rapid.T) []*engine.Rule {
 		switch kind {
 		case engine.Calendar, engine.DistinctCalendar:
 			r.Per, r.Schedule = 0, schedule(t, rapid.SampledFrom([]string{"* * * * * *", "0 * * * * *"}).Draw(t, "cron"))
+		case engine.Anchored, engine.DistinctAnchored:
+			r.Per, r.Every = 0, engine.Every{Months: 1, Zone: time.UTC}
 		case engine.Warmup:
 			r.Warmup = 10 * second
 		case engine.SlidingCounter:
@@ -107,6 +109,9 @@ func drawCall(t *rapid.T, rules []*engine.Rule) engine.Call {
 		}
 		if r.Kind.Accepts("wait") {
 			c.Wait = rapid.SampledFrom([]int64{0, 0, 1000, second, 50 * second}).Draw(t, "wait") // within the 64 windows that the script knows
+		}
+		if r.Every.Months > 0 {
+			c.Anchor, _ = engine.AnchorAt(time.Unix(rapid.Int64Range(-1e9, 4e9).Draw(t, "anchor"), 0))
 		}
 		call.Claims = append(call.Claims, c)
 	}

@@ -34,6 +34,9 @@ func NewKeyed[R any](name string, l *ratelimit.Limiter, key func(context.Context
 		if r.Distinct != "" {
 			panic(name + ": rule " + strconv.Quote(r.Name) + " has Distinct, and a request has no member to count")
 		}
+		if r.Every != "" {
+			panic(name + ": rule " + strconv.Quote(r.Name) + " has Every, and a request brings no anchor; give the rule a Per or a Cron")
+		}
 		if r.Computed {
 			panic(name + ": rule " + strconv.Quote(r.Name) + " has Computed, and a request brings no limit; give the rule a Limit")
 		}

@@ -17,7 +17,7 @@
 -- In a claim, a is the period and b is the burst. A call on a prepaid bucket may leave it in debt. The next call waits until the debt is
 -- paid.
 local bucket = {
-  has_text = false, counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
+  counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
 }
 
 local FARTHEST = LONGEST + HORIZON -- a bucket is full again by then

@@ -6,7 +6,7 @@
 --
 --   up_to        the most permits that the call takes
 --   leases       the same, and the length of the lease
---   has_texts    the texts of its claims, each followed by a zero byte; they are empty in the first argument
+--   has_texts    then the texts of its claims that have own texts, each followed by a zero byte; they are empty in the first argument
 --
 -- In these files a call is the list of its claims, with these properties:
 --
@@ -35,7 +35,7 @@ local function add_claim(claims, text, from)
   local is = use(FILE_OF_KIND)
   local c = {
     kind = kind, mode = mode, has = has, number = #claims + 1, limit = limit, cost = cost, a = p, b = q, wait = wait,
-    text = words, is = is, check = is.check, load = is.load, commit = is.commit,
+    text = words, has_text = OWN_TEXT, is = is, check = is.check, load = is.load, commit = is.commit,
     key = false, earliest = false, newest = false, -- with so many fields, Lua need not make the table larger later
   }
   claims.keys = claims.keys + 1
@@ -51,7 +51,7 @@ local function add_claim(claims, text, from)
   claims[c.number] = c
   claims.plain = claims.plain and mode == ENFORCE and has <= FREE and not is.counts_running
   claims.tells = claims.tells or wait > 0 or cost > 1
-  claims.has_texts = claims.has_texts or is.has_text
+  claims.has_texts = claims.has_texts or c.has_text
   return next_field
 end
 

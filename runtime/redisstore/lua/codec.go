@@ -122,7 +122,7 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 		}
 		claims = append(claims, byte(c.Rule.Kind), byte(c.Mode), has)
 		claims = appendNumbers(claims, c.Limit, t.cost, t.A, t.B, t.wait)
-		if c.Rule.Kind.Row().OfOneCall {
+		if c.Rule.Kind.Row().OwnText {
 			texts, t.Text = append(append(texts, t.Text...), 0), nil
 		}
 		claims = append(append(claims, t.Text...), 0)
@@ -131,13 +131,15 @@ func (r *Run) add(call *engine.Call, flags byte, terms func(*engine.Claim) sent)
 		}
 	}
 	r.Args = append(r.Args, claims)
+	var second []byte
 	switch {
 	case flags&flagUpTo != 0:
-		r.Args = append(r.Args, appendNumbers(nil, call.Claims[0].Cost))
+		second = appendNumbers(nil, call.Claims[0].Cost)
 	case flags&flagLease != 0:
-		r.Args = append(r.Args, appendNumbers(nil, call.Ahead, call.Lease))
-	case texts != nil:
-		r.Args = append(r.Args, texts)
+		second = appendNumbers(nil, call.Ahead, call.Lease)
+	}
+	if second = append(second, texts...); second != nil {
+		r.Args = append(r.Args, second)
 	}
 }
 

@@ -5,6 +5,7 @@
 --   kind, mode        numbers, as in package engine. Kinds have names here, such as TOKEN_BUCKET
 --   limit, cost       permits; in an adjustment, cost is how many to take, or below 0 to give back; see also pause.change
 --   a, b, text        values that the algorithm needs; see its file
+--   has_text          whether its text differs between the claims of one rule. It is then sent in the second argument: see claims.lua
 --   wait              how long the rule may delay the call; in an adjustment, the time of the charge; see also look in decide.lua
 --   has               which keys it has besides its state: a sum of FREE, BLOCK and PAUSE; in an adjustment also of LEASE, if the rule has
 --                     a lease
@@ -33,7 +34,6 @@
 --
 -- An algorithm may have these properties:
 --
---   has_text          each of its claims has a text of its own, which is sent in the second argument. See claims.lua
 --   counts_running    a refusal says how many permits are left
 --
 -- All claims of a call are checked and loaded before the first write. So if a key has another type or a later layout, the whole call fails

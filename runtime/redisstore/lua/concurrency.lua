@@ -14,7 +14,7 @@
 --   unsaved      the state, if the key has another one: a new state, or one without entries that have ended
 --   ended        whether the key has such entries
 local states = use('states')
-local concurrency = { has_text = true, counts_running = true, reserves = states.at_once }
+local concurrency = { counts_running = true, reserves = states.at_once }
 local max, min, rep, sub = math.max, math.min, string.rep, string.sub
 
 local ENTRY, NUMBER = 32, 16 -- bytes of an entry, and of a call's number

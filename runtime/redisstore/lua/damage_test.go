@@ -39,7 +39,12 @@ const stateKey = "p:r:{s}:tag"
 
 func oneClaim(kind engine.Kind) *engine.Call {
 	rule := &engine.Rule{Name: "r", Tag: "tag", Kind: kind, Per: 60 * second, Slices: 4, Warmup: second}
-	return &engine.Call{Prefix: "p", Claims: []engine.Claim{{Ask: engine.Ask{Rule: rule, Subject: "s", Cost: 1, Limit: 3, Burst: 3}}}}
+	ask := engine.Ask{Rule: rule, Subject: "s", Cost: 1, Limit: 3, Burst: 3}
+	if kind == engine.Anchored || kind == engine.DistinctAnchored {
+		rule.Every = engine.Every{Days: 1, Zone: time.UTC}
+		ask.Anchor, _ = engine.AnchorAt(time.UnixMicro(start))
+	}
+	return &engine.Call{Prefix: "p", Claims: []engine.Claim{{Ask: ask}}}
 }
 
 // damages returns states that no program writes, for a kind whose states are strings of the given number of numbers.

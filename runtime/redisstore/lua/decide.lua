@@ -9,11 +9,11 @@ local function includes(sum, power) return sum % (2 * power) >= power end
 
 decide.includes = includes
 
--- Sets the texts that the claims of a call have of their own.
-function decide.set_texts(claims, texts)
-  local from = 1
+-- Sets the texts that the claims of a call have of their own, from its second argument.
+function decide.set_texts(claims, second)
+  local from = claims.up_to and 9 or claims.leases and 17 or 1
   for _, c in ipairs(claims) do
-    if c.is.has_text then c.text, from = parse('s', texts, from) end
+    if c.has_text then c.text, from = parse('s', second, from) end
   end
 end
 

@@ -101,6 +101,11 @@ func drawRules(t *rapid.T) []*engine.Rule {
 		switch r.Kind {
 		case engine.Calendar, engine.DistinctCalendar:
 			r.Per, r.Schedule = 0, every(rapid.SampledFrom([]string{"*/5 * * * * *", "*/7 * * * * *", "0 * * * * *"}).Draw(t, "cron"))
+		case engine.Anchored, engine.DistinctAnchored:
+			r.Per, r.Every = 0, engine.Every{Zone: time.UTC, Days: rapid.IntRange(0, 2).Draw(t, "days")}
+			if r.Every.Days == 0 {
+				r.Every.Months = 1
+			}
 		case engine.Warmup:
 			r.Warmup = rapid.SampledFrom([]int64{1, 1000, 10 * second}).Draw(t, "warmup")
 		case engine.SlidingCounter:
@@ -111,7 +116,7 @@ func drawRules(t *rapid.T) []*engine.Rule {
 			r.Block = rapid.SampledFrom([]int64{1000, second}).Draw(t, "block")
 			r.BlockMax = rapid.SampledFrom([]int64{0, 1500, 7 * second, 200 * second}).Draw(t, "longest block")
 		}
-		r.Pausable = r.Schedule == nil && rapid.IntRange(0, 4).Draw(t, "has pauses") == 0
+		r.Pausable = r.Schedule == nil && r.Every.Zone == nil && rapid.IntRange(0, 4).Draw(t, "has pauses") == 0
 		if r.Kind == engine.TokenBucket {
 			r.Lease = rapid.SampledFrom([]int64{0, 1000, 7 * second}).Draw(t, "may lease for")
 		}
@@ -142,7 +147,7 @@ func (p *pair) step() {
 // crowd makes many equal calls that wait, and lets some of them give up, in any order.
 func (p *pair) crowd() {
 	t, r := p.t, rapid.SampledFrom(p.rules).Draw(p.t, "rule of a crowd")
-	if !r.Kind.Accepts("wait") || r.Kind == engine.Calendar { // a calendar's windows are sent, so after the clock was set back it opens fewer
+	if !r.Kind.Accepts("wait") || r.Kind == engine.Calendar || r.Kind == engine.Anchored { // their windows are sent, so after the clock was set back they open fewer
 		return
 	}
 	c := engine.Claim{Ask: engine.Ask{Rule: r, Subject: "a", Cost: rapid.Int64Range(1, 2).Draw(t, "cost"), Limit: 3, Burst: 3, Wait: 3600 * second}}
@@ -201,7 +206,7 @@ func (p *pair) drawCall() engine.Call {
 		c.Burst = rapid.SampledFrom([]int64{c.Limit, c.Limit, 1, 7}).Draw(t, "burst")
 		c.Mode = engine.Mode(rapid.SampledFrom([]int{0, 0, 0, 0, 0, 1, 2}).Draw(t, "mode"))
 		if r.Block > 0 && rapid.IntRange(0, 3).Draw(t, "without its block") == 0 {
-			c.Rule = &engine.Rule{Name: r.Name, Tag: r.Tag, Kind: r.Kind, Per: r.Per, Schedule: r.Schedule, Warmup: r.Warmup, Slices: r.Slices, Pausable: r.Pausable}
+			c.Rule = &engine.Rule{Name: r.Name, Tag: r.Tag, Kind: r.Kind, Per: r.Per, Schedule: r.Schedule, Every: r.Every, Warmup: r.Warmup, Slices: r.Slices, Pausable: r.Pausable}
 		}
 		if c.Rule.Block > 0 || r.Pausable {
 			c.Mode = engine.Enforce
@@ -214,6 +219,15 @@ func (p *pair) drawCall() engine.Call {
 		}
 		if r.Kind.Accepts("wait") {
 			c.Wait = p.drawWait(patient && c.Mode == engine.Enforce)
+		}
+		if r.Every.Zone != nil {
+			c.Anchor = p.drawAnchor()
+			if isCalendar := func(r *engine.Rule) bool { return r.Kind == engine.Calendar }; !slices.ContainsFunc(p.rules, isCalendar) {
+				c.Wait = max(c.Wait, 1000*c.Wait) // up to two days, in which a calendar has too many windows to send
+			}
+			if call.Peek && rapid.Bool().Draw(t, "no anchor") {
+				c.Anchor = 0
+			}
 		}
 		if r.Kind.Row().Releases {
 			c.ID = rapid.Uint64Range(0, 20).Draw(t, "call")
@@ -245,6 +259,9 @@ func (p *pair) drawLease(cost int64) engine.Call {
 		c := engine.Claim{Ask: engine.Ask{Rule: r, Subject: rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "subject")}}
 		c.Limit = rapid.SampledFrom([]int64{3, 5, 10, 200}).Draw(t, "limit")
 		c.Burst = rapid.SampledFrom([]int64{c.Limit, c.Limit, 7}).Draw(t, "burst")
+		if r.Every.Zone != nil {
+			c.Anchor = p.drawAnchor()
+		}
 		cost = min(cost, c.Limit, c.Burst)
 		call.Claims = append(call.Claims, c)
 	}
@@ -252,6 +269,13 @@ func (p *pair) drawLease(cost int64) engine.Call {
 		call.Claims[i].Cost = cost
 	}
 	return call
+}
+
+// drawAnchor draws an anchor near the times at which calls are decided, or about a month away.
+func (p *pair) drawAnchor() engine.Anchor {
+	at := start + rapid.SampledFrom([]int64{0, 1, second, 7 * second, 60 * second, -12 * 3600 * second, 31 * 86_400 * second, -1000 * 86_400 * second}).Draw(p.t, "anchor")
+	anchor, _ := engine.AnchorAt(time.UnixMicro(at))
+	return anchor
 }
 
 func (p *pair) drawWait(patient bool) int64 {
@@ -375,7 +399,7 @@ func (p *pair) adjust() {
 			continue
 		}
 		c.Delta = -c.Charged
-		if c.Rule.Kind < engine.Distinct && !call.Rollback {
+		if !c.Rule.Kind.CountsMembers() && !call.Rollback {
 			most := c.MostSettled()
 			if most == math.MaxInt64 { // this kind has no debts
 				most = 9
@@ -412,6 +436,9 @@ func (p *pair) changeOther() {
 		return
 	default:
 		c.Delta = rapid.SampledFrom([]int64{-1, -1, -2, -5, -100, 1, 3}).Draw(t, "give")
+		if r.Every.Zone != nil && rapid.Bool().Draw(t, "has an anchor") {
+			c.Anchor = p.drawAnchor()
+		}
 	}
 	call.Claims = []engine.Claim{c}
 	p.change(call)

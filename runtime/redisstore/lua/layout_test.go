@@ -54,6 +54,10 @@ func usages(t testing.TB, kinds []engine.Kind) []usage {
 			r.Per, r.Schedule = 0, minutes
 		}
 		c := engine.Claim{Ask: engine.Ask{Rule: r, Subject: "s", Cost: 1, Limit: 5, Burst: 5}}
+		if kind == engine.Anchored || kind == engine.DistinctAnchored {
+			r.Per, r.Every = 0, engine.Every{Days: 1, Zone: time.UTC}
+			c.Anchor, _ = engine.AnchorAt(time.UnixMicro(start))
+		}
 		if kind == engine.Warmup {
 			c.Limit, c.Burst = 50, 0
 		}
@@ -69,6 +73,9 @@ func usages(t testing.TB, kinds []engine.Kind) []usage {
 		if kind.Accepts("up-to") && kind.Accepts("wait") {
 			u := add(fmt.Sprint("waiting", i+1), kind, "call", "call", "call", "call", "call", "call", "call", "call", "leave")
 			u.claim.Wait = 600 * second
+			if kind == engine.Anchored {
+				u.claim.Wait = 2 * 86_400 * second
+			}
 		}
 	}
 	blocked := add("blocked", engine.FixedWindow, "call", "call", "call", "call", "call", "call")

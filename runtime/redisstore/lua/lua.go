@@ -73,10 +73,10 @@ func join(clock string) string {
 	return text.String()
 }
 
-// shared returns the constants of package engine and of codec.go, the names of the kinds of rules, and FILE_OF_KIND, an expression that finds the
-// file of the kind in the variable kind. A table of the files would be made for each claim.
+// shared returns the constants of package engine and of codec.go, the names of the kinds of rules, and two expressions about the kind in the variable
+// kind: FILE_OF_KIND finds its file, and OWN_TEXT whether its claims have own texts. A table of them would be made for each claim.
 func shared() constants {
-	known, files := constants{}, []string(nil)
+	known, files, own := constants{}, []string(nil), []string(nil)
 	for _, table := range []map[string]int64{engine.Constants, numbers} {
 		for name, value := range table {
 			known[name] = strconv.FormatInt(value, 10)
@@ -85,8 +85,11 @@ func shared() constants {
 	for _, kind := range engine.Kinds() {
 		known[strings.ToUpper(strings.ReplaceAll(kind.String(), "-", "_"))] = strconv.Itoa(int(kind))
 		files = append(files, fmt.Sprintf("kind == %d and '%s'", kind, kind.Row().Lua))
+		if kind.Row().OwnText {
+			own = append(own, fmt.Sprintf("kind == %d", kind))
+		}
 	}
-	known["FILE_OF_KIND"] = strings.Join(files, " or ")
+	known["FILE_OF_KIND"], known["OWN_TEXT"] = strings.Join(files, " or "), strings.Join(own, " or ")
 	return known
 }
 

@@ -67,7 +67,7 @@ func TestPeekAtDamage(t *testing.T) {
 				for range many {
 					v.client.RPush(t.Context(), stateKey, packed(damage))
 				}
-			case engine.Distinct:
+			case engine.Distinct, engine.DistinctAnchored:
 				for i := range many {
 					v.client.ZAdd(t.Context(), stateKey, redis.Z{Score: damage, Member: i})
 				}

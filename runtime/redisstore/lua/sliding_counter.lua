@@ -6,7 +6,7 @@
 -- A ring of more than BLOCK slices has the layout SUMS: the sums of its blocks come before the ring. A block has BLOCK slices, and the last
 -- block has the rest. So a decision reads at most three blocks and the sums.
 local sliding_counter = {
-  has_text = false, counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
+  counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
 }
 
 local SUMS = 2

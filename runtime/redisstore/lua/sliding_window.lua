@@ -1,7 +1,7 @@
 -- An exact sliding window. The state is a list of the time of every permit, oldest first. Permits with a future time belong to waiting
 -- calls, and already count. a is the period. text is the index of the permit that must leave the window before the cost fits.
 local sliding_window = {
-  has_text = false, counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
+  counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
 }
 
 -- Computes what is the same for all subjects: the length of a step, about an eighth of the period. Only the first charge in each step sets

@@ -1,13 +1,14 @@
 -- Fixed and calendar windows. The state is a string: LAYOUT, and then the start, the stop and the used permits of each window that has not
 -- ended, oldest first. The first window is the present one, even if the clock was set back to before its start. The others belong to
--- waiting calls. For a fixed window, a is the period. For a calendar window, a and b are the start and stop of the window that holds now
--- by the caller's clock, and text has the stops of the next windows, as far as the call may wait.
+-- waiting calls. For a fixed window, a is the period. For a calendar window, a is the longest period. text has the start and stop of the window
+-- that holds now by the caller's clock, and the stops of the next windows, as far as the call may wait. For an anchored window, these are
+-- the windows of the claim's own anchor. They say nothing about the window that is open.
 --
 -- c.windows is the list of windows, and c.open tells whether the state has a window that has not ended. Usually there is one window, and
 -- it holds now. Then the claim itself is that window, and the list is c.alone, which has only the claim and is made once. If c.open is
 -- false, the claim is the window that a charge would open now. The calls of a run on one key share a list of several windows.
 local window = {
-  has_text = false, counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
+  counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
 }
 
 local ONE = 25 -- bytes of a state with one window
@@ -17,13 +18,11 @@ function window.prepare(c) c.alone = { c } end
 -- Returns the start and stop of the window that a charge at a time opens, or nothing if the caller did not send that window.
 local function bounds(c, at)
   if c.kind == FIXED_WINDOW then return at, at + c.a end
-  if at < c.a then return end
-  if at < c.b then return c.a, c.b end
-  local start = c.b
-  for stop in string.gmatch(c.text, '%d+') do
-    stop = tonumber(stop)
-    if at < stop then return start, stop end
-    start = stop
+  local start
+  for time in string.gmatch(c.text, '%S+') do
+    time = tonumber(time)
+    if at < time then return start, start and time end
+    start = time
   end
 end
 
@@ -43,6 +42,7 @@ function window.check(c, now)
     return window.earliest(c, c.cost, now, now)
   end
   c.start, c.stop = bounds(c, now)
+  if c.kind == ANCHORED then c.start = now end -- the window before it may have ended now, by another anchor
   c.used, c.open = 0, false
   return now, not c.stop and OTHER_WINDOW
 end
@@ -121,6 +121,12 @@ function window.earliest(c, n, now, from)
   return from
 end
 
+-- Takes nothing if it would have to open a window without an anchor.
+function window.charge(c, n, now, at)
+  if c.kind == ANCHORED and not c.open and c.stop == NEVER then return states.add_note(pack('<BBdd', c.number, PRICE, n, 0)) end
+  c.commit(c, n, now, at)
+end
+
 -- Tells the windows after the present one, in which calls wait. When permits of the present one were taken is unknown.
 function window.charges(c, now, tell)
   for i = 2, #c.windows do tell(c.windows[i].start, c.windows[i].used) end
@@ -144,6 +150,9 @@ function window.at(c, at)
   if w then return w end
   w = { used = 0 }
   w.start, w.stop = bounds(c, at)
+  local before, after = c.windows[i - 1], c.windows[i] -- by another anchor it would overlap them
+  w.start = max(w.start, before.stop)
+  if after then w.stop = min(w.stop, after.start) end
   if c.windows == c.alone then c.windows = { { start = c.start, stop = c.stop, used = c.used } } end -- a library keeps c from run to run
   table.insert(c.windows, i, w)
   return w

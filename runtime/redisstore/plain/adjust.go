@@ -50,8 +50,10 @@ func (s *store) adjust(ctx context.Context, server redis.UniversalClient, call *
 	if len(counters) == 0 {
 		return nil
 	}
+	var left []*counter // their claims take permits of a window that is not open
 	err := watch(ctx, server, counters, func(tx *redis.Tx) error {
 		changed, err := s.adjustable(ctx, tx, counters)
+		left = slices.DeleteFunc(slices.Clone(counters), func(n *counter) bool { return n.Delta < 0 || slices.Contains(changed, n) })
 		if err != nil || len(changed) == 0 {
 			return err
 		}
@@ -70,6 +72,9 @@ func (s *store) adjust(ctx context.Context, server redis.UniversalClient, call *
 	})
 	if err == nil {
 		call.ClearDeltas()
+		for _, n := range left {
+			n.Delta = n.add
+		}
 	}
 	return err
 }
@@ -105,22 +110,29 @@ func (s *store) adjustable(ctx context.Context, tx *redis.Tx, counters []*counte
 			return nil, errAgain
 		}
 		if n.present {
-			n.At = now
+			n.At = max(now, n.start)
 		}
-		if n.Delta > 0 || n.isOpen() {
+		switch {
+		case n.Delta > 0 && n.over:
+			return nil, s.discard(ctx, tx, counters)
+		case n.Delta > 0 && n.LacksAnchor() && !n.isCount(): // it would open a window without an end
+		case n.Delta > 0 || n.isOpen():
 			changed = append(changed, n)
 		}
 	}
 	return changed, nil
 }
 
-// discard removes damaged counts, which would otherwise let everybody pass, or nobody. On success it returns errAgain.
+// discard removes anchored windows that have ended, and damaged counts, which would otherwise let everybody pass, or nobody. On success it returns
+// errAgain.
 func (s *store) discard(ctx context.Context, tx *redis.Tx, counters []*counter) error {
-	damaged := slices.DeleteFunc(slices.Clone(counters), func(n *counter) bool { return !n.damaged })
-	if _, err := s.ask(ctx, tx.TxPipelined, damaged, (*counter).forget); err != nil {
+	stale := slices.DeleteFunc(slices.Clone(counters), func(n *counter) bool { return !n.isStale() })
+	if _, err := s.ask(ctx, tx.TxPipelined, stale, (*counter).forget); err != nil {
 		return err
 	}
-	s.servers.TellDamage()
+	if slices.ContainsFunc(stale, func(n *counter) bool { return n.damaged }) {
+		s.servers.TellDamage()
+	}
 	return errAgain
 }
 

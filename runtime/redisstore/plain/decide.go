@@ -53,24 +53,25 @@ func (s *store) try(ctx context.Context, server redis.UniversalClient, call *eng
 	case call.Peek || call.Refused:
 		return s.look(ctx, server.TxPipelined, call, counters)
 	case len(counters) == 1 && !call.UpTo:
-		if v, err = s.charge(ctx, server.TxPipelined, call, counters); err != nil && !errors.Is(err, errAgain) || !isDamaged(counters) {
+		if v, err = s.charge(ctx, server.TxPipelined, call, counters); err != nil && !errors.Is(err, errAgain) || !isStale(counters) {
 			return v, err
 		}
 	}
 	return s.watch(ctx, server, call, counters)
 }
 
-func isDamaged(counters []*counter) bool {
-	return slices.ContainsFunc(counters, func(n *counter) bool { return n.damaged })
-}
+// isStale reports whether a key has to be removed before its count can be charged.
+func isStale(counters []*counter) bool { return slices.ContainsFunc(counters, (*counter).isStale) }
 
-// watch decides a call under several rules, or on a damaged count. It reads all counts, and charges them if none has been changed meanwhile.
+func (n *counter) isStale() bool { return n.damaged || n.over }
+
+// watch decides a call under several rules, or on a stale count. It reads all counts, and charges them if none has been changed meanwhile.
 func (s *store) watch(ctx context.Context, server redis.UniversalClient, call *engine.Call, counters []*counter) (v engine.Verdict, err error) {
 	err = watch(ctx, server, counters, func(tx *redis.Tx) error {
 		v, err = s.look(ctx, tx.Pipelined, call, counters)
 		switch {
 		case err != nil && !errors.Is(err, errAgain):
-		case isDamaged(counters):
+		case isStale(counters):
 			err = s.discard(ctx, tx, counters)
 		case err == nil && v.Admitted:
 			v, err = s.charge(ctx, tx.TxPipelined, call, counters)

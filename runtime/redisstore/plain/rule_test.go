@@ -107,6 +107,7 @@ var decided = []ratelimit.Rule{
 	{Name: "fixed", Key: "{k}", Limit: 3, Per: time.Hour, Algorithm: ratelimit.FixedWindow, Mode: ratelimit.ModeShadow, Refund: ratelimit.RefundError,
 		OnError: ratelimit.FailOpen, Hash: ratelimit.HashNever, Unreported: true, Message: "Slow down."},
 	{Name: "calendar", Limit: 3, Cron: yearly.Cron, TZ: "Asia/Tokyo", Lease: time.Second}, // takes no permits ahead
+	{Name: "anchored", Limit: 3, Every: "1mo"},
 	{Name: "computed", Computed: true, Per: time.Millisecond, Algorithm: ratelimit.FixedWindow},
 	{Name: "local", Limit: 3, Per: time.Hour, Scope: ratelimit.ScopeInstance},
 }
@@ -161,7 +162,7 @@ func TestRulesItCannotDoAreRefused(t *testing.T) {
 		if err := s.Check(rule); err != nil {
 			t.Errorf("a rule that it can do: %v", err)
 		}
-		rules, one := wrap.NewRules("p.T.M", hourly, rule), wrap.Charge{Key: rule.Name, Cost: 1, Limit: 3}
+		rules, one := wrap.NewRules("p.T.M", hourly, rule), wrap.Charge{Key: rule.Name, Cost: 1, Limit: 3, Anchor: time.Now()}
 		if err := wrap.TakeCharges(t.Context(), rules.On(s.Limiter), rules, one, one); err != nil {
 			t.Errorf("a call under a rule that it can do: %v", err)
 		}
@@ -194,7 +195,7 @@ func TestEveryFieldIsRefusedOrKnown(t *testing.T) {
 	s := New(redis.NewClient(&redis.Options{})).(*store)
 	for _, kind := range engine.Kinds() {
 		argument, _ := s.Unsupported(&engine.Rule{Kind: kind, Per: second}, 0)
-		if isKnown := kind == engine.FixedWindow || kind == engine.Calendar; isKnown != (argument == "") {
+		if isKnown := kind == engine.FixedWindow || kind == engine.Calendar || kind == engine.Anchored; isKnown != (argument == "") {
 			t.Errorf("%s: refused for %q", kind, argument)
 		}
 	}

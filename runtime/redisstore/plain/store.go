@@ -77,7 +77,7 @@ func (s *store) Unsupported(r *engine.Rule, wait int64) (argument, reason string
 		return "pause", "without scripts no pause can be read together with a count"
 	case r.Kind.CountsMembers():
 		return "distinct", "without scripts members cannot be counted exactly"
-	case r.Kind != engine.FixedWindow && r.Kind != engine.Calendar:
+	case r.Kind != engine.FixedWindow && r.Kind != engine.Calendar && r.Kind != engine.Anchored:
 		return "algorithm", "without scripts only fixed-window and calendar windows can be counted exactly"
 	case wait > 0:
 		return "wait", "without scripts no place can be kept for a call that waits"
