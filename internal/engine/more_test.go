@@ -26,6 +26,8 @@ func TestMoreIsExact(t *testing.T) {
 			rule.Warmup = rapid.SampledFrom([]int64{1, 1000, 10 * second}).Draw(t, "warmup")
 		case rule.Kind == Calendar || rule.Kind == DistinctCalendar:
 			rule.Schedule = everySeven()
+		case rule.Kind == Anchored || rule.Kind == DistinctAnchored:
+			rule.Every = Every{Days: 1, Zone: time.UTC}
 		}
 		rule.Slices = min(rule.Per, rapid.SampledFrom([]int64{1, 3, 7}).Draw(t, "slices"))
 		cell, now := NewCell(&rule), int64(1_000_000*second)
@@ -34,6 +36,7 @@ func TestMoreIsExact(t *testing.T) {
 			c := Claim{Ask: Ask{Rule: &rule, Cost: rapid.Int64Range(1, 6).Draw(t, "cost")}}
 			c.Limit = rapid.SampledFrom([]int64{5, 5, 5, 3, 10, 1}).Draw(t, "limit")
 			c.Burst = rapid.SampledFrom([]int64{c.Limit, 7, 1}).Draw(t, "burst")
+			c.Anchor, _ = AnchorAt(time.UnixMicro(now - rapid.SampledFrom([]int64{0, 1000, 500_000}).Draw(t, "anchor")))
 			if rule.Kind == Warmup || rule.Kind == Prepaid && rapid.Bool().Draw(t, "leaky") {
 				c.Burst = 0
 			}

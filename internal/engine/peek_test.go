@@ -18,6 +18,9 @@ func TestPeek(t *testing.T) {
 			if kind == Calendar || kind == DistinctCalendar {
 				rule.Per, rule.Schedule = 0, minutes
 			}
+			if kind == Anchored || kind == DistinctAnchored {
+				rule.Per, rule.Every = 0, Every{Days: 1, Zone: time.UTC}
+			}
 			s := newSubject(t, rule)
 			var admitted []Call
 			for range 30 {
@@ -28,6 +31,7 @@ func TestPeek(t *testing.T) {
 				if kind.Accepts("up-to") && kind.Accepts("wait") {
 					c.Wait = rapid.SampledFrom([]int64{0, 100 * second}).Draw(r, "wait")
 				}
+				c.Anchor, _ = AnchorAt(time.UnixMicro(1_000_000*second + rapid.SampledFrom([]int64{1, 40 * second, 500 * second}).Draw(r, "anchor")))
 				before, peeked := s.show(), c
 				peeked.Rule = &s.rule
 				promised := (&Call{Peek: true, Claims: []Claim{peeked}}).Decide([]*Cell{&s.cell}, s.now)
