@@ -110,6 +110,7 @@ type Rule struct {
 	When     Expr
 	Settle   Expr
 	Pause    Expr
+	Anchor   Expr
 	Hold     Text // the name of a result
 
 	Values []Value // of the other arguments, in the order of the directive

@@ -223,7 +223,7 @@ func (r *Rule) set(p *parser, a *Argument, v Text) {
 	case AmountKind:
 		*map[string]*Amount{"limit": &r.Limit, "cost": &r.Cost}[a.Name] = p.parseAmount(a.Name, v)
 	case ExprKind:
-		*map[string]*Expr{"when": &r.When, "settle": &r.Settle, "pause": &r.Pause}[a.Name] = p.parseExpr(a.Name, v)
+		*map[string]*Expr{"when": &r.When, "settle": &r.Settle, "pause": &r.Pause, "anchor": &r.Anchor}[a.Name] = p.parseExpr(a.Name, v)
 	case IdentKind: // hold
 		p.value(a, v)
 		r.Hold = v

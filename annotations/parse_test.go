@@ -37,7 +37,7 @@ func bare(v any) any {
 			}
 		}
 		v.Key, v.Distinct, v.Message = bareTemplate(v.Key), bareTemplate(v.Distinct), bareTemplate(v.Message)
-		v.Limit, v.Cost, v.When = bareAmount(v.Limit), bareAmount(v.Cost), bareExpr(v.When)
+		v.Limit, v.Cost, v.When, v.Anchor = bareAmount(v.Limit), bareAmount(v.Cost), bareExpr(v.When), bareExpr(v.Anchor)
 		return v
 	case Directive:
 		if v.Verb.Value != "wrap" {
@@ -306,7 +306,7 @@ func drawArguments(t *rapid.T, r *Rule) map[string]string {
 			*to = Amount{Int: rapid.Int64().Draw(t, a.Name)}
 			text = strconv.FormatInt(to.Int, 10)
 		case ExprKind:
-			to := map[string]*Expr{"when": &r.When, "settle": &r.Settle, "pause": &r.Pause}[a.Name]
+			to := map[string]*Expr{"when": &r.When, "settle": &r.Settle, "pause": &r.Pause, "anchor": &r.Anchor}[a.Name]
 			text = rapid.StringMatching(`[a-z]\PC*`).Draw(t, a.Name)
 			*to = expr(text)
 		case CountKind:
@@ -324,6 +324,9 @@ func drawArguments(t *rapid.T, r *Rule) map[string]string {
 			text, value = d.String(), d
 		case EnumKind:
 			text = rapid.SampledFrom(a.words()).Draw(t, a.Name)
+			value = text
+		case PeriodKind:
+			text = rapid.SampledFrom([]string{"1d", "366d", "52w", "3mo", "12mo", "1y", "10y"}).Draw(t, a.Name)
 			value = text
 		case NameKind:
 			text = rapid.StringMatching(`[A-Za-z0-9._/-]+`).Draw(t, a.Name)

@@ -44,6 +44,7 @@ const (
 	NameKind     Kind = "word"
 	IdentKind    Kind = "identifier"
 	CronKind     Kind = "schedule"
+	PeriodKind   Kind = "period"
 	ZoneKind     Kind = "time zone"
 	EnumKind     Kind = "one of"
 	FlagKind     Kind = "flag"
@@ -62,7 +63,7 @@ var failurePolicies = []Word{{"deny", "FailClosed"}, {"allow", "FailOpen"}, {"lo
 var options = []Argument{
 	{Name: "name", Kind: IdentKind, Doc: "name of the generated type, or of the generated function Limit..."},
 	{Name: "prefix", Kind: NameKind, Doc: "stands before the name of every rule of the type, with a dot between them"},
-	{Name: "tz", Kind: ZoneKind, Doc: "time zone of rules with cron= and without tz="},
+	{Name: "tz", Kind: ZoneKind, Doc: "time zone of rules with cron= or every= and without tz="},
 	{Name: "on-error", Kind: EnumKind, Words: failurePolicies, Doc: "what to do while the store fails, for rules without on-error="},
 }
 
@@ -82,11 +83,11 @@ var Verbs = []Verb{
 			{"sliding-window", "SlidingWindow"}, {"fixed-window", "FixedWindow"}, {"calendar", "Calendar"},
 			{"sliding-counter", "SlidingCounter"}, {"token-bucket", "TokenBucket"}, {"leaky-bucket", "LeakyBucket"},
 			{"concurrency", "Concurrency"},
-		}, Doc: "how to count; if absent, sliding-window with per= and calendar with cron="},
+		}, Doc: "how to count; if absent, sliding-window with per= and calendar with cron= or every="},
 		{Name: "limit", Kind: AmountKind, Field: "Limit", Doc: "permits in a window, or permits that running calls may have at the same time; an expression is computed in each call"},
 		{Name: "per", Kind: DurationKind, Field: "Per", Doc: "length of the window; with concurrency, how long permits outlive a process that died, 1m if absent"},
 		{Name: "cron", Kind: CronKind, Field: "Cron", Doc: "windows that begin at the times of a cron expression, instead of per"},
-		{Name: "tz", Kind: ZoneKind, Field: "TZ", Doc: "time zone of cron; if absent, that of wrap, or UTC"},
+		{Name: "tz", Kind: ZoneKind, Field: "TZ", Doc: "time zone of cron and every; if absent, that of wrap, or UTC"},
 		{Name: "cost", Kind: AmountKind, Doc: "permits that a call takes; 1 if absent; a call whose expression gives 0 takes none"},
 		{Name: "settle", Kind: ExprKind, Doc: "the real cost, computed from the results of the call; replaces cost, also if the call fails, unless refund=error"},
 		{Name: "wait", Kind: DurationKind, Field: "Wait", Doc: "wait up to this long for permits instead of refusing at once"},
@@ -98,6 +99,8 @@ var Verbs = []Verb{
 			Doc: "what to do while the store fails; if absent, as wrap says, or else the limiter"},
 		{Name: "message", Kind: TemplateKind, Field: "Message", Doc: "what a refused caller is told: the Message of the error"},
 		{Name: "when", Kind: ExprKind, Doc: "the rule applies only if this is true"},
+		{Name: "every", Kind: PeriodKind, Field: "Every", Doc: "windows that begin at a time of the key's own, instead of per: " + period.WantEvery},
+		{Name: "anchor", Kind: ExprKind, Doc: "with every: that time, such as the start of a contract, as a time.Time; windows count from it in both directions, in the time zone tz"},
 		{Name: "burst", Kind: CountKind, Field: "Burst", Doc: "capacity of a token bucket; limit if absent"},
 		{Name: "queue", Kind: CountKind, Field: "Queue", Doc: "with token-bucket and leaky-bucket: how many calls of cost 1 may wait at a time"},
 		{Name: "hold", Kind: IdentKind, Doc: "with concurrency: the result that keeps the permit until it is closed, has ended, or returns an error; if absent, the permit comes back when the method returns"},
@@ -206,6 +209,7 @@ var wants = map[Kind]string{
 	NameKind:     "letters, digits and " + strings.Join(strings.Split(punctuation, ""), " "),
 	IdentKind:    "an identifier",
 	CronKind:     "a cron expression",
+	PeriodKind:   period.WantEvery,
 	ZoneKind:     "a time zone",
 }
 
@@ -229,10 +233,10 @@ var argumentNames = slices.Concat(each(Verbs, func(v Verb) []string { return v.n
 
 // otherNames maps the words that other systems use to the arguments of rule.
 var otherNames = map[string]string{
-	"window": "per", "interval": "per", "duration": "per", "every": "per", "time": "per", "within": "per",
+	"window": "per", "interval": "per", "duration": "per", "time": "per", "within": "per",
 	"rate": "limit", "max": "limit", "count": "limit", "frequency": "limit", "permits": "limit", "requests": "limit", "calls": "limit",
 	"by": "key", "subject": "key", "if": "when", "condition": "when", "timezone": "tz", "zone": "tz",
-	"schedule": "cron", "strategy": "algorithm", "weight": "cost", "timeout": "wait", "capacity": "burst", "error": "message",
+	"schedule": "cron", "since": "anchor", "start": "anchor", "strategy": "algorithm", "weight": "cost", "timeout": "wait", "capacity": "burst", "error": "message",
 }
 
 // otherWords maps the words that other systems use to those of algorithm and mode.

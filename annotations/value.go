@@ -24,6 +24,8 @@ func (p *parser) value(a *Argument, v Text) Value {
 		value.Duration = p.parseDuration(a.Name, v)
 	case RangeKind:
 		value.Duration, value.Longest = p.parseRange(a, v)
+	case PeriodKind:
+		p.checkPeriod(a.Name, v)
 	case CountKind:
 		value.Count = p.parseCount(a.Name, v)
 	case NameKind:
@@ -126,11 +128,32 @@ func (p *parser) parseDuration(name string, v Text) time.Duration {
 	switch rest := v.Value[at:]; {
 	case err == nil:
 	case name == "per" && strings.HasPrefix(rest, "mo"):
-		p.errorf(v.At(at), "%s; for calendar months write cron=@monthly", err)
+		p.errorf(v.At(at), "%s; for calendar months write cron=@monthly, or every=1mo with anchor=", err)
 	case name == "per" && strings.HasPrefix(rest, "y"):
-		p.errorf(v.At(at), "%s; for calendar years write cron=@yearly", err)
+		p.errorf(v.At(at), "%s; for calendar years write cron=@yearly, or every=1y with anchor=", err)
 	default:
 		p.errorf(v.At(at), "%s", err)
 	}
 	return d
+}
+
+// checkPeriod checks the length of windows that begin at a time of the key's own. It suggests per= for a duration, and cron= for a value such as
+// @monthly.
+func (p *parser) checkPeriod(name string, v Text) {
+	_, err := period.ParseEvery(v.Value)
+	if err == nil {
+		return
+	}
+	advice := ""
+	_, _, noDuration := period.Parse(name, v.Value)
+	switch {
+	case v.Value[0] == '@':
+		advice = ", or write cron=" + v.Value
+	case noDuration != nil:
+	case strings.HasSuffix(v.Value, "m"):
+		advice = "; a month is 1mo, and for minutes write per=" + v.Value
+	default:
+		advice = ", or write per=" + v.Value
+	}
+	p.errorf(v.Pos, "%s: %s%s", name, err, advice)
 }

@@ -48,7 +48,7 @@ func rowOf(fset *token.FileSet, m *model.Method, r *model.Rule) rulelist.Row {
 	if n := r.Rule.Cost.Int; n > 1 {
 		row.Settings["cost"] = n
 	}
-	for _, name := range []string{"cost", "when", "settle", "pause", "hold"} {
+	for _, name := range []string{"cost", "when", "settle", "pause", "hold", "anchor"} {
 		if text := r.Rule.Text(name); text != "" && (name != "cost" || !r.Rule.Cost.Expr.IsZero()) {
 			row.Settings[name] = text
 		}

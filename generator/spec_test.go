@@ -61,6 +61,8 @@ var samples = map[string]string{
 	"per":       "",
 	"cron":      "cron=@daily",
 	"tz":        "cron=@daily tz=Asia/Tokyo",
+	"every":     `every=1mo anchor="date('2026-01-31')"`,
+	"anchor":    `anchor="date('2026-01-31')" every=1mo`,
 	"burst":     "algorithm=token-bucket burst=3",
 	"prepay":    "algorithm=token-bucket prepay",
 	"warmup":    "algorithm=token-bucket warmup=2s",
@@ -88,7 +90,7 @@ func TestEveryArgumentHasAnEffect(t *testing.T) {
 	t.Parallel()
 	root := newModule(t, "example.com/rows")
 	add := func(name, rule string) {
-		if !strings.Contains(rule, "cron=") {
+		if !strings.Contains(rule, "cron=") && !strings.Contains(rule, "every=") {
 			rule += " per=1m"
 		}
 		src := "package x\n\nimport (\n\t\"context\"\n\t\"io\"\n)\n\ntype X interface {\n\t//ratelimit:rule limit=7 " + rule +

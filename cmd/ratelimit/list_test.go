@@ -64,6 +64,7 @@ func TestListSettings(t *testing.T) {
 		"per=1m algorithm=token-bucket warmup=5s":                `warmup=5s {"warmup":"5s"}`,
 		"per=1m algorithm=sliding-counter slices=6":              `slices=6 {"slices":6}`,
 		`cron="0  0 * * *" tz=UTC`:                               "- {}",
+		`every=2w anchor="date('2026-01-31')" tz=Asia/Tokyo`:     `tz=Asia/Tokyo anchor="date('2026-01-31')" {"anchor":"date('2026-01-31')","tz":"Asia/Tokyo"}`,
 		"per=1m report=true":                                     "- {}",
 		"per=1m report=false":                                    `report=false {"report":"false"}`,
 		"cron=@daily tz=Asia/Shanghai":                           `tz=Asia/Shanghai {"tz":"Asia/Shanghai"}`,

@@ -135,7 +135,7 @@ func TestListedRulesReadBack(t *testing.T) {
 		"per=1m", `per=1d12h key="{a}\t|"`, "per=1m block=1d12h wait=45s refund=error on-error=local", "per=1m cost=3",
 		"per=1m mode=trigger", "per=1m algorithm=token-bucket burst=20 wait=2s queue=7", "per=1m algorithm=leaky-bucket prepay",
 		"per=1m algorithm=token-bucket warmup=5s", "per=1m algorithm=sliding-counter slices=6 scope=instance",
-		"cron=@daily tz=Asia/Shanghai", `cron="0  0 * * *"`, `cost="len(a)" per=1m when="len(a) > 3"`, "algorithm=fixed-window per=1500us",
+		"cron=@daily tz=Asia/Shanghai", `cron="0  0 * * *"`, `every=3mo anchor="date('2026-01-31')" tz=Asia/Tokyo`, `cost="len(a)" per=1m when="len(a) > 3"`, "algorithm=fixed-window per=1500us",
 		`distinct="{a}" per=1m`, "lease=1s hash=false report=false per=1m", `cost="len(a)" settle="len(a) * 2" per=1m`, `per=1m pause="retryAfter(err)"`,
 		"algorithm=concurrency per=1m hold=rows",
 	}

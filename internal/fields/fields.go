@@ -24,7 +24,7 @@ func Of(d annotations.Rule) ratelimit.Rule {
 		}
 	}
 	r.Pausable = !d.Pause.IsZero()
-	r.Amounts = r.Computed && d.Cost.Pos.IsValid() && r.Cron == "" && r.Algorithm == ratelimit.SlidingWindow && r.Distinct == ""
+	r.Amounts = r.Computed && d.Cost.Pos.IsValid() && r.Cron == "" && r.Every == "" && r.Algorithm == ratelimit.SlidingWindow && r.Distinct == ""
 	return r
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // columns are the arguments that have fields of their own in a row, and message, which is not listed.
-var columns = []string{"name", "key", "limit", "per", "cron", "algorithm", "message"}
+var columns = []string{"name", "key", "limit", "per", "cron", "every", "algorithm", "message"}
 
 // Of returns the row of a rule, without where it stands. A limit that calls bring has the expression "computed".
 func Of(r ratelimit.Rule) Row {
@@ -21,7 +21,7 @@ func Of(r ratelimit.Rule) Row {
 	if r.Computed {
 		row.Limit, row.LimitExpr = nil, "computed"
 	}
-	if r.Cron != "" {
+	if r.Cron != "" || r.Every != "" {
 		row.Algorithm = ratelimit.Calendar.String()
 	}
 	for arg, value := range fields.Given(r) {
@@ -54,13 +54,15 @@ func shown(arg *annotations.Argument, value any) any {
 	return fmt.Sprint(value)
 }
 
-// window returns the window of a rule as a list shows it: the cron expression or the duration alone. In keys, the window has more
+// window returns the window of a rule as a list shows it: the cron expression, the period or the duration alone. In keys, the window has more
 // parts, which have columns of their own in a list.
 func window(r ratelimit.Rule) string {
-	if r.Cron != "" {
+	switch {
+	case r.Cron != "":
 		return strings.Join(strings.Fields(r.Cron), " ")
-	}
-	if r.Per == 0 {
+	case r.Every != "":
+		return r.Every
+	case r.Per == 0:
 		_, length, _ := strings.Cut(r.Window(), ":")
 		return length
 	}

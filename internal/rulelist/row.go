@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratelimit-go/ratelimit/annotations"
 	"github.com/ratelimit-go/ratelimit/internal/fields"
+	"github.com/ratelimit-go/ratelimit/internal/period"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
@@ -67,7 +68,11 @@ func (r Row) Directive() string {
 	add("limit", r.LimitText())
 	switch r.Algorithm {
 	case "calendar":
-		add("cron", r.Window)
+		if _, err := period.ParseEvery(r.Window); err == nil {
+			add("every", r.Window)
+		} else {
+			add("cron", r.Window)
+		}
 	case "sliding-window":
 		add("per", r.Window)
 	default:

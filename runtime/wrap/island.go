@@ -61,7 +61,7 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
-// MustForLimit is [Must] for a function in limit=, and for a limit that is no number of permits. The caller cannot be at fault.
+// MustForLimit is [Must] for a function in limit= or anchor=, and for a limit that is no number of permits. The caller cannot be at fault.
 func MustForLimit[T any](v T, err error) T {
 	if err != nil {
 		panic(failure{err, true})

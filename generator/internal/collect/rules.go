@@ -20,13 +20,17 @@ func (c *collector) rules(directives []annotations.Rule, scope string, options a
 		if prefix := options.Text("prefix"); prefix != "" {
 			r.Declared.Name = prefix + "." + r.Declared.Name
 		}
-		if zone, ok := options.Arg("tz"); ok && r.Declared.TZ == "" && r.Declared.Cron != "" {
+		if zone, ok := options.Arg("tz"); ok && r.Declared.TZ == "" && (r.Declared.Cron != "" || r.Declared.Every != "") {
 			r.Declared.TZ, r.Zone = zone.Value.Value, zone.Value.Pos
 		}
 		if policy, ok := options.Arg("on-error"); ok && d.Text("on-error") == "" {
 			fields.Set(&r.Declared, annotations.Value{Argument: annotations.LookUp("rule").Argument("on-error"), Text: policy.Value.Value})
 		}
 		r.Bad = r.Bad || !c.isValid(r)
+		if _, ok := r.Arg("anchor"); !ok && r.Declared.Every != "" && !r.Bad {
+			c.found.Add(r.At("every"), "every= needs anchor=, a time of the key's own, as in anchor=\"user.BilledSince\"; for windows that are the same for all, write cron=")
+			r.Bad = true
+		}
 		rules = append(rules, r)
 	}
 	return rules
@@ -50,6 +54,9 @@ func (c *collector) isValid(r *model.Rule) bool {
 	}
 	if arg, ok := r.Arg("hold"); ok && r.OfType {
 		c.found.Add(arg.Value.Pos, "hold= names a result of one method: write the rule above the methods, with name= to share its count")
+	}
+	if arg, ok := r.Arg("anchor"); ok && rule.Every == "" {
+		c.found.Add(arg.Value.Pos, "anchor= needs every=, whose windows count from it, as in every=1mo")
 	}
 	for _, wrong := range rule.Problems(noFields...) {
 		c.found.Add(r.At(wrong.Argument), "%s: %s", wrong.Argument, wrong.Reason)

@@ -122,6 +122,9 @@ func (c *compiler) rule(r model.Rule) *model.Rule {
 	if e := r.Rule.Cost.Expr; !e.IsZero() {
 		r.Cost = c.expr(e, c.env, expr.Cost)
 	}
+	if e := r.Rule.Anchor; !e.IsZero() {
+		r.Anchor = c.expr(e, c.env, expr.Moment)
+	}
 	if arg, waits := r.Arg("wait"); waits && c.method.Context < 0 && c.method.OwnContext == nil {
 		c.report(annotations.Diagnostic{Pos: arg.Value.Pos, Code: "declaration", Msg: "wait: a call has no context that could end the wait; " +
 			"add a parameter of type context.Context, or one with a method Context() context.Context"})

@@ -17,6 +17,9 @@ func constant(code *expr.Code) any {
 	return code.Constant
 }
 
+// differs reports whether there is code whose value depends on the call.
+func differs(code *expr.Code) bool { return code != nil && code.Varies }
+
 // limitOf returns the limit of a rule if it is the same in every call.
 func limitOf(r *model.Rule) (n int64, ok bool) { return r.Declared.Limit, !r.Declared.Computed }
 

@@ -48,6 +48,7 @@ func (a *analysis) wrapper(w *model.Wrapper) {
 			a.oneMember(r, m)
 			a.neverFails(r)
 			a.boundaryBurst(r)
+			a.sharedAnchor(r)
 			a.longLease(r)
 			a.shortMonths(r)
 			a.unevenSteps(r)

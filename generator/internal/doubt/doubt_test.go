@@ -20,10 +20,10 @@ type scenario struct {
 
 const head = `package x
 
-import "context"
+import ("context"; "time")
 
 const three, six = 3, 2 * three
-func f(s string) int { return len(s) }
+func f(s string, _ ...time.Time) int { return len(s) }
 
 `
 
@@ -339,6 +339,28 @@ func TestTwins(t *testing.T) {
 		{"two costs", two("limit=1 name=login", "limit=20 cost=n name=login"), []string{shared}},
 		{"a condition", two("limit=1 when=\"n > 1\" name=login", "limit=2 name=login"), []string{shared}},
 		{"one condition", two("limit=1 when=\"n > 1\"", "limit=2 when=\"n>1\""), []string{same}},
+		{"one anchor", anchored("key={n} limit=1 anchor=t", "key={n} limit=2 anchor=t"), []string{strings.Replace(same, "1m", "every:1mo", 1)}},
+		{"two anchors", anchored("key={n} limit=1 anchor=t name=paid", "key={n} limit=2 anchor=u name=paid"), []string{strings.Replace(shared, "login", "paid", 1)}},
+	})
+}
+
+// anchored returns a method with two rules whose windows begin at times of the keys' own.
+func anchored(a, b string) string {
+	return "//ratelimit:rule every=1mo " + a + "\n//ratelimit:rule every=1mo " + b + "\nM(n int, t, u time.Time) error"
+}
+
+func TestSharedAnchor(t *testing.T) {
+	const rule, method = "//ratelimit:rule limit=9 every=1mo ", "\nM(ctx context.Context, user string, since time.Time) error"
+	const says = ": warning: anchor: all callers share one window, and the call that opens it says when it begins; " +
+		"write key= for those whom the anchor belongs to, or give the rule a name if that is meant"
+	check(t, []scenario{
+		{"no key", rule + "anchor=since" + method, []string{"9:43" + says}},
+		{"a key that is the same for all", rule + "key=\"{method}\" anchor=since" + method, []string{"9:58" + says}},
+		{"a key", rule + "key={user} anchor=since" + method, nil},
+		{"a name", rule + "name=all anchor=since" + method, nil},
+		{"one time for all", rule + "key=all name=n anchor=\"date('2026-01-31')\"" + method, nil},
+		{"a lease", rule + "key={user} anchor=since lease=1m" + method, nil},
+		{"another anchor in a stricter rule", anchored("key={n} limit=5 anchor=t", "key={n} limit=9 anchor=u name=n2"), nil},
 	})
 }
 

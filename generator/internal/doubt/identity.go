@@ -16,7 +16,7 @@ var identities = []string{
 }
 
 // sharedByAll warns of a rule with one budget for everybody on a method with a parameter that identifies the caller. It does not
-// warn if the rule has a name, or if another rule of the method distinguishes callers.
+// warn if the rule has a name, if another rule of the method distinguishes callers, or if sharedAnchor warns of the rule.
 func (a *analysis) sharedByAll(m *model.Method) {
 	who := identity(m)
 	if who == "" {
@@ -28,7 +28,7 @@ func (a *analysis) sharedByAll(m *model.Method) {
 		}
 	}
 	for _, r := range m.Rules {
-		if !r.OfType && r.Rule.Text("name") == "" && !a.literal[r.Pos] {
+		if !r.OfType && r.Rule.Text("name") == "" && !a.literal[r.Pos] && !differs(r.Anchor) {
 			a.found.Warn(r.At("key"), "all callers share this budget, whatever %s is; write key=\"{%[1]s}\", or give the rule a name if that is meant", who)
 		}
 	}

@@ -69,9 +69,9 @@ func countsBeside(a, b *model.Rule) bool {
 	return subject(a.Subject) == subject(b.Subject) && a.Declared.Scope == b.Declared.Scope && a.Declared.Window() == b.Declared.Window()
 }
 
-// counted returns the condition, cost, member and mode of a rule as text.
+// counted returns the condition, cost, member, anchor and mode of a rule as text.
 func counted(r *model.Rule) string {
-	return fmt.Sprint(textOf(r.When), costText(r), subject(r.Member), r.Declared.Mode)
+	return fmt.Sprint(textOf(r.When), costText(r), subject(r.Member), textOf(r.Anchor), r.Declared.Mode)
 }
 
 func textOf(code *expr.Code) string {

@@ -29,12 +29,21 @@ func (a *analysis) boundaryBurst(r *model.Rule) {
 		2*limit-1, limit, limit, rule.Window())
 }
 
+// sharedAnchor warns of windows that begin at a time that differs between callers, although all of them share one budget. A rule with a name
+// gets no warning.
+func (a *analysis) sharedAnchor(r *model.Rule) {
+	if _, everybody := same(r.Subject); everybody && differs(r.Anchor) && r.Rule.Text("name") == "" {
+		a.found.Warn(r.At("anchor"), "anchor: all callers share one window, and the call that opens it says when it begins; "+
+			"write key= for those whom the anchor belongs to, or give the rule a name if that is meant")
+	}
+}
+
 // longLease warns of a lease that is so long that the limit cannot be reached: permits of a sliding window leave it up to one lease
 // later, and a bucket loses its gain of up to two leases. Leases of fixed and calendar windows end with the window.
 func (a *analysis) longLease(r *model.Rule) {
 	rule, longest, advice := r.Declared, r.Declared.Per/2, ""
 	switch limit, known := limitOf(r); {
-	case rule.Algorithm == ratelimit.FixedWindow || rule.Cron != "":
+	case rule.Algorithm == ratelimit.FixedWindow || rule.Cron != "" || rule.Every != "":
 		return
 	case rule.Algorithm == ratelimit.TokenBucket:
 		advice = ", or a larger burst"

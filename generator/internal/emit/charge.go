@@ -33,10 +33,10 @@ func (w *writer) forRules(fn, head string, args ...string) string {
 	return text + ")"
 }
 
-// needsCharge reports whether a rule of m needs more than its subject: a condition, a cost, a limit or a member of each call.
+// needsCharge reports whether a rule of m needs more than its subject: a condition, a cost, a limit, an anchor or a member of each call.
 func needsCharge(m *model.Method) bool {
 	return slices.ContainsFunc(m.Rules, func(r *model.Rule) bool {
-		return r.When != nil || r.Rule.Cost.Pos.IsValid() || r.Permits != nil || len(r.Member) > 0
+		return r.When != nil || r.Rule.Cost.Pos.IsValid() || r.Permits != nil || r.Anchor != nil || len(r.Member) > 0
 	})
 }
 
@@ -132,6 +132,9 @@ func (w *writer) charge(r *model.Rule) string {
 	}
 	if r.Permits != nil {
 		fields = append(fields, "Limit: "+w.code(r.Permits, w.rulesFor(r), r.Limit.Expr.Value, "permits"))
+	}
+	if r.Anchor != nil {
+		fields = append(fields, "Anchor: "+w.code(r.Anchor, w.rulesFor(r), r.Rule.Anchor.Value, "anchor"))
 	}
 	return literal(w.wrap("Charge"), fields...)
 }

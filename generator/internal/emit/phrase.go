@@ -32,6 +32,9 @@ func phrase(r *model.Rule) string {
 	if r.Declared.Limit == 0 && !r.Declared.Computed {
 		s = "no calls"
 	}
+	if !r.Rule.Anchor.IsZero() {
+		s += ", counted from " + said(r.Rule.Anchor.Value)
+	}
 	if !r.Rule.When.IsZero() {
 		s += ", if " + shortened(oneLine(r.Rule.When.Value))
 	}
@@ -77,10 +80,13 @@ func window(r ratelimit.Rule) string {
 	if r.Releases() {
 		return "at the same time"
 	}
-	if r.Cron == "" {
+	if r.Cron == "" && r.Every == "" {
 		return "per " + period.Word(period.Format(r.Per))
 	}
 	zone := cmp.Or(r.TZ, "UTC")
+	if every, err := period.ParseEvery(r.Every); err == nil {
+		return "per " + every.Words() + " (" + zone + ")"
+	}
 	if name := period.Calendar(strings.Join(strings.Fields(r.Cron), " ")); name != "" {
 		return "per " + name + " (" + zone + ")"
 	}

@@ -178,7 +178,7 @@ func (c *compiler) invoke(n *ast.CallNode, f *term, sig *types.Signature) *term 
 		switch {
 		case sig.Results().Len() == 1:
 			return call
-		case c.wanted == Limit: // the program is at fault
+		case c.wanted == Limit, c.wanted == Moment: // the program is at fault
 			return w.mustBy("MustForLimit", call)
 		}
 		return w.must(call)

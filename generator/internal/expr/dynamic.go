@@ -15,7 +15,7 @@ import (
 func (c *compiler) dynamic(t *term, wanted types.Type) *term {
 	hint := c.inFunction(t.node)
 	switch {
-	case wanted == nil || isDuration(wanted):
+	case wanted == nil || isDuration(wanted) || isTime(wanted):
 	case isText(wanted):
 		hint = "write string(...) around it"
 	case wanted == whole:
@@ -32,7 +32,7 @@ func (c *compiler) dynamic(t *term, wanted types.Type) *term {
 func (c *compiler) inFunction(n ast.Node) string {
 	name := naming.Lower(cmp.Or(source(c.root), source(n)))
 	if name == "" || c.env.declares(name) || isFunction(name) || types.Universe.Lookup(name) != nil {
-		name = map[Want]string{Island: "keyPart", Message: "shown", Bool: "applies", Cost: "cost", Limit: "limit", Duration: "pause"}[c.wanted]
+		name = map[Want]string{Island: "keyPart", Message: "shown", Bool: "applies", Cost: "cost", Limit: "limit", Duration: "pause", Moment: "anchor"}[c.wanted]
 	}
 	var params []string
 	ast.Walk(&c.root, visitor(func(n ast.Node) {

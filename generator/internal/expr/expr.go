@@ -79,6 +79,7 @@ const (
 	Cost                 // the code's value is an int64, or a constant that can be assigned to one; a float is rounded up
 	Limit                // as Cost, but a float is rounded down
 	Duration             // the code's value is a time.Duration
+	Moment               // the code's value is a time.Time
 )
 
 // Names provides the identifiers in the code. Package emit implements it.
@@ -165,7 +166,7 @@ func nameOf(n ast.Node) string {
 
 // resultOf are the types of the values.
 var resultOf = map[Want]types.Type{
-	Island: text, Message: text, Bool: truth, Cost: types.Typ[types.Int64], Limit: types.Typ[types.Int64], Duration: duration,
+	Island: text, Message: text, Bool: truth, Cost: types.Typ[types.Int64], Limit: types.Typ[types.Int64], Duration: duration, Moment: moment,
 }
 
 // blanks are the identifiers in code that has been written, until Write gets their names.

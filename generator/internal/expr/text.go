@@ -46,6 +46,10 @@ func (c *compiler) finally(t *term, want Want) *term {
 		return t.retyped(c.ofTime("Duration", duration)) // the alternatives of a choice need one type
 	case want == Duration:
 		return c.errorf(start(t.node), "a time.Duration is needed here; this is %s: write retryAfter(err), duration(\"10s\") or a function of yours", c.a(t.typ))
+	case want == Moment && isTime(t.typ):
+		return t.retyped(c.ofTime("Time", moment))
+	case want == Moment:
+		return c.errorf(start(t.node), "a time.Time is needed here; this is %s: write a field of that type, date(\"2026-01-31\") or a function of yours", c.a(t.typ))
 	case isFloat(t.typ):
 		return c.amount(t, want)
 	case isInt(t.typ):

@@ -213,6 +213,7 @@ type Rule struct {
 	Cost    *expr.Code
 	Permits *expr.Code // the limit if it is an expression, else nil
 	When    *expr.Code
+	Anchor  *expr.Code
 	Settle  *expr.Code // compiled for the parameters and the results, as is Pause
 	Pause   *expr.Code
 }
@@ -240,7 +241,7 @@ type Piece struct {
 
 // Charges returns the compiled expressions that decide what the rule charges a call.
 func (r *Rule) Charges() []*expr.Code {
-	return append(codes(r.Subject, r.Member), given(r.Cost, r.Permits, r.When)...)
+	return append(codes(r.Subject, r.Member), given(r.Cost, r.Permits, r.When, r.Anchor)...)
 }
 
 // Codes returns all compiled expressions of the rule.
