@@ -20,16 +20,17 @@ const lockHeader = `# Written by "go tool ratelimit -lock": the keys and limits 
 
 // locked is a line of ratelimit.lock. The counts of the rule depend on the fields from Rule to Hash.
 type locked struct {
-	Rule  string `json:"rule"`
-	Key   string `json:"key,omitempty"` // the template
-	Tag   string `json:"tag"`
-	Scope string `json:"scope,omitempty"`
-	Hash  string `json:"hash,omitempty"`
-	Limit string `json:"limit"` // a number or an expression
-	Burst string `json:"burst,omitempty"`
-	Cost  string `json:"cost,omitempty"`
-	When  string `json:"when,omitempty"`
-	Mode  string `json:"mode,omitempty"`
+	Rule   string `json:"rule"`
+	Key    string `json:"key,omitempty"` // the template
+	Tag    string `json:"tag"`
+	Scope  string `json:"scope,omitempty"`
+	Hash   string `json:"hash,omitempty"`
+	Limit  string `json:"limit"` // a number or an expression
+	Burst  string `json:"burst,omitempty"`
+	Cost   string `json:"cost,omitempty"`
+	When   string `json:"when,omitempty"`
+	Anchor string `json:"anchor,omitempty"`
+	Mode   string `json:"mode,omitempty"`
 
 	at annotations.Message // the position of the rule or of the line, without a text
 }
@@ -44,7 +45,7 @@ func (l locked) effective() locked {
 
 // counts returns the line with only the fields from Rule to Hash, which its counts depend on.
 func (l locked) counts() locked {
-	l.Limit, l.Burst, l.Cost, l.When, l.Mode, l.at = "", "", "", "", "", annotations.Message{}
+	l.Limit, l.Burst, l.Cost, l.When, l.Anchor, l.Mode, l.at = "", "", "", "", "", "", annotations.Message{}
 	return l
 }
 
@@ -69,7 +70,7 @@ func (l locked) limits() string {
 	if l.Burst != "" {
 		text += " with a burst of " + l.Burst
 	}
-	for _, argument := range [...][2]string{{"cost", l.Cost}, {"when", l.When}, {"mode", l.Mode}} {
+	for _, argument := range [...][2]string{{"cost", l.Cost}, {"when", l.When}, {"anchor", l.Anchor}, {"mode", l.Mode}} {
 		if argument[1] != "" {
 			text += ", " + argument[0] + "=" + argument[1]
 		}
@@ -84,7 +85,7 @@ func (c *command) lockOf(rules []generator.Rule) []locked {
 		l := locked{
 			Rule: r.Rule, Key: r.Key, Tag: r.Tag(), Limit: r.LimitText(),
 			Scope: setting(r, "scope"), Hash: setting(r, "hash"), Burst: setting(r, "burst"),
-			Cost: setting(r, "cost"), When: setting(r, "when"), Mode: setting(r, "mode"),
+			Cost: setting(r, "cost"), When: setting(r, "when"), Anchor: setting(r, "anchor"), Mode: setting(r, "mode"),
 			at: annotations.Message{File: c.relative(r.File), Span: annotations.Span{Line: r.Line, Column: 1}},
 		}
 		lines = append(lines, l.effective())

@@ -19,7 +19,7 @@ import (
 
 const lockSource = `package x
 
-import "context"
+import ("context"; "time")
 
 //ratelimit:rule key="{clientIP(ctx)}" limit=100 per=1h
 type X interface {
@@ -32,6 +32,9 @@ type X interface {
 
 	//ratelimit:rule key="{text}" limit=5 per=1s algorithm=token-bucket burst=20 hash=false
 	Shout(ctx context.Context, text string) error
+
+	//ratelimit:rule name=yearly key="{team}" limit=50 every=1y anchor=since
+	Ask(ctx context.Context, team string, since, paid time.Time) error
 }
 `
 
@@ -40,6 +43,7 @@ const lockText = lockHeader + `{"rule":"day","key":"{phone}","tag":"cron:@daily:
 {"rule":"x.X.Send","key":"{phone}","tag":"1m:{phone}","limit":"1"}
 {"rule":"x.X.Shout","key":"{text}","tag":"bucket:1s:{text}","hash":"false","limit":"5","burst":"20"}
 {"rule":"x.X.Talk","tag":"1s","scope":"instance","limit":"len(text)"}
+{"rule":"yearly","key":"{team}","tag":"every:1y","limit":"50","anchor":"since"}
 `
 
 // TestLock changes rules after ratelimit.lock was written.
@@ -63,6 +67,8 @@ func TestLock(t *testing.T) {
 		"a limit's expr": {[]string{`"len(text)"`, `"len(text) + 1"`}, []string{"x.go:11:1: the limit of x.X.Talk is len(text) + 1 instead of len(text); usage so far still counts"}},
 		"a mode":         {[]string{"limit=10 ", "limit=10 mode=shadow "}, []string{"x.go:8:1: the limit of day is 10, mode=shadow instead of 10; usage so far still counts"}},
 		"a condition":    {[]string{"limit=10 ", `limit=10 when="len(phone) > 3" cost=2 `}, []string{"x.go:8:1: the limit of day is 10, cost=2, when=len(phone) > 3 instead of 10; usage so far still counts"}},
+		"an anchor":      {[]string{"anchor=since", "anchor=paid"}, []string{"x.go:17:1: the limit of yearly is 50, anchor=paid instead of 50, anchor=since; usage so far still counts"}},
+		"a period":       {[]string{"every=1y", "every=2y"}, []string{"x.go:17:1: the counts of yearly start anew: they are *:yearly:{{team}}:every:2y instead of *:yearly:{{team}}:every:1y"}},
 		"all":            {[]string{"name=day key=\"{phone}\" limit=10 ", "name=day key=\"0{phone}\" limit=20 mode=shadow "}, []string{`x.go:8:1: the key of day is "0{phone}" instead of "{phone}"; its counts continue where both give the same text`, "x.go:8:1: the limit of day is 20, mode=shadow instead of 10"}},
 		"no cost":        {changes: []string{"limit=10 ", "limit=10 cost=1 mode=enforce "}},
 		"a parameter":    {[]string{"{phone}", "{number}", "phone string", "number string"}, []string{`x.go:8:1: the key of day is "{number}" instead of "{phone}"; its counts continue where both give the same text`, "x.go:7:1: the counts of x.X.Send start anew: they are *:x.X.Send:{{number}}:1m:{number} instead of *:x.X.Send:{{phone}}:1m:{phone}"}},
