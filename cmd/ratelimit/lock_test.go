@@ -216,9 +216,11 @@ func TestLockLayout(t *testing.T) {
 	rules := wrap.NewRules("x.X.Send",
 		limits.Rule{Key: "{phone}", Limit: 1, Per: time.Minute},
 		limits.Rule{Name: "day", Key: "{phone}", Limit: 10, Cron: "@daily", TZ: "Asia/Tokyo"},
-		limits.Rule{Name: "x.X", Key: "{clientIP(ctx)}", Limit: 100, Per: time.Hour})
+		limits.Rule{Name: "x.X", Key: "{clientIP(ctx)}", Limit: 100, Per: time.Hour},
+		limits.Rule{Name: "yearly", Key: "{team}", Limit: 50, Every: "1y"})
 	limiter := limits.New(redisstore.New(client, redisstore.WithTimeout(time.Minute)))
-	if err := wrap.Take(t.Context(), rules.On(limiter), rules, "5550100", "5550100", "192.0.2.1"); err != nil {
+	if err := wrap.TakeCharges(t.Context(), rules.On(limiter), rules, wrap.Charge{Key: "5550100", Cost: 1}, wrap.Charge{Key: "5550100", Cost: 1},
+		wrap.Charge{Key: "192.0.2.1", Cost: 1}, wrap.Charge{Key: "red", Cost: 1, Anchor: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	keys, err := client.Keys(t.Context(), "ratelimit:*:{*").Result()
@@ -230,8 +232,8 @@ func TestLockLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	var layouts []string
-	for _, l := range lines[:3] {
-		layouts = append(layouts, strings.NewReplacer("*", "ratelimit", "{{phone}}", "{5550100}", "{{clientIP(ctx)}}", "{192.0.2.1}").Replace(l.layout()))
+	for _, l := range append(lines[:3:3], lines[5]) {
+		layouts = append(layouts, strings.NewReplacer("*", "ratelimit", "{{phone}}", "{5550100}", "{{clientIP(ctx)}}", "{192.0.2.1}", "{{team}}", "{red}").Replace(l.layout()))
 	}
 	slices.Sort(keys)
 	slices.Sort(layouts)

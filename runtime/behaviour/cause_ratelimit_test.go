@@ -60,6 +60,8 @@ var directoryType = wrap.NewType("runtime/behaviour_test.directory",
 	directoryByLimitRules,
 	directoryByUserRules,
 	directoryByShareRules,
+	directoryBySinceRules,
+	directoryByContractRules,
 )
 
 var directoryByNilRules = wrap.NewRules("runtime/behaviour_test.directory.byNil",
@@ -266,4 +268,40 @@ func (d *limitedDirectory) byShare(ctx context.Context, share float64) error {
 		return err
 	}
 	return d.next.byShare(ctx, share)
+}
+
+var directoryBySinceRules = wrap.NewRules("runtime/behaviour_test.directory.bySince",
+	ratelimit.Rule{Name: "anchor", Limit: 5, Every: "1mo"},
+)
+
+// bySince calls directory.bySince.
+//
+// Limits: 5 per month (UTC), counted from {since}.
+func (d *limitedDirectory) bySince(ctx context.Context, since time.Time) error {
+	if err := wrap.TakeCharges(ctx, d.limits, directoryBySinceRules, wrap.Charge{Cost: 1, Anchor: since}); err != nil {
+		return err
+	}
+	return d.next.bySince(ctx, since)
+}
+
+var directoryByContractRules = wrap.NewRules("runtime/behaviour_test.directory.byContract",
+	ratelimit.Rule{Name: "contract", Limit: 5, Every: "1mo"},
+)
+
+// byContract calls directory.byContract.
+//
+// Limits: 5 per month (UTC), counted from {contractOf(id)}.
+func (d *limitedDirectory) byContract(ctx context.Context, id string) error {
+	contractOf2, err := wrap.Value(directoryByContractRules.Named("contract"), "contractOf(id)", func() time.Time {
+		return wrap.MustForLimit(contractOf(id))
+	})
+	if err != nil {
+		return wrap.Failed(ctx, d.limits, err)
+	}
+	if err := wrap.TakeCharges(ctx, d.limits, directoryByContractRules,
+		wrap.Charge{Cost: 1, Anchor: contractOf2},
+	); err != nil {
+		return err
+	}
+	return d.next.byContract(ctx, id)
 }

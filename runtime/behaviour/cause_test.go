@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
@@ -40,6 +41,10 @@ type directory interface {
 	byUser(ctx context.Context) error
 	//ratelimit:rule name=share limit="share * 10" per=1h
 	byShare(ctx context.Context, share float64) error
+	//ratelimit:rule name=anchor every=1mo anchor="since" limit=5
+	bySince(ctx context.Context, since time.Time) error
+	//ratelimit:rule name=contract every=1mo anchor="contractOf(id)" limit=5
+	byContract(ctx context.Context, id string) error
 }
 
 type anyDirectory struct{ directory }
@@ -68,6 +73,13 @@ func numberOf(id string) (n int64, err error) {
 	return n, err
 }
 
+func contractOf(id string) (since time.Time, err error) {
+	if id, err = lookUp(id); err == nil {
+		since, err = time.Parse(time.DateOnly, id)
+	}
+	return since, err
+}
+
 // causes makes calls that fail for the causes on the page.
 var causes = map[string][]func(context.Context, directory) error{
 	"nil, an index out of range, or a division by zero in an expression": {
@@ -93,13 +105,18 @@ var causes = map[string][]func(context.Context, directory) error{
 		func(ctx context.Context, d directory) error { return d.byCondition(ctx, "internal") },
 		func(ctx context.Context, d directory) error { return d.byCost(ctx, "internal") },
 	},
-	"a function in `limit=` returns an error": {
+	"a function in `limit=` or `anchor=` returns an error": {
 		func(ctx context.Context, d directory) error { return d.byLimit(ctx, "unknown") },
+		func(ctx context.Context, d directory) error { return d.byContract(ctx, "unknown") },
 	},
 	"a limit that comes with the call is below -1 or too high": {
 		func(ctx context.Context, d directory) error { return d.byLimit(ctx, "-2") },
 		func(ctx context.Context, d directory) error { return d.byLimit(ctx, "1000000001") },
 		func(ctx context.Context, d directory) error { return d.byShare(ctx, -0.5) },
+	},
+	"the anchor that comes with the call is the zero time": {
+		func(ctx context.Context, d directory) error { return d.bySince(ctx, time.Time{}) },
+		func(ctx context.Context, d directory) error { return d.byContract(ctx, "0001-01-01") },
 	},
 	"a function panics": {
 		func(ctx context.Context, d directory) error { return d.byKey(ctx, "panics") },
@@ -107,6 +124,7 @@ var causes = map[string][]func(context.Context, directory) error{
 		func(ctx context.Context, d directory) error { return d.byCondition(ctx, "panics") },
 		func(ctx context.Context, d directory) error { return d.byCost(ctx, "panics") },
 		func(ctx context.Context, d directory) error { return d.byLimit(ctx, "panics") },
+		func(ctx context.Context, d directory) error { return d.byContract(ctx, "panics") },
 	},
 	"the context carries no client IP or no user ID": {
 		func(ctx context.Context, d directory) error { return d.byUser(ctx) },
