@@ -99,6 +99,8 @@
 // A duration is a sequence of decimal numbers with units, and more than zero: 90s, 1.5h, 1d, 1w2d12h. The units are those
 // of [time.ParseDuration], and d and w for 24 and 168 hours.
 //
+// A period is a number of days, weeks, months or years of the calendar: 1d to 366d, 1w to 52w, 1mo to 12mo or 1y to 10y.
+//
 // A word consists of ASCII letters, digits, ".", "_", "-" and "/". An identifier is a Go identifier. A flag has no "=" and no
 // value.
 //

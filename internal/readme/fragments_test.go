@@ -55,7 +55,7 @@ func fragment(limiter *ratelimit.Limiter, text string) error {
 	switch text = anyLimit.ReplaceAllString(text, "limit=7"); {
 	case strings.HasSuffix(text, "=") || strings.Contains(text, "…") || has("prefix"):
 		return nil // the argument itself, or a value of the reader's
-	case !has("limit") || !has("per") && !has("cron") && !strings.Contains(text, "concurrency"):
+	case !has("limit") || !has("per") && !has("cron") && !has("every") && !strings.Contains(text, "concurrency"):
 		_, err := annotations.ParseRule(text)
 		return err
 	}
