@@ -23,7 +23,8 @@ counts each key of the load separately, whatever the expression of its key is.
 A call costs the number in the rule's cost=, or else the cost in the load, or 1.
 Calls wait if the rule has wait=. A rule with when= applies to every call, and
 settle= and pause= are ignored, as is a cost= with an expression if the load has
-no costs: the output says so.
+no costs, and anchor= if it has no anchors: the output says so. The windows of
+every= then count from the first call of the key.
 
 loads:
   constant:100/s   evenly spaced calls
@@ -31,12 +32,14 @@ loads:
   burst:50/10s     50 calls at once, every 10 seconds
   daily:100/s      poisson, with a rate between 180 at 3 pm and 20 at 3 am in the
                    time zone of -start
-  csv:calls.csv    lines of timestamp,key,cost,member. The timestamp is in
-                   RFC 3339 or in seconds since 1970. The others are needed by
-                   rules with a key, with an expression as cost=, and with
-                   distinct=, which counts the members. A first line with the
-                   word timestamp names the columns, which then come in any
-                   order
+  csv:calls.csv    lines of timestamp,key,cost,member,anchor. The timestamp and
+                   the anchor are in RFC 3339 or in seconds since 1970. A key, a
+                   cost and a member are needed by rules with a key, with an
+                   expression as cost=, and with distinct=, which counts the
+                   members. The windows of rules with every= count from the
+                   anchor, or else from the first call of the key. A first line
+                   with the word timestamp names the columns, which then come in
+                   any order
   poisson:2/s+burst:50/10s    both loads together
 
 With -against, the rules of two commits decide each call, and the output says
@@ -44,11 +47,11 @@ which calls they decide otherwise, by rule, with the first call of each kind.
 All counts start from nothing. All methods are compared: if there are several,
 the csv needs a column method, with values such as SendCode or
 shop.Sender.SendCode. Its lines must be sorted by time. A rule takes what it
-needs from the column key, cost, member, limit or when, or from a column whose
-name is the text of its expression, such as {phone} or perDay(plan). A rule
-that lacks a column is not compared. Neither are rules of a method whose keys
-or expressions differ, or have changed, if they would share a column. A rule
-without cost= charges 1.
+needs from the column key, cost, member, limit, when or anchor, or from a column
+whose name is the text of its expression, such as {phone} or perDay(plan). A
+rule that lacks a column is not compared. Neither are rules of a method whose
+keys or expressions differ, or have changed, if they would share a column. A
+rule without cost= charges 1.
 
 examples:
   ratelimit simulate -rule 'limit=10 per=1s' -load poisson:12/s

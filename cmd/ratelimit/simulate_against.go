@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,8 +72,12 @@ func comparedRules(from string, rows []rulelist.Row) (rules []simulate.Rule, err
 		r := simulate.Rule{
 			Rule: rule, Text: text, Method: row.Method, Cost: directive.Cost.Int,
 			CostExpr: directive.Cost.Expr.Value, LimitExpr: directive.Limit.Expr.Value, WhenExpr: directive.When.Value,
+			AnchorExpr: directive.Anchor.Value,
 		}
-		r.Ignored = slices.DeleteFunc(ignored(&directive), func(name string) bool { return name == "cost=" || name == "when=" })
+		if rule.Every != "" {
+			r.AnchorExpr = cmp.Or(r.AnchorExpr, "anchor")
+		}
+		r.Ignored = slices.DeleteFunc(ignored(&directive), func(name string) bool { return name == "cost=" || name == "when=" || name == "anchor=" })
 		rules = append(rules, r)
 	}
 	return rules, nil

@@ -75,7 +75,7 @@ func withNumbers(texts []string) string {
 func ignored(directive *annotations.Rule) []string {
 	var names []string
 	for name, e := range map[string]annotations.Expr{
-		"cost=": directive.Cost.Expr, "when=": directive.When, "settle=": directive.Settle, "pause=": directive.Pause,
+		"cost=": directive.Cost.Expr, "when=": directive.When, "settle=": directive.Settle, "pause=": directive.Pause, "anchor=": directive.Anchor,
 	} {
 		if !e.IsZero() {
 			names = append(names, name)

@@ -43,6 +43,10 @@ func TestSimulateSources(t *testing.T) {
 	if !strings.Contains(got, "\nnot simulated: cost=, pause=, settle=, when= of limit=9") {
 		t.Errorf("printed\n%s", got)
 	}
+	got, _ = expect(t, 0, dir, append(load, "-rule", `limit=9 every=1mo anchor="c.Since"`, "-rule", "limit=9 every=2w")...)
+	if !strings.Contains(got, "\nnot simulated: anchor= of limit=9 every=1mo") || strings.Contains(got, "of limit=9 every=2w") {
+		t.Errorf("printed\n%s", got)
+	}
 	got, _ = expect(t, 0, dir, append(load, "-rule", first, "-compare", second, "-json")...)
 	var results []struct{ Rules []struct{ Rule string } }
 	if err := json.Unmarshal([]byte(got), &results); err != nil || len(results) != 2 || results[1].Rules[0].Rule != second {

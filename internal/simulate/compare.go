@@ -20,9 +20,9 @@ import (
 
 // Compare decides each call by the rules before and by the rules now, each in a store of its own that is empty at first. The rules are those of all
 // methods, with their names, so methods share counts as they do in a program. The column method of the load says which method a call is of; without
-// it all rules must be of one method. A rule takes its key, member, cost, limit and when from the column whose name is the text of its key or
-// expression, or else from the column key, member, cost, limit or when. Rules that lack a column, or share one in a method although their texts differ,
-// are left out on both sides.
+// it all rules must be of one method. A rule takes its key, member, cost, limit, when and anchor from the column whose name is the text of its
+// key or expression, or else from the column key, member, cost, limit, when or anchor. Rules that lack a column, or share one in a method although
+// their texts differ, are left out on both sides.
 func Compare(ctx context.Context, before, now []Rule, calls *Calls) (*Comparison, error) {
 	c := &comparing{calls: calls, result: &Comparison{Load: calls.Text}, seed: maphash.MakeSeed()}
 	for i := range c.sides {
@@ -250,7 +250,7 @@ func (r asked) charge(fields []string) (u wrap.Charge, err error) {
 	u.Cost = cmp.Or(r.Cost, 1)
 	var text [values]string
 	needed := r.expressions()
-	for _, i := range []int{whenValue, keyValue, memberValue, costValue, limitValue} {
+	for _, i := range []int{whenValue, keyValue, memberValue, costValue, limitValue, anchorValue} {
 		if needed[i] == "" {
 			continue
 		}
@@ -272,6 +272,8 @@ func (r asked) charge(fields []string) (u wrap.Charge, err error) {
 			if u.Limit, err = strconv.ParseInt(text[i], 10, 64); err != nil || u.Limit < ratelimit.NoLimit {
 				err = fmt.Errorf("the limit is %q; expected an integer of at least 0, or -1 for no limit", text[i])
 			}
+		case anchorValue:
+			u.Anchor, err = parseAnchor(text[i])
 		}
 		if err != nil {
 			return u, err

@@ -364,6 +364,26 @@ func TestCompareInFullStore(t *testing.T) {
 	}
 }
 
+// The windows of a key count from the anchor of its calls.
+func TestCompareAnchors(t *testing.T) {
+	anchored := func(limit int64, anchor string) []Rule {
+		return []Rule{{Rule: ratelimit.Rule{Name: "r", Key: "{c.ID}", Limit: limit, Every: "1d"}, Method: "a.A.M", Text: fmt.Sprint("limit=", limit), AnchorExpr: anchor}}
+	}
+	const calls = "0,a,43200\n1,a,43200\n43200,a,43200\n43201,b,1969-12-31T00:00:00Z\n43202,b,1969-12-31T00:00:00Z\n"
+	got := differences(compare(t, anchored(2, "c.Since"), anchored(1, "c.Since"), "timestamp,key,c.Since\n"+calls))
+	if got != "r 2 1970-01-01T00:00:01Z a admitted, now refused for 11h59m59s" {
+		t.Error(got)
+	}
+	got = differences(compare(t, anchored(2, "anchor"), anchored(1, "anchor"), "timestamp,key,anchor\n"+calls))
+	if got != "r 2 1970-01-01T00:00:01Z a admitted, now refused for 11h59m59s" {
+		t.Error(got)
+	}
+	c := compare(t, anchored(2, "c.Since"), anchored(1, "c.Since"), "timestamp,key\n0,a\n")
+	if got, want := c.Rules[0].NotCompared, `anchor="c.Since" needs a column anchor or "c.Since"`; got != want {
+		t.Errorf("%s; expected %s", got, want)
+	}
+}
+
 // Methods share the count of a rule, as in a program.
 func TestCompareSharedRule(t *testing.T) {
 	shared := func(limit int64) []Rule {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -29,8 +30,8 @@ func OpenCSV(name string, span Span) (*Load, error) {
 	return l, nil
 }
 
-// ReadCSV reads the calls of a load, one a line, with a timestamp, a key, a cost and a member. The timestamp is in RFC 3339 or in
-// seconds since 1970. The other fields may be absent if no rule needs them. A first line with the field timestamp names the columns, which then
+// ReadCSV reads the calls of a load, one a line, with a timestamp, a key, a cost, a member and an anchor. The timestamp and the anchor are in
+// RFC 3339 or in seconds since 1970. The other fields may be absent if no rule needs them. A first line with the field timestamp names the columns, which then
 // come in any order. The lines need not be sorted.
 func ReadCSV(in io.Reader, span Span) (*Load, error) {
 	l := &Load{Start: span.Start, Length: span.Length, Runs: span.Runs}
@@ -80,7 +81,7 @@ func (n *names) of(text string) int {
 }
 
 // usual are the columns of a csv whose first line does not name them.
-var usual = []string{"timestamp", "key", "cost", "member"}
+var usual = []string{"timestamp", "key", "cost", "member", "anchor"}
 
 // table reads the lines of a csv, each a call.
 type table struct {
@@ -146,10 +147,10 @@ func (t *table) when(fields []string) (time.Duration, error) {
 	if len(fields) > len(t.columns) {
 		return 0, fmt.Errorf("found %d fields; expected %s", len(fields), printable.Text(strings.Join(t.columns, ","), 200))
 	}
-	return parseTime(field(fields, t.column(usual[0])))
+	return parseTime("timestamp", field(fields, t.column(usual[0])), 0)
 }
 
-// readCalls adds the calls of a file with their keys and members. The times of the calls count from 1970.
+// readCalls adds the calls of a file with their keys, members and anchors. The times of the calls count from 1970.
 func (l *Load) readCalls(in io.Reader) error {
 	t, err := newTable(in)
 	if err != nil {
@@ -160,8 +161,8 @@ func (l *Load) readCalls(in io.Reader) error {
 			return t.at(fmt.Errorf("found the column %q; expected %s; other columns are for -against", name, strings.Join(usual, ", ")))
 		}
 	}
-	columns := [...]int{t.column("key"), t.column("cost"), t.column("member")}
-	keys, members := &names{number: map[string]int{}}, &names{number: map[string]int{}}
+	columns := [...]int{t.column("key"), t.column("cost"), t.column("member"), t.column("anchor")}
+	keys, members, anchors := &names{number: map[string]int{}}, &names{number: map[string]int{}}, &names{number: map[string]int{}}
 	for {
 		fields, err := t.next()
 		if err == io.EOF {
@@ -177,6 +178,11 @@ func (l *Load) readCalls(in io.Reader) error {
 		var c Call
 		if c.After, err = t.when(fields); err == nil {
 			c.Cost, err = parseCost(field(fields, columns[1]))
+		}
+		if c.Anchor = anchors.of(field(fields, columns[3])); err == nil && c.Anchor == len(l.Anchors) {
+			var anchor time.Time
+			anchor, err = parseAnchor(anchors.texts[c.Anchor])
+			l.Anchors = append(l.Anchors, anchor)
 		}
 		if err != nil {
 			return t.at(err)
@@ -208,6 +214,15 @@ func parseCost(text string) (int64, error) {
 	return cost, nil
 }
 
+// parseAnchor returns an anchor, or the zero time if there is none.
+func parseAnchor(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	d, err := parseTime("anchor", text, -latest)
+	return epoch.Add(d), err
+}
+
 // field returns a field, or "" if it is absent. The index is -1 if no column has it.
 func field(fields []string, i int) string {
 	if i >= 0 && i < len(fields) {
@@ -216,20 +231,20 @@ func field(fields []string, i int) string {
 	return ""
 }
 
-// The range of timestamps in a file. A duration can count from epoch to latest.
+// The range of times in a file. A duration can count from epoch to latest, and back as far.
 var (
 	epoch  = time.Unix(0, 0).UTC()
 	latest = 9_000_000_000 * time.Second // in 2255
 )
 
-// parseTime returns the time since 1970, in whole microseconds.
-func parseTime(text string) (time.Duration, error) {
-	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds >= 0 && seconds < latest.Seconds() {
-		return time.Duration(seconds*1e6+0.5) * time.Microsecond, nil
+// parseTime returns the time since 1970, in whole microseconds, which is not before first. Errors call it name.
+func parseTime(name, text string, first time.Duration) (time.Duration, error) {
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds >= first.Seconds() && seconds < latest.Seconds() {
+		return time.Duration(math.Floor(seconds*1e6+0.5)) * time.Microsecond, nil
 	}
 	t, err := time.Parse(time.RFC3339, text)
-	if err != nil || t.Before(epoch) || t.Sub(epoch) > latest {
-		return 0, fmt.Errorf("the timestamp is %q; expected one such as 2026-03-02T09:00:00Z, or seconds since 1970", text)
+	if err != nil || t.Before(epoch.Add(first)) || t.Sub(epoch) > latest {
+		return 0, fmt.Errorf("the %s is %q; expected one such as 2026-03-02T09:00:00Z, or seconds since 1970", name, text)
 	}
 	return t.Sub(epoch).Truncate(time.Microsecond), nil
 }

@@ -16,6 +16,7 @@ func FuzzCSV(f *testing.F) {
 	f.Add("NaN\n", int64(0))
 	f.Add("\"1\"\n2,\"a\nb\",\n", int64(time.Second))
 	f.Add("1,a,9223372036854775807\n-1,,\n", int64(1))
+	f.Add("1,a,,,-3\n2,a,,,2026-03-02T09:00:00Z\n3,b\n", int64(0))
 	f.Fuzz(func(t *testing.T, text string, length int64) {
 		l, err := ReadCSV(strings.NewReader(text), Span{Length: max(0, time.Duration(length))})
 		if err != nil {
@@ -31,7 +32,7 @@ func FuzzCSV(f *testing.F) {
 			t.Errorf("%q gives calls out of order: %v", text, l.Calls)
 		}
 		for _, c := range l.Calls {
-			if c.After < 0 || c.After >= l.Length || c.Key < 0 || c.Key >= len(l.Keys) || c.Cost < 0 {
+			if c.After < 0 || c.After >= l.Length || c.Key < 0 || c.Key >= len(l.Keys) || c.Cost < 0 || c.Anchor >= len(l.Anchors) {
 				t.Errorf("%q of %s: the call %+v", text, l.Length, c)
 			}
 		}

@@ -38,8 +38,9 @@ type running struct {
 
 // alike has the properties that equal calls share.
 type alike struct {
-	key  int
-	cost int64
+	key    int
+	cost   int64
+	anchor int
 }
 
 // queue has equal calls that sleep, in the order of their arrival. All of them would get the same answer as the first. So the others
@@ -113,7 +114,7 @@ func (l *line) enter(call Call, decide func() error) error {
 func (l *line) queueUp(c *caller, wake time.Time) {
 	l.slept++
 	c.order, c.wake = l.slept, wake
-	of := alike{cost: c.call.Cost}
+	of := alike{cost: c.call.Cost, anchor: c.call.Anchor}
 	if l.keyed {
 		of.key = c.call.Key
 	}

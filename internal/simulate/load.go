@@ -23,6 +23,7 @@ type Load struct {
 
 	Runs    time.Duration // how long each call runs, for rules that count calls that run; 0 means a second
 	Members []string      // the members that rules with distinct= count; none if the load has no members
+	Anchors []time.Time   // when the windows of rules with every= begin; a zero one stands for the first call of the key
 
 	noKey, noCost, noMember int // the first lines of a csv without a key, a cost, or a member; 0 if no line lacks it
 }
@@ -34,6 +35,7 @@ type Call struct {
 	Cost  int64         // permits; 0 if the load has no cost
 
 	Member int // the index in Load.Members
+	Anchor int // the index in Load.Anchors; ignored if that is empty
 }
 
 // Span says how long a load lasts and how many keys it has. Zero values stand for the defaults.

@@ -56,20 +56,21 @@ const (
 	costValue
 	limitValue
 	whenValue
+	anchorValue
 	values
 )
 
-var valueColumns = [values]string{"key", "member", "cost", "limit", "when"}
+var valueColumns = [values]string{"key", "member", "cost", "limit", "when", "anchor"}
 
 // valueArguments are the arguments of a directive that have these values.
-var valueArguments = [values]string{"key", "distinct", "cost", "limit", "when"}
+var valueArguments = [values]string{"key", "distinct", "cost", "limit", "when", "anchor"}
 
 // expressions returns the texts of the values that a call brings for the rule, "" for those that it does not need. They may be the names of columns.
 func (r *Rule) expressions() [values]string {
 	if r == nil {
 		return [values]string{}
 	}
-	return [values]string{r.Key, r.Distinct, r.CostExpr, r.LimitExpr, r.WhenExpr}
+	return [values]string{r.Key, r.Distinct, r.CostExpr, r.LimitExpr, r.WhenExpr, r.AnchorExpr}
 }
 
 // valuesIn returns the columns that have the values of a rule.

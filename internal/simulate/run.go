@@ -19,8 +19,8 @@ type Rule struct {
 	Text string // the arguments of the directive
 	Cost int64  // the permits that each call takes; 0 means the cost in the load
 
-	Method                        string // pkg.Type.Method; Run needs none
-	CostExpr, LimitExpr, WhenExpr string // the expressions of these arguments, for [Compare]; "" if they have none
+	Method                                    string // pkg.Type.Method; Run needs none
+	CostExpr, LimitExpr, WhenExpr, AnchorExpr string // the expressions of these arguments, for [Compare]; "" if they have none
 
 	Ignored []string // the arguments that are expressions of a program; cost= is simulated if the load has costs
 }
@@ -38,6 +38,7 @@ type run struct {
 
 	prepared *wrap.Rules
 	limits   *wrap.Limits
+	first    []time.Duration     // when the first call of each key is, since the start of the load
 	charges  []wrap.Charge       // the charges of the current call, one for each rule
 	requests []ratelimit.Request // the requests that measure the budget of the busiest key, one for each rule
 	due      time.Duration       // the time of the next measurement, since the start of the load
@@ -58,6 +59,10 @@ func Run(ctx context.Context, rules []Rule, load *Load) (*Result, error) {
 	counts := 3 * len(rules) * max(1, len(load.Keys)) // for each key, a rule has at most a state, a block, and free places
 	r := &run{load: load, rules: rules, line: newLine(counts)}
 	r.priced = slices.ContainsFunc(load.Calls, func(c Call) bool { return c.Cost > 0 })
+	r.first = make([]time.Duration, len(load.Keys))
+	for _, call := range slices.Backward(load.Calls) {
+		r.first[call.Key] = call.After
+	}
 	r.limiter = ratelimit.New(r.line, ratelimit.WithObserver(r.observe))
 	if err := r.prepare(); err != nil {
 		return nil, err
@@ -118,10 +123,10 @@ const costArgument = "cost="
 
 // ignored returns the arguments of a rule that are not simulated with this load.
 func (r *run) ignored(rule Rule) []string {
-	if !r.priced {
-		return rule.Ignored
-	}
-	return slices.DeleteFunc(slices.Clone(rule.Ignored), func(name string) bool { return name == costArgument })
+	anchored := slices.ContainsFunc(r.load.Anchors, func(a time.Time) bool { return !a.IsZero() })
+	return slices.DeleteFunc(slices.Clone(rule.Ignored), func(name string) bool {
+		return name == costArgument && r.priced || name == "anchor=" && anchored
+	})
 }
 
 // decideAll decides all calls, and measures the remaining budget at regular times.
@@ -176,6 +181,9 @@ func (r *run) decide(ctx context.Context, call Call) error {
 		if rule.Distinct != "" {
 			r.charges[i].Member = r.load.Members[call.Member]
 		}
+		if rule.Every != "" {
+			r.charges[i].Anchor = r.anchor(rule, call)
+		}
 	}
 	taken, err := wrap.Begin(ctx, r.limits, r.prepared, r.charges...)
 	if err == nil {
@@ -190,6 +198,18 @@ func (r *run) decide(ctx context.Context, call Call) error {
 		return nil
 	}
 	return r.explain(err)
+}
+
+// anchor returns the time from which the windows of a rule count for a call: that of the load, or else the first call of the key.
+func (r *run) anchor(rule Rule, call Call) time.Time {
+	first := r.load.Calls[0].After
+	if rule.Key != "" {
+		first = r.first[call.Key]
+	}
+	if len(r.load.Anchors) > 0 && !r.load.Anchors[call.Anchor].IsZero() {
+		return r.load.Anchors[call.Anchor]
+	}
+	return r.load.Start.Add(first)
 }
 
 // observe counts the result of the current call.

@@ -218,6 +218,30 @@ func TestDistinct(t *testing.T) {
 	}
 }
 
+// The windows of a key count from its anchor in the load, or else from its first call. Without a key, they count from the first call of all.
+func TestAnchors(t *testing.T) {
+	daily := Rule{Rule: ratelimit.Rule{Key: "{user}", Limit: 1, Every: "1d"}, Text: "one", Ignored: []string{"anchor="}}
+	all := Rule{Rule: ratelimit.Rule{Limit: 1, Every: "1d"}, Text: "one"}
+	for text, want := range map[string]struct {
+		rule    Rule
+		refused int64
+		ignored []string
+	}{
+		"0,a,,,43200\n43199,a,,,43200\n43200,a,,,43200\n":        {daily, 1, nil},
+		"0,a,,,-43200\n43199,a,,,-43200\n43200,a,,,-43200\n":     {daily, 1, nil},
+		"0,a,,,2200-01-01T12:00:00Z\n43199,a\n43200,a\n":         {daily, 1, nil},
+		"10,a\n20,b\n86409,a\n86410,a\n86419,b\n86420,b\n":       {daily, 2, []string{"anchor="}},
+		"10,a\n20,b\n86409,b\n86410,b\n86420,a\n":                {all, 3, nil},
+		"10,a,,,10\n20,b,,,20\n86409,a,,,10\n86420,b,,,20\n":     {daily, 1, nil},
+		"10,a,,,10\n86409,a,,,80000\n86410,a,,,80000\n86411,a\n": {daily, 2, nil},
+	} {
+		r, err := Run(t.Context(), []Rule{want.rule}, calls(t, text))
+		if err != nil || r.Refused != want.refused || !slices.Equal(r.Rules[0].Ignored, want.ignored) {
+			t.Errorf("%q: %+v, error %v; want %+v", text, r, err, want)
+		}
+	}
+}
+
 // A rule whose cost is an expression has the costs of a csv. Then each line needs one. Without costs, each call takes one permit.
 func TestCostsOfALoad(t *testing.T) {
 	rule := Rule{Rule: ratelimit.Rule{Limit: 5, Per: time.Minute}, Text: "five", Ignored: []string{"cost=", "settle="}}
