@@ -104,7 +104,7 @@ const (
 	SourceLease                // this process, with permits that it took ahead
 	SourcePolicy               // a FailurePolicy, because the store failed
 	SourceBlock                // a block: of [Limiter.Block], or one that an earlier refusal by a rule with Block began
-	SourcePause                // a pause, which the call could not wait for: see [Limiter.Pause]
+	SourcePause                // a pause, which the call could not wait for: see [Limiter.Pause]; or calls that a pause held come first
 )
 
 // String returns "store", "memory", "lease", "policy", "block" or "pause".

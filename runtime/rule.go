@@ -74,13 +74,13 @@ type Rule struct {
 	// SlidingWindow and Calendar. With a Limit of 10, a key can write to ten members, and to each of them any number of times.
 	Distinct string `json:"distinct,omitzero"`
 	// Wait is how long a call may wait for its permits instead of being refused at once; up to 3660 days. It is for generated wrappers:
-	// requests wait in [Limiter.Wait], whatever their rules say. It does not go with SlidingCounter. If any rule of a call has Distinct,
-	// the call does not wait. With a Wait of 2 seconds, a call whose permits come back in 1.5 seconds sleeps, and one whose permits come
+	// requests wait in [Limiter.Wait] and [Limiter.Reserve], whatever their rules say. It does not go with SlidingCounter. If any rule of a call
+	// has Distinct, the call does not wait. With a Wait of 2 seconds, a call whose permits come back in 1.5 seconds sleeps, and one whose permits come
 	// back in 3 seconds is refused at once.
 	Wait time.Duration `json:"wait,omitzero"`
 	// Queue bounds how many permits all calls that wait for a bucket may need together. If each call costs 1, it bounds how many calls may
-	// wait. 0 means no bound. A rule for a method needs Wait, too; a rule for requests does not. Queue does not go with Prepay or Warmup. With
-	// a Queue of 100, the call after 100 that wait is refused at once.
+	// wait. A place of [Limiter.Reserve] counts as a call that waits. 0 means no bound. A rule for a method needs Wait, too; a rule for requests
+	// does not. Queue does not go with Prepay or Warmup. With a Queue of 100, the call after 100 that wait is refused at once.
 	Queue int64 `json:"queue,omitzero"`
 	// Block is how long a key stays refused after a refusal, in whole microseconds, at most 30 days. 0 means no block. With a Block of 10
 	// minutes, a key that is refused at 12:00 is refused until 12:10.

@@ -172,7 +172,7 @@ func TestReserveOnSeveralServers(t *testing.T) {
 	}
 }
 
-// Without scripts no place is kept.
+// Without scripts no place is kept on the server. A rule of instance scope keeps places in this process.
 func TestReserveWithoutScripts(t *testing.T) {
 	t.Parallel()
 	s := onPlain(t, redistest.Start(t))
@@ -182,6 +182,11 @@ func TestReserveWithoutScripts(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 	s.admit(t, q)
+	q.Rule.Scope = ratelimit.ScopeInstance
+	first, second := s.place(t, q), s.place(t, q)
+	if second.At.Sub(first.At) != time.Hour {
+		t.Errorf("places at %v and %v", first.At, second.At)
+	}
 }
 
 // A block or a pause in force refuses at once, until its end. One that begins later does not move the place.
