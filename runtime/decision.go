@@ -23,7 +23,7 @@ import (
 type Decision struct {
 	Allowed    bool          // all rules admitted the call
 	Never      bool          // a rule of limit 0 refuses: retrying is pointless
-	RetryAfter time.Duration // until all rules would admit the call; 0 if it is allowed, or Never
+	RetryAfter time.Duration // until all rules would admit the call, or keep a place for it after Reserve; 0 if it is allowed, or Never
 	Violations []Violation   // the rules that refused; if the call is allowed, the rules in shadow mode that would have refused it
 	Taken      int64         // for requests with UpTo: the permits taken from each rule; 0 after Peek
 	Quotas     []Quota       // what the rules have left; only after Peek, and under a context of [WithReport]

@@ -75,7 +75,7 @@ func (l *Limiter) Wait(ctx context.Context, requests ...Request) (Decision, erro
 // a pause that begins later does not move the place.
 //
 // For example, a LeakyBucket admits 2 calls a second. Three calls of Reserve at 12:00:00 have a Delay of 0, 500 ms and a second. If the third has a
-// deadline at 12:00:00.9, it is not Allowed, and its RetryAfter is a second.
+// deadline at 12:00:00.9, it is not Allowed, and its RetryAfter is 100 ms: at 12:00:00.1 there is a place within 900 ms.
 //
 // [Decision.Refund] gives the place back, also before At. Rules in shadow or trigger mode keep no place: they count the call when it reserves.
 // Observers see an admitted call that waited for Delay.

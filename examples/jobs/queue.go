@@ -81,11 +81,9 @@ func (q *Queue) reserve(ctx context.Context) (ratelimit.Decision, error) {
 	defer cancel()
 	place, err := q.limiter.Reserve(near, ratelimit.Request{Rule: q.rule})
 	if err == nil && !place.Allowed {
-		left := place.RetryAfter
-		if left > q.ahead {
-			left -= q.ahead // RetryAfter is until a task could run at once
+		err = &ratelimit.TooManyRequestsError{
+			Message: "The queue is full.", RetryAfter: place.RetryAfter, Never: place.Never, Violations: place.Violations,
 		}
-		err = &ratelimit.TooManyRequestsError{Message: "The queue is full.", RetryAfter: left, Never: place.Never, Violations: place.Violations}
 	}
 	return place, err
 }

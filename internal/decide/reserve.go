@@ -14,14 +14,27 @@ func (c *Call) reserve(ctx context.Context) error {
 	if r := c.ruleWithLine(); r != nil {
 		r.pauseLeft, c.paused = max(r.pauseLeft, pollPause), true
 	}
-	c.Report = c.Report || c.visits&costly != 0 // what is left, if no place can be kept
+	c.Report = true // a refusal says what is left
 	if err := c.askStores(ctx); err != nil {
 		return err
 	}
 	if v := c.verdict; v.Admitted {
 		c.waited = time.Duration(v.At-v.Now) * time.Microsecond
+		return nil
 	}
+	c.askAgainForPlace()
 	return nil
+}
+
+// askAgainForPlace sets the Earliest of each rule that refuses the call to when the rule keeps a place for it: a wait before the rule admits it.
+func (c *Call) askAgainForPlace() {
+	for i := range c.Asked {
+		claim := c.Asked[i].Claim
+		isTooFar := claim.Refused && !claim.Blocked && claim.Paused == 0 && claim.Earliest > c.verdict.Now+claim.Wait
+		if isTooFar && c.Asked[i].Rule.enforces() {
+			claim.Earliest -= claim.Wait
+		}
+	}
 }
 
 // refuseForNow refuses a call for which no place can be kept: by each rule that does not admit it now.

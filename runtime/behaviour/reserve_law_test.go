@@ -165,7 +165,11 @@ func (p *pair) reserve() {
 		p.retry = d.RetryAfter
 	case !d.Allowed && isOver:
 		p.retry = d.RetryAfter
-		if refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](w.err); !ok || fmt.Sprint(refusal.Violations) != fmt.Sprint(d.Violations) {
+		refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](w.err)
+		sooner := func(one, other ratelimit.Violation) bool {
+			return one.Rule == other.Rule && one.Remaining == other.Remaining && one.RetryAfter <= other.RetryAfter
+		}
+		if !ok || !slices.EqualFunc(d.Violations, refusal.Violations, sooner) {
 			p.fail("Reserve: %+v; Wait: %v", d, w.err)
 		}
 	default:

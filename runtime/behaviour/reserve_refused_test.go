@@ -34,10 +34,10 @@ func TestNoPlaceNow(t *testing.T) {
 			want     string // the rule that refuses
 			after    time.Duration
 		}{
-			{"the queue is full", time.Hour, 3, []ratelimit.Request{{Rule: leaky, Key: "k"}}, "leaky", 3 * time.Minute},
+			{"the queue is full", time.Hour, 3, []ratelimit.Request{{Rule: leaky, Key: "k"}}, "leaky", time.Minute},
 			{
 				"the deadline is too near", 30 * time.Second, 1, []ratelimit.Request{{Rule: leaky, Key: "deadline"}},
-				"leaky", time.Minute,
+				"leaky", 30 * time.Second,
 			},
 			{
 				"too many windows are ahead", forever, 65, []ratelimit.Request{{Rule: fixed, Key: "k"}},
@@ -71,7 +71,12 @@ func TestNoPlaceNow(t *testing.T) {
 			if again := s.peek(t, test.requests...); fmt.Sprint(again) != fmt.Sprint(first) {
 				t.Errorf("%s: something was charged: %+v, then %+v", test.what, first, again)
 			}
-			time.Sleep(d.RetryAfter)
+			time.Sleep(d.RetryAfter - time.Microsecond)
+			mayPass := test.within == forever // a place comes when the first of the windows has ended
+			if early, err := reserve(); err != nil || !mayPass && (early.Allowed || early.RetryAfter != time.Microsecond) {
+				t.Errorf("%s: asked too early: got %+v, error %v", test.what, early, err)
+			}
+			time.Sleep(time.Microsecond)
 			if d, err := reserve(); err != nil || !d.Allowed {
 				t.Errorf("%s: asked again: got %+v, error %v", test.what, d, err)
 			}
