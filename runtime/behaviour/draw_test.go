@@ -50,6 +50,9 @@ var anyRule = rapid.Custom(func(t *rapid.T) ratelimit.Rule {
 		cron := crons.Draw(t, "cron")
 		zone := strings.LastIndexByte(cron, ' ')
 		r.Cron, r.TZ, r.Distinct = cron[:zone], cron[zone+1:], drawDistinct(t)
+		if every, ok := strings.CutPrefix(r.Cron, "every "); ok {
+			r.Cron, r.Every = "", every
+		}
 	case ratelimit.SlidingWindow:
 		r.Distinct = drawDistinct(t)
 		r.Amounts = r.Distinct == "" && rapid.Bool().Draw(t, "amounts")
@@ -131,7 +134,7 @@ func (w *walk) drawAsks() []ask {
 func requestsOf(asks []ask) []ratelimit.Request {
 	requests := make([]ratelimit.Request, len(asks))
 	for i, q := range asks {
-		requests[i] = ratelimit.Request{Rule: q.rule, Key: q.key, Cost: max(q.cost, 1), Member: q.member}
+		requests[i] = ratelimit.Request{Rule: q.rule, Key: q.key, Cost: max(q.cost, 1), Member: q.member, Anchor: anchorOf(q.rule)}
 	}
 	return requests
 }

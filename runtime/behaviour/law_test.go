@@ -26,8 +26,8 @@ func lawOf(r ratelimit.Rule) law {
 	switch {
 	case r.Distinct != "":
 		return memberLaw{r}
-	case r.Cron != "":
-		return windowLaw{r, calendars[r.Cron+" "+r.TZ].window}
+	case isCalendar(r):
+		return windowLaw{r, calendarOf(r).window}
 	case r.Algorithm == ratelimit.FixedWindow:
 		return windowLaw{r, func(at int64) (int64, int64) { return at, at + r.Per.Microseconds() }}
 	case r.Algorithm == ratelimit.SlidingWindow:
@@ -81,8 +81,8 @@ type windowLaw struct {
 }
 
 func (l windowLaw) window() string {
-	if l.rule.Cron != "" {
-		return "cron " + l.rule.Cron + " " + l.rule.TZ
+	if isCalendar(l.rule) {
+		return "calendar " + l.rule.Cron + l.rule.Every + " " + l.rule.TZ
 	}
 	return "fixed " + l.rule.Per.String()
 }
@@ -106,7 +106,7 @@ func (l windowLaw) windows(h history, now int64) []*span {
 		windows = live(e.now)
 		if len(windows) == 0 && e.at > e.now { // the present window comes before that of a waiting call
 			start, stop := l.open(e.now)
-			if l.rule.Cron == "" {
+			if !isCalendar(l.rule) {
 				stop = min(stop, e.at)
 			}
 			windows = append(windows, &span{start: start, stop: stop})
@@ -130,7 +130,7 @@ func (l windowLaw) find(windows []*span, at int64) (int, bool) {
 		return len(windows), false
 	}
 	start := windows[i].start
-	return i, start <= at || i == 0 || l.rule.Cron == "" && start < at+l.rule.Per.Microseconds()
+	return i, start <= at || i == 0 || !isCalendar(l.rule) && start < at+l.rule.Per.Microseconds()
 }
 
 func (l windowLaw) earliest(h history, now, from int64, q ask) int64 {
@@ -191,13 +191,13 @@ func (l counterLaw) used(h history, now int64) int64 {
 type memberLaw struct{ rule ratelimit.Rule }
 
 func (l memberLaw) window() string {
-	return "distinct " + l.rule.Per.String() + l.rule.Cron + " " + l.rule.TZ
+	return "distinct " + l.rule.Per.String() + l.rule.Cron + l.rule.Every + " " + l.rule.TZ
 }
 func (l memberLaw) most() int64 { return l.rule.Limit }
 
 func (l memberLaw) since(t int64) int64 {
-	if l.rule.Cron != "" {
-		start, _ := calendars[l.rule.Cron+" "+l.rule.TZ].window(t)
+	if isCalendar(l.rule) {
+		start, _ := calendarOf(l.rule).window(t)
 		return start
 	}
 	return t - l.rule.Per.Microseconds() + 1
@@ -205,8 +205,8 @@ func (l memberLaw) since(t int64) int64 {
 
 func (l memberLaw) earliest(h history, now, from int64, q ask) int64 {
 	var leave []int64
-	if l.rule.Cron != "" {
-		_, stop := calendars[l.rule.Cron+" "+l.rule.TZ].window(now)
+	if isCalendar(l.rule) {
+		_, stop := calendarOf(l.rule).window(now)
 		leave = append(leave, stop)
 	} else {
 		for _, e := range h {

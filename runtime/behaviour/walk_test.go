@@ -163,10 +163,10 @@ func (w *walk) charge() {
 	for i := range asks {
 		q := &asks[i]
 		rules[i] = q.rule
-		charges[i] = wrap.Charge{Key: q.key, Cost: q.cost, Member: q.member}
+		charges[i] = wrap.Charge{Key: q.key, Cost: q.cost, Member: q.member, Anchor: anchorOf(q.rule)}
 		if rapid.IntRange(0, 3).Draw(w.t, "of its own limit") == 0 && !overruns(q.rule) {
 			limit := drawLimit(w.t, q.rule)
-			if q.rule.Algorithm == ratelimit.SlidingWindow && q.rule.Cron == "" && q.rule.Distinct == "" && rapid.Bool().Draw(w.t, "above 10,000") {
+			if q.rule.Algorithm == ratelimit.SlidingWindow && !isCalendar(q.rule) && q.rule.Distinct == "" && rapid.Bool().Draw(w.t, "above 10,000") {
 				limit, q.cost, q.rule.Amounts = limit*20_000, q.cost*20_000, q.rule.Amounts || limit > 0
 			}
 			rules[i].Computed, rules[i].Limit, charges[i].Limit, charges[i].Cost, q.rule.Limit = true, 0, limit, q.cost, limit
