@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-var wants = map[string]Want{"island": Island, "message": Message, "bool": Bool, "cost": Cost, "limit": Limit, "duration": Duration}
+var wants = map[string]Want{"island": Island, "message": Message, "bool": Bool, "cost": Cost, "limit": Limit, "duration": Duration, "moment": Moment}
 
 // TestLower compares the code of the expressions in testdata/lower.txt with the code that follows each of them there, and checks
 // that it compiles.
