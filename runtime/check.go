@@ -127,10 +127,10 @@ func (r Rule) checkWindow() error {
 	}
 	least := r.algorithm().Row().MinPer
 	return cmp.Or(
-		r.wrongIf(r.Algorithm == Calendar, "algorithm", "calendar needs cron, which says when its windows end"),
+		r.wrongIf(r.Algorithm == Calendar, "algorithm", "calendar needs cron or every, which say when its windows end"),
 		r.wrongIf(r.Algorithm >= numAlgorithms, "algorithm", "found %s; expected %s to %s", r.Algorithm, Algorithm(0), numAlgorithms-1),
 		r.wrongIf(r.TZ != "", "tz", "found a time zone without cron or every"),
-		r.wrongIf(r.length() == 0, "per", "a rule needs a window: per=1m, or cron= for calendar times"),
+		r.wrongIf(r.length() == 0, "per", "a rule needs a window: per=1m, cron= for calendar times, or every= with an anchor"),
 		r.checkSpan("per", r.Per, maxPer),
 		r.wrongIf(r.length() < least, "per", "found %s; expected %s or more for %s", r.Per, least, r.what()),
 	)

@@ -103,7 +103,7 @@ func ExampleLimiter_Reserve() {
 	// ann's mail runs at 12:00:00.000 which is in 0s
 	// bob's mail runs at 12:00:00.500 which is in 500ms
 	// cid's mail runs at 12:00:01.000 which is in 1s
-	// dan's mail asks again in 1.5s
+	// dan's mail asks again in 500ms
 	// dan's mail runs at 12:00:01.000 which is in 1s
 }
 

@@ -145,7 +145,7 @@ func requireOneLine(t *rapid.T, s string) {
 // The text of several joined errors is one line, too, and errors.Is and errors.As find each of them.
 func TestSeveralErrorsAreOneLine(t *testing.T) {
 	err := ratelimit.New(memstore.New()).Check(ratelimit.Rule{Name: "a"}, ratelimit.Rule{Name: "b", Limit: 1, Per: time.Minute}, ratelimit.Rule{Name: "c", Limit: -1})
-	want := `rule "a": per: a rule needs a window: per=1m, or cron= for calendar times; rule "c": per: a rule needs a window: per=1m, or cron= for calendar times`
+	want := `rule "a": per: a rule needs a window: per=1m, cron= for calendar times, or every= with an anchor; rule "c": per: a rule needs a window: per=1m, cron= for calendar times, or every= with an anchor`
 	if _, ok := errors.AsType[*ratelimit.RuleError](err); !ok || err.Error() != want {
 		t.Errorf("got %v", err)
 	}

@@ -208,7 +208,7 @@ func (r *Rule) sliceCount() int64 { return cmp.Or(r.Slices, defaultSlices) }
 
 // setCalendar sets when the windows of a calendar rule begin.
 func (r Rule) setCalendar(numbers *engine.Rule) error {
-	if r.algorithm() != engine.Calendar {
+	if r.Cron == "" && r.Every == "" {
 		return nil
 	}
 	zone, err := time.LoadLocation(r.TZ)

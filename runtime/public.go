@@ -74,7 +74,7 @@ func (o *options) logMistake(ctx context.Context, err error) {
 	if !ok || !e.Internal || isPanic(e) {
 		return
 	}
-	level, cure := slog.LevelError, "make limit= give a limit, such as that of the smallest plan; -1 is no limit"
+	level, cure := slog.LevelError, "make limit= give a limit, such as that of the smallest plan, or -1 for no limit; make anchor= give a time"
 	switch {
 	case e.Missing:
 		level, cure = slog.LevelWarn, "for an address, wrap the handler by httplimit.ClientIP().Handler, or use the interceptors of grpclimit, behind "+

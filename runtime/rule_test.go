@@ -27,7 +27,7 @@ func TestRuleValidate(t *testing.T) {
 		{"calendar of every", Rule{Algorithm: Calendar, Limit: 1, Every: "366d"}, "", ""},
 		{"bucket", Rule{Algorithm: TokenBucket, Limit: 1, Per: time.Second, Burst: 9}, "", ""},
 
-		{"neither", Rule{Limit: 1}, "per", "a rule needs a window: per=1m, or cron="},
+		{"neither", Rule{Limit: 1}, "per", "a rule needs a window: per=1m, cron="},
 		{"both", Rule{Limit: 1, Per: time.Minute, Cron: "@daily"}, "cron", "found per as well"},
 		{"per and every", Rule{Limit: 1, Per: time.Minute, Every: "1mo"}, "every", "found per as well"},
 		{"cron and every", Rule{Limit: 1, Cron: "@daily", Every: "1mo"}, "every", "found cron as well"},

@@ -68,7 +68,7 @@ func TestNotesAreNoWarnings(t *testing.T) {
 // TestWarningsBesideErrors expects warnings and errors in source order.
 func TestWarningsBesideErrors(t *testing.T) {
 	dir := module(t, "x.go", strings.Replace(suspicious, "M(", "//ratelimit:rule limit=1\n\tM(", 1))
-	const wrong = "x.go:5:14: per: a rule needs a window: per=1m, or cron= for calendar times\n"
+	const wrong = "x.go:5:14: per: a rule needs a window: per=1m, cron= for calendar times, or every= with an anchor\n"
 	if _, stderr := expect(t, 1, dir); stderr != "x.go:4:54: warning: "+message+wrong {
 		t.Errorf("printed\n%s", stderr)
 	}

@@ -5,7 +5,7 @@ type X interface {
 	//                                   ^ cron: found per as well; expected one of the two
 	Both() error
 	//ratelimit:rule limit=1
-	//          ^ per: a rule needs a window: per=1m, or cron= for calendar times
+	//          ^ per: a rule needs a window: per=1m, cron= for calendar times, or every= with an anchor
 	Neither() error
 	//ratelimit:rule per=1m
 	//          ^ a rule needs limit=, the permits per window
@@ -23,7 +23,7 @@ type X interface {
 	//                                      ^ tz: unknown time zone "Mars/Olympus"; expected an IANA name such as Europe/Berlin
 	Zone() error
 	//ratelimit:rule limit=1 per=1m algorithm=calendar
-	//                                        ^ algorithm: calendar needs cron, which says when its windows end
+	//                                        ^ algorithm: calendar needs cron or every, which say when its windows end
 	Calendar() error
 	//ratelimit:rule limit=1 per=1m ky="{a}"
 	//                              ^ unknown argument "ky"; did you mean key?

@@ -12,7 +12,7 @@ type Sender interface {
 	/* want `unknown name phon; did you mean phone\?` */ //ratelimit:rule key="{phon}" limit=1 per=1m
 	/* want `unknown function lowr; did you mean lower\?` */ //ratelimit:rule key="{lowr(phone)}" limit=1 per=1m
 	/* want `unexpected end of the expression` */ //ratelimit:rule limit=1 per=1m when=!
-	/* want `per: a rule needs a window: per=1m, or cron=` */ //ratelimit:rule limit=1
+	/* want `per: a rule needs a window: per=1m, cron=` */ //ratelimit:rule limit=1
 	/* want `warmup` */ //ratelimit:rule limit=1 per=1m warmup=10s name=w
 	/* want `cost` */ //ratelimit:rule limit=1 per=1m cost=2 name=c
 	//ratelimit:rule key="{userID(ctx)}:{phone}" limit=3 per=1m
