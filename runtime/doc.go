@@ -58,6 +58,9 @@
 // end, so a refusal has no RetryAfter, but says how many permits are held. Permits of a process that died end after Per; until then they
 // count. The state is an entry for each call that runs.
 //
+// With Every in place of Cron, a Calendar has windows of days, weeks, months or years that begin at a time of each key's own, the Anchor of its
+// calls: for example a month of a user from one bill to the next.
+//
 // Distinct counts different members instead of calls, in a SlidingWindow or Calendar: for example ten strangers a day, however often each of
 // them calls.
 //

@@ -213,7 +213,7 @@ func (o *Overrides) ClearLocalMatch(rule, match string) {
 //
 //   - The last attempt to read them from the store failed, or the store has lost them. What this process knows stays in force.
 //   - Some of them could not be parsed.
-//   - An override has a value that a rule in use cannot have, such as Per for a rule with Cron, or a Per that would give two different rules of
+//   - An override has a value that a rule in use cannot have, such as Per for a rule with Cron or Every, or a Per that would give two different rules of
 //     a method one count.
 func (o *Overrides) Err() error {
 	status, errs := o.limiter.machine().Fleet().Status(), o.limiter.unusable()

@@ -201,6 +201,12 @@ func (r *inspected) notes(now time.Time) (all []string) {
 	if u.Unmatched {
 		add("patterns not applied: there are settings for networks, and the key is known only by its hash")
 	}
+	switch ends := r.use.InForce.Every != "" && len(r.Waiting) == 0; {
+	case ends && r.use.Reset > 0:
+		add("the open window of %s ends at %s", key, operate.LocalTime(now.Add(r.use.Reset)))
+	case ends:
+		add("no window is open for %s, or none of its permits is used", key)
+	}
 	if !r.Counted {
 		add("nothing is counted for %s: it was not seen lately", key)
 	}

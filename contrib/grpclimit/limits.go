@@ -26,7 +26,7 @@ type limits struct{ rules *wrap.Keyed[string] }
 // key for so long, up to a day, in all programs with the limiter's prefix: calls that may wait longer hold, and others are refused. For that, rules
 // become Pausable, except those with Cron, Lease, or a mode that refuses nothing. If gRPC could not send a call, its permits go back.
 //
-// WithLimits panics if there is no rule, if a rule is not valid, has Distinct or Computed, or is a Concurrency, or if the limiter is nil.
+// WithLimits panics if there is no rule, if a rule is not valid, has Distinct, Computed or Every, or is a Concurrency, or if the limiter is nil.
 func WithLimits(
 	limiter *ratelimit.Limiter, key func(ctx context.Context, method string) (string, error), rules []ratelimit.Rule,
 ) ClientOption {

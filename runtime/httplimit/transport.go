@@ -25,7 +25,7 @@ import (
 // then goes on at 100 a second.
 //
 // If an http.Transport could not send a request, its permits go back. If next is nil, it is http.DefaultTransport. Transport panics if there is
-// no rule, if a rule is not valid, has Distinct or Computed, or is a Concurrency, or if the limiter is nil.
+// no rule, if a rule is not valid, has Distinct, Computed or Every, or is a Concurrency, or if the limiter is nil.
 func Transport(
 	limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule, next http.RoundTripper, options ...TransportOption,
 ) http.RoundTripper {

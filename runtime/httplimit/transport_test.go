@@ -315,6 +315,7 @@ func TestTransportIsMisused(t *testing.T) {
 	for text, rules := range map[string][]ratelimit.Rule{
 		"there is no rule":      nil,
 		"has Computed":          {{Name: "c", Computed: true, Per: time.Minute}},
+		"has Every":             {{Name: "e", Limit: 1, Every: "1mo"}},
 		"has Distinct":          {{Name: "d", Limit: 1, Per: time.Minute, Distinct: "{x}"}},
 		"counts calls that run": {{Name: "c", Limit: 1, Algorithm: ratelimit.Concurrency}},
 	} {

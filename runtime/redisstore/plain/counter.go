@@ -172,7 +172,7 @@ func (n *counter) read(now int64) error {
 	n.charged = n.opening != nil && numbers[0] != nil
 	n.exists = expiry != -2
 	n.damaged = n.exists && (expiry == -1 || n.length.Val() != n.size() || n.used > mostUsed)
-	if n.Rule.Kind == engine.Anchored && n.exists && !n.damaged {
+	if n.Rule.Kind == engine.Anchored && n.exists && !n.damaged && len(numbers) > 2 { // otherwise permits were given back
 		n.readWindow(numbers[len(numbers)-3:], expiry, now)
 	}
 	if !n.exists || n.damaged || n.over {
