@@ -63,6 +63,15 @@ func TestDirectives(t *testing.T) {
 		expectLeft("streamed", 30) // the first settlement counts, also under a context that has ended
 	}
 
+	ctx, charge = ratelimit.WithCharge(t.Context())
+	clock.Advance(time.Hour)
+	limittest.RequireAllowed(t, answers.Stream(ctx))
+	limittest.RequireAllowed(t, charge.Add(ctx, 20))
+	expectLeft("streamed", 40) // grown
+	limittest.RequireRefused(t, charge.Add(ctx, 41), "streamed")
+	limittest.RequireAllowed(t, charge.Settle(ctx, 50))
+	expectLeft("streamed", 50) // the settlement says the whole cost
+
 	m.usage, m.does = nil, func() error { return io.EOF }
 	_, _ = answers.Ask(t.Context())
 	expectLeft("tokens", 100) // settled after an error
