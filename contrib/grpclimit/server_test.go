@@ -27,6 +27,7 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/httplimit"
 	"github.com/ratelimit-go/ratelimit/runtime/limittest"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 var proxied = grpclimit.WithClients(httplimit.ClientIP(netip.MustParsePrefix("127.0.0.0/8")))
@@ -300,6 +301,45 @@ func TestRulesLeaveTheCharge(t *testing.T) {
 	}
 	if err := charge.Settle(outside, 1); !strings.Contains(fmt.Sprint(err), "no call was admitted") {
 		t.Errorf("the rules have filled the Charge: %v", err)
+	}
+}
+
+// bareStream is a stream that only has a context.
+type bareStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s bareStream) Context() context.Context { return s.ctx }
+
+// The charge of a stream grows while the handler runs, and no more when it has returned.
+func TestStreamThatGrows(t *testing.T) {
+	limiter, _ := limittest.New(t)
+	rules := wrap.NewRules("p.Chat.Ask", ratelimit.Rule{Name: "tokens", Limit: 1000, Per: time.Minute}).WithCost()
+	var charge *ratelimit.Charge
+	err := grpclimit.StreamServerInterceptor()(nil, bareStream{ctx: t.Context()}, &grpc.StreamServerInfo{}, func(_ any, stream grpc.ServerStream) error {
+		ctx := stream.Context()
+		charge = ratelimit.ChargeFrom(ctx)
+		if err := wrap.TakeCharges(ctx, rules.On(limiter), rules, wrap.Charge{Cost: 500}); err != nil {
+			return err
+		}
+		if err := charge.Add(ctx, 500); err != nil {
+			t.Error(err)
+		}
+		return charge.Add(ctx, 500)
+	})
+	if status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("got error %v", err)
+	}
+	if wrong, ok := errors.AsType[*ratelimit.RuleError](charge.Add(t.Context(), 1)); !ok {
+		t.Errorf("after the handler: got error %v", wrong)
+	}
+	if err := charge.Settle(t.Context(), 700); err != nil {
+		t.Error(err)
+	}
+	d, err := limiter.Peek(t.Context(), ratelimit.Request{Rule: rules.Rules()[0]})
+	if err != nil || d.Quotas[0].Remaining != 300 {
+		t.Errorf("got %+v, error %v; want 300 left", d.Quotas, err)
 	}
 }
 

@@ -11,6 +11,7 @@
 //	unlimited.go  calls that a rule does not limit
 //	policy.go     calls that the store fails to decide
 //	charge.go     charges that are settled or given back
+//	add.go        calls that run and ask for more permits
 //	statistic.go  sums of what was decided
 //	used.go       which rules are in use
 //

@@ -511,3 +511,19 @@ func TestAddsAndPanics(t *testing.T) {
 	}
 	s.requireTaken(t, s.tokens(10), "k", 0)
 }
+
+// Add does not wait, whatever its rules let calls wait for: it takes no place.
+func TestAddsDoNotWait(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, s *subject) {
+		for _, algorithm := range []ratelimit.Algorithm{ratelimit.SlidingWindow, ratelimit.FixedWindow, ratelimit.TokenBucket} {
+			rule := ratelimit.Rule{Name: "tokens", Limit: 10, Per: time.Minute, Algorithm: algorithm, Wait: time.Hour}
+			charge, _ := s.open(t, 8, "k", rule)
+			began := time.Now()
+			refuseMore(t, charge, 3, "tokens")
+			requireAdded(t, charge, 2)
+			if took := time.Since(began); took != 0 {
+				t.Errorf("%v: Add took %v", algorithm, took)
+			}
+		}
+	})
+}
