@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/parts"
 )
 
@@ -26,13 +27,20 @@ func (c *Call) reserve(ctx context.Context) error {
 	return nil
 }
 
-// askAgainForPlace sets the Earliest of each rule that refuses the call to when the rule keeps a place for it: a wait before the rule admits it.
+// askAgainForPlace sets the Earliest of each rule for which the place is too far ahead to when it no longer is. That is a wait before all rules admit the
+// call. A rule with block= refuses the call until it admits it.
 func (c *Call) askAgainForPlace() {
+	now, at := c.verdict.Now, int64(0)
+	for i := range c.Asked {
+		if a := &c.Asked[i]; a.Rule.enforces() {
+			at = max(at, a.Claim.Earliest)
+		}
+	}
 	for i := range c.Asked {
 		claim := c.Asked[i].Claim
-		isTooFar := claim.Refused && !claim.Blocked && claim.Paused == 0 && claim.Earliest > c.verdict.Now+claim.Wait
-		if isTooFar && c.Asked[i].Rule.enforces() {
-			claim.Earliest -= claim.Wait
+		isTooFar := claim.Refused && claim.Paused == 0 && claim.Earliest > now+claim.Wait
+		if isTooFar && claim.Mode == engine.Enforce && claim.Rule.Block == 0 {
+			claim.Earliest = at - claim.Wait
 		}
 	}
 }

@@ -151,8 +151,26 @@ func (m *model) decide(now int64, asks []ask, once bool) (outcome, []answer) {
 			answers[i].refused = answers[i].refused || q.rule.Mode == ratelimit.ModeEnforce && answers[i].earliest > now
 		}
 	}
+	if once && !o.unplaced {
+		askForPlaces(now, asks, answers)
+	}
 	m.violations(now, asks, answers, &o)
 	return o, answers
+}
+
+// askForPlaces sets when a place is no longer too far ahead for each rule that refuses a call that reserves.
+func askForPlaces(now int64, asks []ask, answers []answer) {
+	at := now
+	for i, q := range asks {
+		if q.rule.Mode == ratelimit.ModeEnforce {
+			at = max(at, answers[i].earliest)
+		}
+	}
+	for i, q := range asks {
+		if a := &answers[i]; a.refused && q.rule.Mode == ratelimit.ModeEnforce && q.rule.Block == 0 && a.earliest > now+q.wait {
+			a.earliest = at - q.wait
+		}
+	}
 }
 
 func (m *model) ask(now int64, q ask) answer {

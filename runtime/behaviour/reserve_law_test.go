@@ -137,7 +137,7 @@ func (p *pair) requests() []ratelimit.Request {
 	var requests []ratelimit.Request
 	for _, q := range w.drawAsks() {
 		cost := min(max(q.cost, 1), max(lawOf(q.rule).most(), 1))
-		requests = append(requests, ratelimit.Request{Rule: q.rule, Key: p.key, Cost: cost})
+		requests = append(requests, ratelimit.Request{Rule: q.rule, Key: p.key, Cost: cost, Anchor: anchorOf(q.rule)})
 	}
 	return requests
 }
@@ -166,10 +166,10 @@ func (p *pair) reserve() {
 	case !d.Allowed && isOver:
 		p.retry = d.RetryAfter
 		refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](w.err)
-		sooner := func(one, other ratelimit.Violation) bool {
-			return one.Rule == other.Rule && one.Remaining == other.Remaining && one.RetryAfter <= other.RetryAfter
+		alike := func(one, other ratelimit.Violation) bool {
+			return one.Rule == other.Rule && one.Remaining == other.Remaining
 		}
-		if !ok || !slices.EqualFunc(d.Violations, refusal.Violations, sooner) {
+		if !ok || !slices.EqualFunc(d.Violations, refusal.Violations, alike) {
 			p.fail("Reserve: %+v; Wait: %v", d, w.err)
 		}
 	default:

@@ -166,7 +166,7 @@ func (w *walk) charge() {
 		charges[i] = wrap.Charge{Key: q.key, Cost: q.cost, Member: q.member, Anchor: anchorOf(q.rule)}
 		if rapid.IntRange(0, 3).Draw(w.t, "of its own limit") == 0 && !overruns(q.rule) {
 			limit := drawLimit(w.t, q.rule)
-			if q.rule.Algorithm == ratelimit.SlidingWindow && !isCalendar(q.rule) && q.rule.Distinct == "" && rapid.Bool().Draw(w.t, "above 10,000") {
+			if mayCountAmounts(asks, i) && rapid.Bool().Draw(w.t, "above 10,000") {
 				limit, q.cost, q.rule.Amounts = limit*20_000, q.cost*20_000, q.rule.Amounts || limit > 0
 			}
 			rules[i].Computed, rules[i].Limit, charges[i].Limit, charges[i].Cost, q.rule.Limit = true, 0, limit, q.cost, limit
@@ -196,6 +196,21 @@ func (w *walk) charge() {
 		}
 	}
 	w.begin(r, take)
+}
+
+// mayCountAmounts reports whether a rule of a call counts amounts at a limit above 10,000, and no other rule of the call has that count.
+func mayCountAmounts(asks []ask, rule int) bool {
+	q := asks[rule]
+	if q.rule.Algorithm != ratelimit.SlidingWindow || isCalendar(q.rule) || q.rule.Distinct != "" {
+		return false
+	}
+	q.rule.Amounts = true
+	for i, other := range asks {
+		if i != rule && other.identity() == q.identity() {
+			return false
+		}
+	}
+	return true
 }
 
 // begin starts a call, and compares it with the model as soon as it has finished or sleeps.
