@@ -50,12 +50,12 @@ type pair struct {
 	reserves, own  *ratelimit.Limiter // own is that of the run that waits
 	rules          []ratelimit.Rule
 	key            string
-	taken          []*taken
+	taken          []*holding
 	retry, patient time.Duration // of the last refusal, and until the last place
 }
 
-// taken is a place of each run, or a charge.
-type taken struct {
+// holding is a place of each run, or a charge.
+type holding struct {
 	*waits
 	decision ratelimit.Decision // of Reserve, or of Allow
 	other    ratelimit.Decision // of Allow in the run that waits
@@ -157,7 +157,7 @@ func (p *pair) reserve() {
 	case d.Allowed && d.Delay != d.At.Sub(time.Now()):
 		p.fail("Reserve: %+v", d)
 	case d.Allowed && isOver == (d.Delay == 0):
-		p.taken = append(p.taken, &taken{waits: w, decision: d})
+		p.taken = append(p.taken, &holding{waits: w, decision: d})
 		p.patient = d.Delay
 	case !d.Allowed && !isOver: // it asks again
 		w.cancel()
@@ -200,14 +200,14 @@ func (p *pair) allow() {
 		p.fail("Allow: %+v, error %v; in the run that waits %+v, error %v", one, err, other, failed)
 	}
 	if p.retry = one.RetryAfter; one.Allowed {
-		p.taken = append(p.taken, &taken{decision: one, other: other})
+		p.taken = append(p.taken, &holding{decision: one, other: other})
 	}
 }
 
 // refund gives a charge back. It calls off a call that waits.
 func (p *pair) refund() {
 	of := p.taken
-	if ahead := slices.DeleteFunc(slices.Clone(of), func(c *taken) bool {
+	if ahead := slices.DeleteFunc(slices.Clone(of), func(c *holding) bool {
 		return c.isBack || !time.Now().Before(c.decision.At)
 	}); len(ahead) > 0 && rapid.IntRange(0, 3).Draw(p.t, "at any time") > 0 {
 		of = ahead
