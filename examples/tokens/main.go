@@ -1,5 +1,5 @@
 // Tokens shows budgets of tokens for a language model that streams its answers. A call is charged an estimate, and what it has really cost
-// when its stream has ended. The directives are in model.go, the client in client.go, and the model is the server in server.go.
+// when its stream has ended. An answer without a bound is charged by steps while it streams. The directives are in model.go, the client in client.go, and the model is the server in server.go.
 //
 // Three processes ask at the same time if REDIS_URL is set. Without it, three goroutines do, and count in this process:
 //
@@ -135,6 +135,35 @@ func ask(model Model, req *Request) error {
 	return charge.Settle(ctx, answer.Usage.Output, "org-output", "team-output", "user-output")
 }
 
+// stream reads an answer without a bound, and returns how many tokens it has read. It charges each step before it reads it.
+func stream(model Model, req *Request) (read int64, err error) {
+	ctx, charge := ratelimit.WithCharge(context.Background())
+	answer, err := model.Ask(ctx, req)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Close()
+	if err := charge.Settle(ctx, int64(req.InputTokens()), "org-input"); err != nil { // Add leaves it out from here on
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, charge.Settle(ctx, read)) }() // gives back what is left of the last step
+	for {
+		if read > 0 && read%step == 0 {
+			if err := charge.Add(ctx, step); err != nil {
+				return read, err
+			}
+		}
+		words, err := answer.Next()
+		switch {
+		case err == io.EOF:
+			return read, nil
+		case err != nil:
+			return read, err
+		}
+		read += int64(len(strings.Fields(words)))
+	}
+}
+
 // tell prints what the model has seen beside what was counted, and then a refusal.
 func tell(out io.Writer, limiter *ratelimit.Limiter, far *farSide, url string) error {
 	fmt.Fprintf(out, "%-14s%-13s%10s%9s\n", "RULE", "KEY", "MODEL SAW", "COUNTED")
@@ -160,6 +189,12 @@ func tell(out io.Writer, limiter *ratelimit.Limiter, far *farSide, url string) e
 		return errors.New("expected a refusal")
 	}
 	fmt.Fprintln(out, "Ann asks for 11000 tokens more: refused by", refused.Violations[0])
+	story := Request{Org: "acme", Team: "search", User: "bob", Prompt: strings.Repeat("and then ", 10_000)}
+	read, err := stream(NewLimitedModel(client{url}, limiter), &story)
+	if refused, ok = errors.AsType[*ratelimit.TooManyRequestsError](err); !ok {
+		return cmp.Or(err, errors.New("expected a refusal"))
+	}
+	fmt.Fprintf(out, "Bob reads %d tokens of a story of 20000, in steps of %d: refused by %v\n", read, step, refused.Violations[0])
 	return nil
 }
 

@@ -64,10 +64,10 @@ var modelAskRules = wrap.NewRules("examples/tokens.Model.Ask",
 //
 // Limits:
 //   - 100000 per hour per {req.Org} (a call costs {req.InputTokens()})
-//   - 20000 per hour per {req.Org} (a call costs {req.MaxOutput})
-//   - 11000 per hour per {req.Org} and {req.Team} (a call costs {req.MaxOutput})
+//   - 20000 per hour per {req.Org} (a call costs {req.OutputTokens()})
+//   - 11000 per hour per {req.Org} and {req.Team} (a call costs {req.OutputTokens()})
 //   - 20 per hour per {req.User}
-//   - 12000 per hour per {req.User} (a call costs {req.MaxOutput})
+//   - 12000 per hour per {req.User} (a call costs {req.OutputTokens()})
 func (m *LimitedModel) Ask(ctx context.Context, req *Request) (*Answer, error) {
 	org, err := wrap.Value(modelAskRules, "req.Org", func() string { return req.Org })
 	if err != nil {
@@ -79,8 +79,8 @@ func (m *LimitedModel) Ask(ctx context.Context, req *Request) (*Answer, error) {
 	if err != nil {
 		return nil, wrap.Failed(ctx, m.limits, err)
 	}
-	maxOutput, err := wrap.Value(modelAskRules.Named("org-output"), "req.MaxOutput", func() int64 {
-		return int64(req.MaxOutput)
+	outputTokens, err := wrap.Value(modelAskRules.Named("org-output"), "req.OutputTokens()", func() int64 {
+		return int64(wrap.NotNil(req).OutputTokens())
 	})
 	if err != nil {
 		return nil, wrap.Failed(ctx, m.limits, err)
@@ -94,11 +94,11 @@ func (m *LimitedModel) Ask(ctx context.Context, req *Request) (*Answer, error) {
 		return nil, wrap.Failed(ctx, m.limits, err)
 	}
 	if err := wrap.TakeCharges(ctx, m.limits, modelAskRules,
-		wrap.Charge{Key: org, Cost: inputTokens},                            // org-input
-		wrap.Charge{Key: org, Cost: maxOutput},                              // org-output
-		wrap.Charge{Key: wrap.Part(org, '/') + "/" + team, Cost: maxOutput}, // team-output
-		wrap.Charge{Key: user, Cost: 1},                                     // user-requests
-		wrap.Charge{Key: user, Cost: maxOutput},                             // user-output
+		wrap.Charge{Key: org, Cost: inputTokens},                               // org-input
+		wrap.Charge{Key: org, Cost: outputTokens},                              // org-output
+		wrap.Charge{Key: wrap.Part(org, '/') + "/" + team, Cost: outputTokens}, // team-output
+		wrap.Charge{Key: user, Cost: 1},                                        // user-requests
+		wrap.Charge{Key: user, Cost: outputTokens},                             // user-output
 	); err != nil {
 		return nil, err
 	}

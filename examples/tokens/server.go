@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -23,7 +24,7 @@ func (f *farSide) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	words := strings.Fields(asked.Messages[0].Content)
-	answer := words[:min(len(words), asked.MaxTokens)]
+	answer := words[:min(len(words), cmp.Or(asked.MaxTokens, len(words)))]
 	f.add(asked.User, seen{1, int64(len(words)), int64(len(answer))})
 
 	w.Header().Set("Content-Type", "text/event-stream")
