@@ -455,3 +455,56 @@ func TestCostsOfRulesOfOneCount(t *testing.T) {
 		check("after the refund", nil)
 	})
 }
+
+// A call under windows of anchors grows by the anchor that it began with, also if its window has ended meanwhile. An Add that fails takes nothing, and
+// says so in its event.
+func TestAddByAnAnchor(t *testing.T) {
+	clock := limittest.NewClock()
+	outage := limittest.NewOutage(clock)
+	var last ratelimit.Event
+	l := ratelimit.New(outage, ratelimit.WithObserver(func(_ context.Context, e *ratelimit.Event) {
+		last = *e
+		last.Rules = slices.Clone(e.Rules)
+	}))
+	rule := ratelimit.Rule{Name: "months", Key: "{c}", Limit: 100, Every: "1mo"}
+	rules, since := wrap.NewRules("Add", rule).WithCost(), clock.Now().AddDate(-1, 0, 3)
+	ctx, charge := ratelimit.WithCharge(t.Context())
+	if _, err := wrap.Begin(ctx, rules.On(l), rules, wrap.Charge{Key: "ann", Cost: 10, Anchor: since}); err != nil {
+		t.Fatal(err)
+	}
+	wantLeft := func(want int64) {
+		t.Helper()
+		if got := remaining(t, l, ratelimit.Request{Rule: rule, Key: "ann"}); got != want {
+			t.Errorf("%d are left; expected %d", got, want)
+		}
+	}
+	wantLast := func(kind ratelimit.EventKind, before, cost int64) {
+		t.Helper()
+		if last.Kind != kind || len(last.Rules) != 1 || last.Rules[0].CostBefore != before || last.Rules[0].Cost != cost {
+			t.Errorf("event %s with %+v; expected %s from %d to %d", last.Kind, last.Rules, kind, before, cost)
+		}
+	}
+	add := func() error { return charge.Add(ctx, 5) }
+	if err := add(); err != nil {
+		t.Fatal(err)
+	}
+	wantLast(ratelimit.EventAdded, 10, 15)
+	wantLeft(85)
+	outage.Begin(errors.New("as the test wants it"))
+	if _, ok := errors.AsType[*ratelimit.StoreError](add()); !ok {
+		t.Error("no error of a store that fails")
+	}
+	wantLast(ratelimit.EventAdded, 15, 15)
+	outage.End()
+	wantLeft(85)
+	clock.Advance(4 * 24 * time.Hour) // to the next window
+	if err := add(); err != nil {
+		t.Fatal(err)
+	}
+	wantLast(ratelimit.EventAdded, 15, 20)
+	wantLeft(95)
+	if err := charge.Settle(ctx, 17); err != nil {
+		t.Fatal(err)
+	}
+	wantLeft(98)
+}

@@ -203,7 +203,9 @@ func (o *options) observeCall(ctx context.Context, c *decide.Call, took time.Dur
 func (e *Event) add(c *decide.Call, a *decide.Asked) {
 	if c.Err() != nil && e.Kind != EventAbandoned {
 		o := unanswered(a.Rule, a.Claim.Subject, a.Limit)
-		o.Cost = a.Cost
+		if o.Cost = a.Cost; c.Grows { // nothing was added
+			o.CostBefore, o.Cost = a.Before, a.Before
+		}
 		e.Rules = append(e.Rules, o)
 		return
 	}

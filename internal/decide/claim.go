@@ -94,10 +94,13 @@ func (c *Call) claim(a *Asked, p *planned, use *Use) error {
 	return nil
 }
 
-// setAnchor sets when the windows of the claim begin. A peek needs no anchor, and neither does a call that the rule does not limit.
+// setAnchor sets when the windows of the claim begin. A peek needs no anchor, and neither does a call that the rule does not limit. A call that asks for
+// more permits keeps its anchor.
 func (c *Call) setAnchor(a *Asked, at time.Time) error {
 	anchor, ok := engine.AnchorAt(at)
 	switch {
+	case c.grows != nil:
+		anchor = c.grows.claim.Anchor
 	case !ok:
 		return c.limiter.public.WrongAnchor(c.Method(), a.Rule, fmt.Sprintf("the anchor is in the year %d; expected 1 to 9999", at.Year()))
 	case anchor == 0 && !c.Peek && a.Limit != NoLimit:
