@@ -38,9 +38,9 @@ func (c *Charge) Settle(ctx context.Context, cost int64, rules ...string) error 
 	return charges.SettleRules(ctx, cost, rules)
 }
 
-// Add takes n more permits for a call that runs, from every rule with cost=, or from none. Of the rules of httplimit.Middleware it takes them from all. For
-// example, a call that streams an answer was charged 500 tokens. Before it sends the 501st, it adds 500 more. Rules that are settled or refunded
-// take part no more. [Charge.Settle] later says what the whole call has cost, with what was added: 700 gives 300 of these 1000 back.
+// Add takes n more permits for a call that runs, from every rule with cost=, or from none. Of the rules of httplimit.Middleware it takes them from
+// all. For example, a call that streams an answer was charged 500 tokens. Before it sends the 501st, it adds 500 more. Rules that are settled or
+// refunded take part no more. [Charge.Settle] later says what the whole call has cost, with what was added: 700 gives 300 of these 1000 back.
 //
 // Add is one decision of the store, by the limits that are in force then. It refuses as a call does, also if the key is blocked or paused by now: the
 // error is a *TooManyRequestsError, with the violations, the delay and the message. Nothing is taken then, and the call itself goes on: the
@@ -51,10 +51,10 @@ func (c *Charge) Settle(ctx context.Context, cost int64, rules ...string) error 
 // refund=error give back the newest permits first. In a sliding window, of permits that were taken later than the 64th Add some may stay until
 // they leave the window.
 //
-// If n is below 1, if no call was admitted yet, if no rule has cost=, or if the call has ended, the error is a *RuleError. A call has
-// ended when all its rules with cost= are settled or refunded, when its permits of a rule with [Concurrency] have come back, and when the handler of
-// httplimit.Middleware, or the service behind grpclimit.StreamServerInterceptor, has returned. If n is more than a rule can ever admit, the error is a
-// *NeverAdmissibleError. Otherwise it is a *StoreError, or wraps the context's.
+// If n is below 1, if no call was admitted yet, if no rule has cost=, or if the call has ended, the error is a *RuleError. A call has ended when all
+// its rules with cost= are settled or refunded, when its permits of a rule with [Concurrency] have come back, and when the handler of
+// httplimit.Middleware, or the service behind grpclimit.StreamServerInterceptor, has returned. If n is more than a rule can ever admit, the error is
+// a *NeverAdmissibleError. Otherwise it is a *StoreError, or wraps the context's.
 //
 // Calls of Add for one Charge go one after the other.
 func (c *Charge) Add(ctx context.Context, n int64) error {

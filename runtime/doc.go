@@ -10,8 +10,9 @@
 // rules: all of them are charged, or none. A [Store] keeps the counts: package memstore in this process, package redisstore on Redis for all
 // processes that share it. The store's clock is the only clock.
 //
-// [Limiter.Allow] refuses a call that does not fit now, [Limiter.Wait] sleeps until the call fits, [Limiter.Reserve] says when that is and keeps
-// the place, and [Limiter.Peek] only looks. A charge can be given back with [Decision.Refund], or corrected with [Decision.Settle] if the cost is known only after the call.
+// [Limiter.Allow] refuses a call that does not fit now, [Limiter.Wait] sleeps until the call fits, [Limiter.Reserve] says when that is and keeps the
+// place, and [Limiter.Peek] only looks. A charge can be given back with [Decision.Refund], or corrected with [Decision.Settle] if the cost is known
+// only after the call.
 //
 // # The model
 //

@@ -119,9 +119,9 @@ func isRefusal(err error) bool {
 	return ok
 }
 
-// WithObserver adds a function that is called once for every decision, refund and settlement, and for every [Charge.Add]. That includes calls that fail, calls that a
-// [FailurePolicy] decides, and calls whose key cannot be computed. [Limiter.Peek] is no decision. The function is also called when the
-// store is lost, when it is back, and when this limiter has changed settings in the store. The option may be given more than once. Many
+// WithObserver adds a function that is called once for every decision, refund and settlement, and for every [Charge.Add]. That includes calls that
+// fail, calls that a [FailurePolicy] decides, and calls whose key cannot be computed. [Limiter.Peek] is no decision. The function is also called when
+// the store is lost, when it is back, and when this limiter has changed settings in the store. The option may be given more than once. Many
 // goroutines may call the function at the same time, and each decision waits until it returns. WithObserver panics if the function is nil.
 func WithObserver(observe func(ctx context.Context, e *Event)) Option {
 	if observe == nil {

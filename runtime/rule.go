@@ -22,19 +22,19 @@ type Rule struct {
 	// fails with a [KeyError]. If not, an empty Key in a request means everybody. With "{phone}" and a Limit of 10, each phone number has ten
 	// permits, and without a Key all have ten together.
 	Key string `json:"key,omitzero"`
-	// Algorithm is SlidingWindow by default, Calendar if there is a Cron or an Every. With a Limit of 10, SlidingWindow admits ten permits in any span of
-	// Per. FixedWindow may admit ten at the end of a window, and ten more at the start of the next.
+	// Algorithm is SlidingWindow by default, Calendar if there is a Cron or an Every. With a Limit of 10, SlidingWindow admits ten permits in any
+	// span of Per. FixedWindow may admit ten at the end of a window, and ten more at the start of the next.
 	Algorithm Algorithm `json:"algorithm,omitzero"`
 	// Limit is how many permits a window has; 0 refuses everything. At most 10^9 for SlidingWindow, 1,000,000 with Distinct, 10,000,000 for
 	// TokenBucket and LeakyBucket, 1000 for Concurrency, and 10^15 for the others. With a Limit of 10, the eleventh permit of a window is
 	// refused.
 	Limit int64 `json:"limit"`
 	// Computed says that each call brings a limit of its own, so Limit is 0 and says nothing. In generated code it is set if the
-	// directive's limit is an expression that depends on the call, such as limit="plan(ctx).Limit". [Limiter.Allow] and [Limiter.Wait] do
-	// not take such a rule: a program without generated code gives each request a Rule with the Limit of the call. [Limiter.Peek] tells
-	// what is used: after a call under a limit of 100 and one under a limit of 500, each of one permit, the Quota has the Limit 0 and
-	// Remaining -2. Each call counts as a rule with its limit does: a SlidingWindow counts a call under 10,000 or less by permits, and one under
-	// more by Amounts. So after a call under 500, one under 20,000 finds no permit used. A Quota has the more of the two.
+	// directive's limit is an expression that depends on the call, such as limit="plan(ctx).Limit". [Limiter.Allow], [Limiter.Wait] and
+	// [Limiter.Reserve] do not take such a rule: a program without generated code gives each request a Rule with the Limit of the call.
+	// [Limiter.Peek] tells what is used: after a call under a limit of 100 and one under a limit of 500, each of one permit, the Quota has the Limit
+	// 0 and Remaining -2. Each call counts as a rule with its limit does: a SlidingWindow counts a call under 10,000 or less by permits, and one
+	// under more by Amounts. So after a call under 500, one under 20,000 finds no permit used. A Quota has the more of the two.
 	Computed bool `json:"computed,omitzero"`
 	// Amounts makes a SlidingWindow keep one entry for each call instead of one for each permit. It is for large costs, such as tokens of a
 	// language model: a limit of 1,000,000 that 100 calls use takes about 2 kB instead of 10 MB on Redis. A SlidingWindow with a Limit
@@ -91,7 +91,7 @@ type Rule struct {
 	BlockMax time.Duration `json:"block_max,omitzero"`
 	// Pausable gives each count a marker beside it for pauses: see [Limiter.Pause]. A pause then holds from the moment at which it is
 	// stored, not within two seconds. Decisions under the rule read the marker, so they take a little longer, and they are neither combined
-	// nor remembered. In generated code it is set if the directive has pause=. It does not go with Cron, Lease, shadow or trigger mode.
+	// nor remembered. In generated code it is set if the directive has pause=. It does not go with Cron, Every, Lease, shadow or trigger mode.
 	// After a pause of 30 seconds that was stored at 12:00:00, no call of the key is admitted until 12:00:30, in any process.
 	Pausable bool `json:"pausable,omitzero"`
 	// Mode is what happens when the rule refuses a call; ModeEnforce by default. With a Limit of 10, the eleventh call of a window is

@@ -37,8 +37,8 @@ func UserID(ctx context.Context, _ string) (string, error) { return wrap.UserID(
 // WithRules, which count in their order. Give each rule a Name: rules of one name and window share their counts, in all WithRules and in both
 // interceptors.
 //
-// WithRules panics if there is no rule, if a rule is not valid, if it has Distinct, Computed or Every, because a call has no member, limit or anchor, or if
-// the limiter is nil.
+// WithRules panics if there is no rule, if a rule is not valid, if it has Distinct, Computed or Every, because a call has no member, limit or anchor,
+// or if the limiter is nil.
 func WithRules(
 	limiter *ratelimit.Limiter, key func(ctx context.Context, method string) (string, error), rules []ratelimit.Rule,
 ) Option {

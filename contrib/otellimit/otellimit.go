@@ -10,9 +10,9 @@
 //	ratelimit.decisions           {decision}  what each rule did, by ratelimit.rule, ratelimit.outcome and ratelimit.source
 //	ratelimit.decision.duration   s           how long a decision took, without waiting, by ratelimit.source
 //	ratelimit.wait.duration       s           how long calls under a rule waited for permits, if they waited, by ratelimit.rule
-//	ratelimit.adds                {add}       what each rule did to a running call that asked for more permits by Charge.Add, by the same attributes as decisions
+//	ratelimit.adds                {add}       what each rule did to a running call that asked for more by Charge.Add; attributes as of decisions
 //	ratelimit.store.errors        {error}     decisions, refunds, settlements and adds that failed in the store
-//	ratelimit.failures            {failure}   calls not decided or given up; refunds, settlements and adds that failed; by ratelimit.rule and ratelimit.event
+//	ratelimit.failures            {failure}   calls not decided or given up; refunds, settlements, adds that failed; by ratelimit.rule and .event
 //
 // and those of [Watch]. A call under two rules counts for both. The span of a call gets the attributes ratelimit.outcome (admitted or refused)
 // and ratelimit.source. After a refusal it also gets ratelimit.rules, and ratelimit.retry_after in seconds.

@@ -38,7 +38,7 @@ const (
 //	ratelimit_wait_seconds{rule}                         histogram: how long calls under a rule waited for permits, if they waited
 //	ratelimit_adds_total{rule,outcome,source}            what each rule did to a running call that asked for more permits by Charge.Add
 //	ratelimit_store_errors_total                         decisions, refunds, settles and adds that the store failed
-//	ratelimit_failures_total{rule,event}                 calls that were not decided, or gave up waiting; refunds, settles, releases and adds that failed
+//	ratelimit_failures_total{rule,event}                 calls not decided or given up; refunds, settles, releases and adds that failed
 //	ratelimit_running{rule}                              gauge: permits that calls of this process hold now under algorithm=concurrency
 //
 // and those of [Collector.Watch]. A call under two rules counts for both. The source is store, memory, lease, policy, block or pause: see [ratelimit.Source]. Beyond 1,000 rules the label is "other".

@@ -71,8 +71,8 @@ func (s *story) ProcessTask(_ context.Context, task *asynq.Task) (err error) {
 	return err
 }
 
-// produce enqueues mails until there are too many. The first three come at once, as from three programs. At last one is cancelled, and another gets its
-// place. It returns how many there are.
+// produce enqueues mails until there are too many. The first three come at once, as from three programs. At last one is cancelled, and another gets
+// its place. It returns how many there are.
 func (s *story) produce(ctx context.Context) (n int, err error) {
 	const atOnce = 3
 	var all sync.WaitGroup

@@ -24,8 +24,8 @@ import (
 	"github.com/ratelimit-go/ratelimit/runtime/redisstore"
 )
 
-// mails is what the provider allows all our programs together: four mails a second, evenly spaced. The window is 2 % longer than that of the provider, so
-// that a mail may take somewhat longer on its way than the next one.
+// mails is what the provider allows all our programs together: four mails a second, evenly spaced. The window is 2 % longer than that of the
+// provider, so that a mail may take somewhat longer on its way than the next one.
 var mails = ratelimit.Rule{Name: "mails", Algorithm: ratelimit.LeakyBucket, Limit: 4, Per: 1020 * time.Millisecond}
 
 func main() {

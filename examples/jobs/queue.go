@@ -36,8 +36,9 @@ func NewQueue(name string, rule ratelimit.Rule, limiter *ratelimit.Limiter, serv
 	}
 }
 
-// Job is a task in the queue, with its place. Only this value can give the place back, and nothing of it is in the store. If the program ends, the task
-// still runs at its place. If somebody deletes the task then, or if the program ends between Reserve and Enqueue, the place stays taken and is not used.
+// Job is a task in the queue, with its place. Only this value can give the place back, and nothing of it is in the store. If the program ends, the
+// task still runs at its place. If somebody deletes the task then, or if the program ends between Reserve and Enqueue, the place stays taken and is
+// not used.
 type Job struct {
 	ID    string
 	place ratelimit.Decision
@@ -50,8 +51,8 @@ const (
 	triedHeader = "Tried" // how many attempts have failed in earlier places
 )
 
-// Enqueue reserves a place, and puts a task into the queue that runs then. If no place is free within the time that the queue looks ahead, the error is a
-// *TooManyRequestsError, whose RetryAfter says when to ask again. A producer that answers HTTP can pass it to httplimit.Answer.
+// Enqueue reserves a place, and puts a task into the queue that runs then. If no place is free within the time that the queue looks ahead, the error
+// is a *TooManyRequestsError, whose RetryAfter says when to ask again. A producer that answers HTTP can pass it to httplimit.Answer.
 func (q *Queue) Enqueue(ctx context.Context, kind string, payload []byte) (*Job, error) {
 	return q.enqueue(ctx, kind, payload, 0)
 }
@@ -63,9 +64,9 @@ func (q *Queue) enqueue(ctx context.Context, kind string, payload []byte, tried 
 	}
 	job := &Job{ID: rand.Text(), place: place, queue: q}
 	headers := map[string]string{atHeader: place.At.UTC().Format(time.RFC3339Nano), triedHeader: strconv.Itoa(tried)}
-	// The time is At, and not this program's clock with Delay: At is by one clock, that of the store, so places keep their distances whichever program
-	// has reserved them. asynq and onTime compare it with the worker's clock, so keep the clocks in step: a worker whose clock is a second fast runs all
-	// tasks a second early.
+	// The time is At, and not this program's clock with Delay: At is by one clock, that of the store, so places keep their distances whichever
+	// program has reserved them. asynq and onTime compare it with the worker's clock, so keep the clocks in step: a worker whose clock is a second
+	// fast runs all tasks a second early.
 	_, err = q.client.EnqueueContext(ctx, asynq.NewTaskWithHeaders(kind, payload, headers),
 		asynq.TaskID(job.ID), asynq.Queue(q.name), asynq.MaxRetry(q.retries-tried), asynq.ProcessAt(place.At.Add(-early)))
 	if err != nil {
@@ -88,8 +89,8 @@ func (q *Queue) reserve(ctx context.Context) (ratelimit.Decision, error) {
 	return place, err
 }
 
-// Cancel deletes the task of the job, and gives its place back if that is still to come. The task is deleted first, as somebody else may get the place at
-// once. The error wraps asynq.ErrTaskNotFound if the task is over, or has got a new place, and with it another ID.
+// Cancel deletes the task of the job, and gives its place back if that is still to come. The task is deleted first, as somebody else may get the
+// place at once. The error wraps asynq.ErrTaskNotFound if the task is over, or has got a new place, and with it another ID.
 func (j *Job) Cancel(ctx context.Context) error {
 	err := j.queue.inspector.DeleteTask(j.queue.name, j.ID)
 	if err == nil && time.Now().Before(j.place.At) {
@@ -98,8 +99,8 @@ func (j *Job) Cancel(ctx context.Context) error {
 	return err
 }
 
-// abandon gives back the place of a job that asynq has not taken. If asynq's reply was lost, the task is in the queue nevertheless, and is deleted. If
-// nobody knows, the place stays taken.
+// abandon gives back the place of a job that asynq has not taken. If asynq's reply was lost, the task is in the queue nevertheless, and is deleted.
+// If nobody knows, the place stays taken.
 func (j *Job) abandon(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	err := j.Cancel(ctx)

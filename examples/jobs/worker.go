@@ -13,7 +13,8 @@ import (
 )
 
 // asynq hands out a task when it looks for one. Its defaults are 5 s for tasks of a later time, and 1 s for those that are due. And it goes by whole
-// seconds, rounded down. So tasks come too late or too early, and several at a time. Work has them handed out early instead, and onTime sleeps the rest.
+// seconds, rounded down. So tasks come too late or too early, and several at a time. Work has them handed out early instead, and onTime sleeps the
+// rest.
 const (
 	lookForDelayed = 500 * time.Millisecond
 	lookForDue     = 20 * time.Millisecond // half as much more or less
@@ -33,8 +34,9 @@ func (q *Queue) Work(handler asynq.Handler) (*asynq.Server, error) {
 	return server, server.Start(q.onTime(handler))
 }
 
-// onTime passes each task to next at the time of its place. A task that comes too late has missed its place: if the workers were away for a minute, all
-// tasks of that minute would else run at once. A task that comes again after an error has used its place. Both go back into the queue, with a new one.
+// onTime passes each task to next at the time of its place. A task that comes too late has missed its place: if the workers were away for a minute,
+// all tasks of that minute would else run at once. A task that comes again after an error has used its place. Both go back into the queue, with a new
+// one.
 func (q *Queue) onTime(next asynq.Handler) asynq.Handler {
 	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
 		at, err := placeOf(task)

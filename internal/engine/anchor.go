@@ -24,8 +24,8 @@ func AnchorAt(t time.Time) (Anchor, bool) {
 // LacksAnchor reports whether the claim knows of no window but the open one.
 func (c *Claim) LacksAnchor() bool { return c.Rule.Every.Zone != nil && c.Anchor == 0 }
 
-// Window returns the window around a time: start <= t < stop. Windows count from the anchor in both directions. Without an anchor, all times are in one
-// window.
+// Window returns the window around a time: start <= t < stop. Windows count from the anchor in both directions. Without an anchor, all times are in
+// one window.
 func (e *Every) Window(a Anchor, t int64) (start, stop int64) {
 	if a == 0 {
 		return 0, never

@@ -30,9 +30,9 @@ func OpenCSV(name string, span Span) (*Load, error) {
 	return l, nil
 }
 
-// ReadCSV reads the calls of a load, one a line, with a timestamp, a key, a cost, a member and an anchor. The timestamp and the anchor are in
-// RFC 3339 or in seconds since 1970. The other fields may be absent if no rule needs them. A first line with the field timestamp names the columns, which then
-// come in any order. The lines need not be sorted.
+// ReadCSV reads the calls of a load, one a line, with a timestamp, a key, a cost, a member and an anchor. The timestamp and the anchor are in RFC
+// 3339 or in seconds since 1970. The other fields may be absent if no rule needs them. A first line with the field timestamp names the columns, which
+// then come in any order. The lines need not be sorted.
 func ReadCSV(in io.Reader, span Span) (*Load, error) {
 	l := &Load{Start: span.Start, Length: span.Length, Runs: span.Runs}
 	if err := l.readCalls(in); err != nil {

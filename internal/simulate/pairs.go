@@ -18,8 +18,8 @@ func (p pair) either() *Rule {
 	return p.was
 }
 
-// pairUp finds for each rule of now what it was before. In the order of preference, that is the same rule of the method, one of the same name with the
-// same key and window, one of the same name, and one with the same arguments but another name. Rules that are gone come last.
+// pairUp finds for each rule of now what it was before. In the order of preference, that is the same rule of the method, one of the same name with
+// the same key and window, one of the same name, and one with the same arguments but another name. Rules that are gone come last.
 func pairUp(before, now []Rule) []pair {
 	pairs := make([]pair, len(now))
 	for i := range now {
@@ -81,8 +81,8 @@ func (t *table) valuesIn(r *Rule) (in [values]int) {
 	return in
 }
 
-// lacking says why the calls of a csv cannot be decided under both rules of a pair, or returns "". The pairs are those of the method. A column holds one
-// value of a call, so it serves one key or expression of a method.
+// lacking says why the calls of a csv cannot be decided under both rules of a pair, or returns "". The pairs are those of the method. A column holds
+// one value of a call, so it serves one key or expression of a method.
 func (t *table) lacking(p pair, method []pair) string {
 	for i, name := range valueColumns {
 		for _, text := range p.texts(i) {

@@ -39,9 +39,9 @@ func Answer(w http.ResponseWriter, r *http.Request, err error) {
 // ratelimit.ChargeFrom(r.Context()) is what the request was charged: all rules count as rules with cost=1. So a handler may add to it while it runs,
 // and settle it. If the context of the request has a Charge already, that one stays.
 //
-// Give each rule a Name: rules of one name and window share their counts, even in different middlewares. Middleware panics if there is no rule,
-// if a rule is not valid, if it has Distinct, Computed or Every, because a request has no member, limit or anchor, or if the limiter is nil. The function that
-// it returns panics if the handler is nil.
+// Give each rule a Name: rules of one name and window share their counts, even in different middlewares. Middleware panics if there is no rule, if a
+// rule is not valid, if it has Distinct, Computed or Every, because a request has no member, limit or anchor, or if the limiter is nil. The function
+// that it returns panics if the handler is nil.
 func Middleware(
 	limiter *ratelimit.Limiter, key func(*http.Request) (string, error), rules []ratelimit.Rule, opts ...Option,
 ) func(http.Handler) http.Handler {

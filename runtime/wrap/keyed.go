@@ -45,8 +45,8 @@ func NewKeyed[R any](name string, l *ratelimit.Limiter, key func(context.Context
 	return &Keyed[R]{limits: prepared.On(l), key: key, rules: prepared}
 }
 
-// WithCharge returns a context with a Charge for the handler of a request, and that Charge. End it when the handler has returned. If ctx has a Charge,
-// WithCharge returns ctx and nil.
+// WithCharge returns a context with a Charge for the handler of a request, and that Charge. End it when the handler has returned. If ctx has a
+// Charge, WithCharge returns ctx and nil.
 func WithCharge(ctx context.Context) (_ context.Context, own *ratelimit.Charge) {
 	if ratelimit.ChargeFrom(ctx) != nil {
 		return ctx, nil
