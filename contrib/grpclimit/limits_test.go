@@ -179,6 +179,7 @@ func TestLimitsAreMisused(t *testing.T) {
 		`rule "d" counts member`: {{Name: "d", Limit: 1, Per: time.Minute, Distinct: "{x}"}},
 		`rule "c" counts member`: {{Name: "c", Limit: 1, Algorithm: ratelimit.Concurrency}},
 		`rule "l" has Computed`:  {{Name: "l", Computed: true, Per: time.Minute}},
+		`rule "e" has Every`:     {{Name: "e", Limit: 1, Every: "1mo"}},
 	} {
 		func() {
 			defer func() {

@@ -520,6 +520,8 @@ func TestRulesAreMisused(t *testing.T) {
 		{grpclimit.WithRules, limiter, []ratelimit.Rule{{Name: "a", Limit: 1}}, `rule "a"`},
 		{grpclimit.WithRules, limiter, []ratelimit.Rule{{Name: "d", Limit: 1, Per: time.Hour, Distinct: "{x}"}}, `rule "d" has Distinct`},
 		{grpclimit.WithRules, limiter, []ratelimit.Rule{{Name: "l", Per: time.Hour, Computed: true}}, `rule "l" has Computed`},
+		{grpclimit.WithRules, limiter, []ratelimit.Rule{{Name: "e", Limit: 1, Every: "1mo"}}, `rule "e" has Every`},
+		{grpclimit.WithMessageRules, limiter, []ratelimit.Rule{{Name: "e", Limit: 1, Every: "1mo"}}, `rule "e" has Every`},
 		{grpclimit.WithMessageRules, limiter, nil, "grpclimit.WithMessageRules: there is no rule"},
 		{grpclimit.WithMessageRules, limiter, []ratelimit.Rule{{Name: "c", Limit: 1, Algorithm: ratelimit.Concurrency}}, `rule "c" counts calls that run`},
 	} {

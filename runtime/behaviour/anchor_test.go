@@ -6,6 +6,7 @@ import (
 	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // An open window is found without an anchor: by Peek, Give and Reset. If none is open, all permits are left, and none can be taken without an anchor.
@@ -65,6 +66,150 @@ func TestMembersOfAnAnchor(t *testing.T) {
 		if end := d.At.Add(d.RetryAfter); end.Before(now.AddDate(0, 0, 28).Add(-time.Second)) || end.After(now.AddDate(0, 1, 1)) {
 			t.Errorf("the window ends at %v, opened at %v", end, now)
 		}
+	})
+}
+
+// anchored is a rule of days that begin at anchors.
+var anchored = ratelimit.Rule{Name: "r", Limit: 6, Every: "1d"}
+
+// stream calls a method of one rule with cost=, at a cost and with an anchor.
+func (s *subject) stream(t *testing.T, rule ratelimit.Rule, cost int64, anchor time.Time) (*ratelimit.Charge, *wrap.Taken) {
+	t.Helper()
+	method := wrap.NewRules("p.T.Stream", rule).WithCost()
+	ctx, charge := ratelimit.WithCharge(t.Context())
+	taken, err := wrap.Begin(ctx, method.On(s.limiter), method, wrap.Charge{Key: "ann", Cost: cost, Anchor: anchor})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return charge, taken
+}
+
+// requireReset fails the test unless so many permits are left of anchored, in a window that ends after a time.
+func (s *subject) requireReset(t *testing.T, left int64, reset time.Duration) {
+	t.Helper()
+	quota := s.peek(t, ratelimit.Request{Rule: anchored, Key: "ann"}).Quotas[0]
+	if quota.Remaining != left || quota.Reset != reset {
+		t.Errorf("got %+v; want %d left for %v", quota, left, reset)
+	}
+}
+
+// The window that the first call opens is that of the later ones, whatever their anchors: with lease=, in this process alone, and while a server is away.
+func TestMovedAnchorsInAnOpenWindow(t *testing.T) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		leased, here := anchored, anchored
+		leased.Name, leased.Lease = "leased", time.Minute
+		here.Name, here.Scope = "here", ratelimit.ScopeInstance
+		for _, rule := range s.known(anchored, leased, here) {
+			s.requireOneWindow(t, rule)
+		}
+		if s.server != nil {
+			s.server.Stop()
+			s.with(ratelimit.New(s.store, ratelimit.WithFailurePolicy(ratelimit.FailLocal))).requireOneWindow(t, anchored)
+		}
+	})
+}
+
+// requireOneWindow fails the test unless a rule of days has one window for calls of different anchors.
+func (s *subject) requireOneWindow(t *testing.T, rule ratelimit.Rule) {
+	t.Helper()
+	const hour = 3*time.Hour + 2*time.Minute + time.Second // of the first anchor
+	first := time.Unix(0, 0).AddDate(-9, -7, 0).UTC().Truncate(24 * time.Hour).Add(hour)
+	end := time.Time{}
+	for n := range 2 * rule.Limit {
+		d := s.allow(t, ratelimit.Request{Rule: rule, Key: "bob", Anchor: first.Add(time.Duration(n) * time.Hour)})
+		if n == 0 {
+			end = d.At.Add(-hour).UTC().Truncate(24 * time.Hour).Add(24*time.Hour + hour)
+		}
+		if d.Allowed != (n < rule.Limit) || !d.Allowed && !d.At.Add(d.RetryAfter).Equal(end) {
+			t.Errorf("%s: call %d: got %+v; its window ends at %v", rule.Name, n, d, end)
+		}
+	}
+}
+
+// A call waits for the next window of its anchor. A later call whose anchor moved waits for the window after that, which ends by its own anchor. A place
+// that is given back closes its window, so that the next one is opened by another anchor.
+func TestPlacesOfMovedAnchors(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, s *subject) {
+		s.limiter = ratelimit.New(bare{s.store})
+		rule, start := anchored, time.Now()
+		rule.Limit, rule.Wait = 1, 100*time.Hour
+		after := func(hours time.Duration) ratelimit.Request {
+			return ratelimit.Request{Rule: rule, Key: "ann", Anchor: start.Add(hours * time.Hour)}
+		}
+		s.admit(t, after(6))
+		requirePlace := func(d ratelimit.Decision, hours time.Duration) {
+			t.Helper()
+			if got := d.At.Sub(start); got != hours*time.Hour {
+				t.Errorf("the place comes after %v, want %d hours", got, hours)
+			}
+		}
+		requirePlace(s.place(t, after(6)), 6)
+		moved := s.place(t, after(16))
+		if requirePlace(moved, 30); moved.Refund(t.Context()) != nil {
+			t.Error("the place is not given back")
+		}
+		requirePlace(s.place(t, after(20)), 30)
+		requirePlace(s.place(t, after(20)), 44)
+		if d := s.refuse(t, after(23)); d.RetryAfter != 68*time.Hour {
+			t.Errorf("refused for %v, want 68 hours", d.RetryAfter)
+		}
+		d, err := s.limiter.Wait(t.Context(), after(23))
+		if requirePlace(d, 68); err != nil || time.Since(start) != 68*time.Hour {
+			t.Errorf("Wait: got %+v, error %v", d, err)
+		}
+		s.stream(t, rule, 1, start.Add(9*time.Hour)) // the open window ends by the anchor of the call before
+		if got := time.Since(start); got != 71*time.Hour {
+			t.Errorf("wait=: the call waited until %v, want 71 hours", got)
+		}
+	})
+}
+
+// A call that grows adds to the window of its own anchor. It may have cost nothing before.
+func TestAddsByAnAnchor(t *testing.T) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		end := s.peek(t, ratelimit.Request{Rule: anchored, Key: "ann"}).At.Add(6 * time.Hour).Truncate(time.Millisecond)
+		for _, cost := range []int64{0, 1} {
+			charge, taken := s.stream(t, anchored, cost, end.AddDate(40, 0, 0))
+			requireAdded(t, charge, 2)
+			requireAdded(t, charge, 4-cost)
+			refusal := refuseMore(t, charge, 1, "r")
+			if v := refusal.Violations[0]; v.RetryAfter <= 5*time.Hour || v.RetryAfter > 6*time.Hour {
+				t.Errorf("got %+v; want a window that ends in 6 hours", v)
+			}
+			if err := taken.Refund(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// A call that goes on after the end of its window opens the next one by its own anchor, when it grows.
+func TestAddAfterTheWindowOfAnAnchor(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, s *subject) {
+		s.limiter = ratelimit.New(bare{s.store})
+		charge, _ := s.stream(t, anchored, 2, time.Now().Add(6*time.Hour))
+		s.requireReset(t, 4, 6*time.Hour)
+		time.Sleep(7 * time.Hour)
+		requireAdded(t, charge, 3)
+		s.requireReset(t, 3, 23*time.Hour)
+	})
+}
+
+// A settlement after the end of the window takes the rest from the window of the call's own anchor, and gives nothing to that window.
+func TestSettleAfterTheWindowOfAnAnchor(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, s *subject) {
+		s.limiter = ratelimit.New(bare{s.store})
+		d := s.admit(t, ratelimit.Request{Rule: anchored, Key: "ann", Cost: 2, Anchor: time.Now().Add(6 * time.Hour)})
+		less := s.admit(t, ratelimit.Request{Rule: anchored, Key: "ann", Cost: 2, Anchor: time.Now().Add(9 * time.Hour)})
+		time.Sleep(7 * time.Hour)
+		if err := less.Settle(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		s.requireReset(t, 6, 0)
+		if err := d.Settle(t.Context(), 5); err != nil {
+			t.Fatal(err)
+		}
+		s.requireReset(t, 3, 23*time.Hour)
 	})
 }
 
