@@ -201,10 +201,10 @@ func (r *inspected) notes(now time.Time) (all []string) {
 	if u.Unmatched {
 		add("patterns not applied: there are settings for networks, and the key is known only by its hash")
 	}
-	switch ends := r.use.InForce.Every != "" && len(r.Waiting) == 0; {
-	case ends && r.use.Reset > 0:
-		add("the open window of %s ends at %s", key, operate.LocalTime(now.Add(r.use.Reset)))
-	case ends:
+	switch {
+	case !u.Ends.IsZero():
+		add("the open window of %s ends at %s", key, operate.LocalTime(u.Ends))
+	case u.InForce.Every != "" && len(u.Waiting) == 0:
 		add("no window is open for %s, or none of its permits is used", key)
 	}
 	if !r.Counted {

@@ -32,6 +32,7 @@ type Use struct {
 	Window  time.Duration // until the count admits one more permit; 0 if it does now, or nobody knows
 	Retry   time.Duration // until a call passes: Window, and whatever refuses besides
 	Never   bool          // the limit is 0
+	Ends    time.Time     // when the open window of a rule with Every ends; zero if none of its permits is used, or if calls wait for later ones
 
 	Taken   []engine.Charge // the newest permits of the window, the newest last
 	Waiting []engine.Charge // that calls wait for
@@ -192,6 +193,9 @@ func (l *look) close(ctx context.Context, p *Prefix) {
 		u.Used = max(min(u.Used, u.Limit), u.Used-waiting)
 	}
 	slices.SortStableFunc(u.Taken, func(a, b engine.Charge) int { return a.At.Compare(b.At) })
+	if u.InForce.Every != "" && u.Reset > 0 && len(u.Waiting) == 0 {
+		u.Ends = l.looked[0].Now.Add(u.Reset)
+	}
 	u.Counted = u.Used != 0 || u.Reset > 0 || len(u.Taken)+len(u.Waiting)+len(u.Running) > 0
 	if u.InForce.Mode != ratelimit.ModeEnforce || u.Never {
 		return

@@ -168,6 +168,32 @@ func TestSubjectInTime(t *testing.T) {
 	}
 }
 
+// A subject's page says when the open window of a rule with Every ends, whatever the anchor of a later call is. Without one, it says nothing.
+func TestSubjectOfAnAnchor(t *testing.T) {
+	t.Parallel()
+	for name, store := range stores {
+		l, h := open(t, store(t))
+		quota := ratelimit.Request{Rule: ratelimit.Rule{Name: "quota", Key: "{user}", Limit: 2, Every: "1mo"}, Key: "ann"}
+		if err := l.Check(quota.Rule); err != nil {
+			t.Fatal(err)
+		}
+		if page := requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "quota"); strings.Contains(plain(page), "ends at") {
+			t.Errorf("%s: a window ends that is not open: %s", name, plain(page))
+		}
+		quota.Anchor = time.Now().Add(30 * time.Hour).Truncate(time.Second)
+		end := quota.Anchor.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+		for range 2 {
+			if d, err := l.Allow(t.Context(), quota); err != nil || !d.Allowed {
+				t.Fatal(d, err)
+			}
+			if page := requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "ends at"); !strings.Contains(page, `ends at <time datetime="`+end) {
+				t.Errorf("%s: want the end %s: %s", name, end, page)
+			}
+			quota.Anchor = quota.Anchor.Add(time.Hour)
+		}
+	}
+}
+
 // No page says that a permit is there now if the key is refused, or if nobody knows: the limit comes with the call. If a process reports the limit of
 // the last call, the page shows what is left of it.
 func TestSubjectOfARefusedKey(t *testing.T) {
