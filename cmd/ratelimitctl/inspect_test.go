@@ -153,6 +153,27 @@ func TestInspectShowsRunningCalls(t *testing.T) {
 	require(t, server.Addr, done, "1 of 4", "inspect", "make", "red")
 }
 
+// inspect says when the open window of a rule with Every ends, or that none is open. It says neither while calls wait for a later window.
+func TestInspectShowsTheEndOfAnAnchor(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	f := newFleet(t, server.Addr)
+	rule := ratelimit.Rule{Name: "quota", Key: "{user}", Limit: 1, Every: "1mo"}
+	f.known(map[string]string{"quota": ruleText(rule)})
+	require(t, server.Addr, done, "no window is open for ann", "inspect", "quota", "ann")
+	q := ratelimit.Request{Rule: rule, Key: "ann", Anchor: time.Now().Add(30 * time.Hour).Truncate(time.Second)}
+	if d, err := f.Allow(t.Context(), q); err != nil || !d.Allowed {
+		t.Fatal(d, err)
+	}
+	require(t, server.Addr, done, "the open window of ann ends at "+operate.LocalTime(q.Anchor), "inspect", "quota", "ann")
+	if d, err := f.Reserve(t.Context(), q); err != nil || !d.At.Equal(q.Anchor) {
+		t.Fatal(d, err)
+	}
+	if text, _ := ctl(t, server.Addr, "inspect", "quota", "ann"); strings.Contains(text, "window of") || strings.Contains(text, "window is") {
+		t.Errorf("the end of which window? %s", text)
+	}
+}
+
 // inspect shows waiting calls and free places, for all algorithms that let calls wait.
 func TestInspectShowsWhoWaits(t *testing.T) {
 	t.Parallel()
