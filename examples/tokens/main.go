@@ -1,5 +1,6 @@
 // Tokens shows budgets of tokens for a language model that streams its answers. A call is charged an estimate, and what it has really cost
-// when its stream has ended. An answer without a bound is charged by steps while it streams. The directives are in model.go, the client in client.go, and the model is the server in server.go.
+// when its stream has ended. An answer without a bound is charged by steps while it streams. The directives are in model.go, the client in
+// client.go, and the model is the server in server.go.
 //
 // Three processes ask at the same time if REDIS_URL is set. Without it, three goroutines do, and count in this process:
 //

@@ -32,7 +32,8 @@ Ann asks for 11000 tokens more: refused by team-output: 11000 per hour (sliding-
 Bob reads 10500 tokens of a story of 20000, in steps of 500: refused by team-output: 11000 per hour (sliding-window) for "acme/search"
 `
 
-// What the model has seen is what is counted, to the token, also by three processes at the same time. A story ends before its team is beyond its budget.
+// What the model has seen is what is counted, to the token, also by three processes at the same time.
+// A story ends before its team is beyond its budget.
 func TestStory(t *testing.T) {
 	for name, url := range map[string]string{"memory": "", "three processes": "redis://" + redistest.Start(t).Addr + "?read_timeout=1m"} {
 		t.Run(name, func(t *testing.T) {

@@ -488,6 +488,31 @@ func TestAddsInAnOutage(t *testing.T) {
 	}
 }
 
+// What a call took from the store goes back to the store, and what it took in an outage goes back to this process, also if
+// one of its rules took nothing in the outage.
+func TestAddsOfOneRuleInAnOutage(t *testing.T) {
+	store := limittest.NewOutage(limittest.NewClock())
+	s := (&subject{}).with(ratelimit.New(store, ratelimit.WithFailurePolicy(ratelimit.FailLocal), ratelimit.WithLogger(slog.New(slog.DiscardHandler))))
+	first, second := s.tokens(20), s.tokens(20)
+	first.Algorithm, second.Name, second.Algorithm = ratelimit.FixedWindow, "second", ratelimit.FixedWindow
+	s.open(t, 9, "k", second)
+	charge, taken := s.open(t, 2, "k", first, second)
+	if err := charge.Settle(t.Context(), 2, "tokens"); err != nil {
+		t.Fatal(err)
+	}
+	store.Begin(nil)
+	requireAdded(t, charge, 8)
+	store.End()
+	s.requireTaken(t, second, "k", 11)
+	if err := taken.Refund(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.requireTaken(t, first, "k", 0)
+	s.requireTaken(t, second, "k", 9)
+	store.Begin(nil)
+	s.admit(t, ratelimit.Request{Rule: second, Key: "k", Cost: 20})
+}
+
 // What an Add took goes back also if an observer or a trigger panics.
 func TestAddsAndPanics(t *testing.T) {
 	s := inMemory(newClock())
