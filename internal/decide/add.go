@@ -20,6 +20,7 @@ func (c *Charges) Add(ctx context.Context, n int64) error {
 		return err
 	}
 	defer call.Free()
+	call.noteStore(ctx)
 	call.tell(ctx)
 	if call.err == nil && !call.verdict.Admitted {
 		return c.limiter.public.Refusal(call)

@@ -331,7 +331,9 @@ func (c *Call) askStores(ctx context.Context) error {
 		v, err := c.decider().Decide(ctx, &c.Call)
 		c.Refused, c.Report, c.verdict = false, report, v
 		c.mustRelease = err == nil && v.Admitted && !c.Peek && c.visits&releases != 0
-		c.noteStore(ctx)
+		if !c.Grows { // Add does so when the charges are no longer locked
+			c.noteStore(ctx)
+		}
 		if err != nil {
 			return c.limiter.StoreError(ctx, c.Method(), c.explain(err))
 		}

@@ -11,9 +11,9 @@ import (
 
 // A call that brings NoLimit is charged nothing by that rule. But a block or a pause of its key refuses it.
 
-// addUnlimited adds a rule that does not limit the call.
+// addUnlimited adds a rule that does not limit the call. A call that asks for more permits asks only rules that do.
 func (c *Call) addUnlimited(a *Asked) {
-	if !a.Rule.enforces() {
+	if !a.Rule.enforces() || c.Grows {
 		return
 	}
 	own := *a

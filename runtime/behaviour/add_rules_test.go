@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/limittest"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
@@ -269,6 +270,52 @@ func TestManyAdds(t *testing.T) {
 			}
 		}
 	})
+}
+
+// backs is a store that counts the steps by which charges change.
+type backs struct {
+	ratelimit.Store
+	n int
+}
+
+func (b *backs) Adjust(ctx context.Context, call *engine.Call) error {
+	b.n++
+	return b.Store.Adjust(ctx, call)
+}
+
+// A charge keeps at most 64 times of Adds, so its memory and the steps of a refund are bounded.
+func TestTimesOfAddsAreBounded(t *testing.T) {
+	s := inMemory(newClock())
+	store := &backs{Store: s.store}
+	s.limiter = ratelimit.New(store)
+	charge, taken := s.open(t, 1, "k", ratelimit.Rule{Name: "r", Limit: 1000, Per: long})
+	for range 300 {
+		s.pass(time.Microsecond)
+		requireAdded(t, charge, 1)
+	}
+	if err := taken.Refund(t.Context()); err != nil || store.n != 65 {
+		t.Errorf("a refund of a charge and 300 Adds takes %d steps, error %v; want 65", store.n, err)
+	}
+}
+
+// An observer that an Add tells of a lost store may change the charge.
+func TestObserversOfAnAddChangeItsCharge(t *testing.T) {
+	clock := limittest.NewClock()
+	store := limittest.NewOutage(clock)
+	var charge *ratelimit.Charge
+	var settled error
+	s := &subject{store: store, limiter: ratelimit.New(store, ratelimit.WithFailurePolicy(ratelimit.FailLocal), ratelimit.WithLogger(slog.New(slog.DiscardHandler)),
+		ratelimit.WithObserver(func(ctx context.Context, e *ratelimit.Event) {
+			if e.Kind == ratelimit.EventStoreLost {
+				settled = charge.Settle(ctx, 0)
+			}
+		}))}
+	charge, _ = s.open(t, 1, "k", ratelimit.Rule{Name: "r", Limit: 10, Per: long})
+	store.Begin(nil)
+	requireAdded(t, charge, 2)
+	if _, isStore := errors.AsType[*ratelimit.StoreError](settled); !isStore { // the first permit is in the store
+		t.Errorf("settled with error %v", settled)
+	}
 }
 
 // Adds at one time have one part, so all of them go back, however many they are.

@@ -67,8 +67,8 @@ local function new_call(text)
     local includes = use('decide').includes
     claims.peek, claims.up_to, claims.refused = includes(flags, FLAG_PEEK), includes(flags, FLAG_UP_TO), includes(flags, FLAG_REFUSED)
     claims.adjusts, claims.rollback = includes(flags, FLAG_ADJUST), includes(flags, FLAG_ROLLBACK)
-    claims.leases, claims.gives = includes(flags, FLAG_LEASE), includes(flags, FLAG_GIVE)
-    claims.grows = includes(flags, FLAG_GROW)
+    claims.leases = includes(flags, FLAG_LEASE)
+    claims.gives, claims.grows = claims.adjusts and includes(flags, FLAG_GIVE), not claims.adjusts and includes(flags, FLAG_GROW)
   end
   claims.has_second = claims.up_to or claims.leases or claims.has_texts
   if not claims.adjusts then

@@ -15,7 +15,7 @@ import (
 	"github.com/ratelimit-go/ratelimit/internal/key"
 )
 
-// The flags of a call. new_call in claims.lua reads them.
+// The flags of a call. new_call in claims.lua reads them. The last bit means flagGrow in a decision, and flagGive in an adjustment.
 const (
 	flagPeek     = 1
 	flagReport   = 2
@@ -25,7 +25,7 @@ const (
 	flagRollback = 32
 	flagLease    = 64
 	flagGive     = 128
-	flagGrow     = flagGive // of a decision
+	flagGrow     = 128
 )
 
 // What a claim has: the keys besides its state, in their order, and the lease of its rule.
