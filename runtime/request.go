@@ -70,9 +70,11 @@ func (l *Limiter) Wait(ctx context.Context, requests ...Request) (Decision, erro
 // than the context's deadline, or 3660 days if there is none.
 //
 // If no place can be kept now, the Decision is not Allowed, and RetryAfter says when to ask again. The reason is one of these: the place would come
-// after the deadline; the Queue of a rule is full; the key is blocked or paused; or one of several rules cannot keep a place for that time. While a
-// pause holds calls of Wait in this process, and until all of them have asked again, they come first, and RetryAfter is at least a second. A block or
-// a pause that begins later does not move the place.
+// after the deadline; the Queue of a rule is full; the key is blocked or paused; a rule has 64 windows ahead, or 4,096 entries of Amounts; or one of
+// several rules cannot keep a place for that time. In the last two cases RetryAfter is until the call passes at once, and a place may be had earlier.
+//
+// While a pause holds calls of Wait in this process, and until all of them have asked again, they come first, and RetryAfter is at least a second. A
+// block or a pause that begins later does not move the place.
 //
 // For example, a LeakyBucket admits 2 calls a second. Three calls of Reserve at 12:00:00 have a Delay of 0, 500 ms and a second. If the third has a
 // deadline at 12:00:00.9, it is not Allowed, and its RetryAfter is 100 ms: at 12:00:00.1 there is a place within 900 ms.

@@ -23,13 +23,13 @@ func (c *Call) reserve(ctx context.Context) error {
 		c.waited = time.Duration(v.At-v.Now) * time.Microsecond
 		return nil
 	}
-	c.askAgainForPlace()
+	c.retryAtPlace()
 	return nil
 }
 
-// askAgainForPlace sets the Earliest of each rule for which the place is too far ahead to when it no longer is. That is a wait before all rules admit the
+// retryAtPlace sets the Earliest of each rule for which the place is too far ahead to when it no longer is. That is a wait before all rules admit the
 // call. A rule with block= refuses the call until it admits it.
-func (c *Call) askAgainForPlace() {
+func (c *Call) retryAtPlace() {
 	now, at := c.verdict.Now, int64(0)
 	for i := range c.Asked {
 		if a := &c.Asked[i]; a.Rule.enforces() {
