@@ -5,6 +5,7 @@ package behaviour_test
 
 import (
 	"context"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -62,6 +63,8 @@ var directoryType = wrap.NewType("runtime/behaviour_test.directory",
 	directoryByShareRules,
 	directoryBySinceRules,
 	directoryByContractRules,
+	directoryByTextRules,
+	directoryByDateRules,
 )
 
 var directoryByNilRules = wrap.NewRules("runtime/behaviour_test.directory.byNil",
@@ -304,4 +307,44 @@ func (d *limitedDirectory) byContract(ctx context.Context, id string) error {
 		return err
 	}
 	return d.next.byContract(ctx, id)
+}
+
+var directoryByTextRules = wrap.NewRules("runtime/behaviour_test.directory.byText",
+	ratelimit.Rule{Name: "text", Computed: true, Per: time.Hour},
+)
+
+// byText calls directory.byText.
+//
+// Limits: {int(text)} per hour.
+func (d *limitedDirectory) byText(ctx context.Context, text string) error {
+	permits, err := wrap.Value(directoryByTextRules.Named("text"), "int(text)", func() int64 {
+		return int64(wrap.MustForLimit(strconv.Atoi(text)))
+	})
+	if err != nil {
+		return wrap.Failed(ctx, d.limits, err)
+	}
+	if err := wrap.TakeCharges(ctx, d.limits, directoryByTextRules, wrap.Charge{Cost: 1, Limit: permits}); err != nil {
+		return err
+	}
+	return d.next.byText(ctx, text)
+}
+
+var directoryByDateRules = wrap.NewRules("runtime/behaviour_test.directory.byDate",
+	ratelimit.Rule{Name: "date", Limit: 5, Every: "1mo"},
+)
+
+// byDate calls directory.byDate.
+//
+// Limits: 5 per month (UTC), counted from {date('2026-13-05')}.
+func (d *limitedDirectory) byDate(ctx context.Context) error {
+	anchor, err := wrap.Value(directoryByDateRules.Named("date"), "date('2026-13-05')", func() time.Time {
+		return wrap.MustForLimit(wrap.ParseDate("2026-13-05", time.UTC))
+	})
+	if err != nil {
+		return wrap.Failed(ctx, d.limits, err)
+	}
+	if err := wrap.TakeCharges(ctx, d.limits, directoryByDateRules, wrap.Charge{Cost: 1, Anchor: anchor}); err != nil {
+		return err
+	}
+	return d.next.byDate(ctx)
 }

@@ -45,6 +45,10 @@ type directory interface {
 	bySince(ctx context.Context, since time.Time) error
 	//ratelimit:rule name=contract every=1mo anchor="contractOf(id)" limit=5
 	byContract(ctx context.Context, id string) error
+	//ratelimit:rule name=text limit="int(text)" per=1h
+	byText(ctx context.Context, text string) error
+	//ratelimit:rule name=date every=1mo anchor="date('2026-13-05')" limit=5
+	byDate(ctx context.Context) error
 }
 
 type anyDirectory struct{ directory }
@@ -108,6 +112,8 @@ var causes = map[string][]func(context.Context, directory) error{
 	"a function in `limit=` or `anchor=` returns an error": {
 		func(ctx context.Context, d directory) error { return d.byLimit(ctx, "unknown") },
 		func(ctx context.Context, d directory) error { return d.byContract(ctx, "unknown") },
+		func(ctx context.Context, d directory) error { return d.byText(ctx, "five") },
+		func(ctx context.Context, d directory) error { return d.byDate(ctx) },
 	},
 	"a limit that comes with the call is below -1 or too high": {
 		func(ctx context.Context, d directory) error { return d.byLimit(ctx, "-2") },

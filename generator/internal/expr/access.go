@@ -237,7 +237,7 @@ func (c *compiler) item(n *ast.MemberNode, base, key *term) *term {
 	}
 	elem := elemOf(base.typ)
 	if !fixed || i < 0 {
-		return must(goCall(n, elem, wrapPath, "At", sliced(base), key.integer(types.Int)))
+		return operated(goCall(n, elem, wrapPath, "At", sliced(base), key.integer(types.Int)))
 	}
 	return &term{node: n, typ: elem, write: func(w *writer) operand {
 		o := w.all(base, key)

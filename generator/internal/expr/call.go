@@ -175,11 +175,8 @@ func (c *compiler) invoke(n *ast.CallNode, f *term, sig *types.Signature) *term 
 	return &term{node: n, typ: result, links: f.links, write: func(w *writer) operand {
 		call := w.callOf(w.term(f).in(highest), w.all(args...)...)
 		w.fails = true
-		switch {
-		case sig.Results().Len() == 1:
+		if sig.Results().Len() == 1 {
 			return call
-		case c.wanted == Limit, c.wanted == Moment: // the program is at fault
-			return w.mustBy("MustForLimit", call)
 		}
 		return w.must(call)
 	}}

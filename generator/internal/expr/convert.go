@@ -59,6 +59,11 @@ func must(call *term) *term {
 	return call.then(call.typ, func(w *writer, o operand) operand { return w.must(o) })
 }
 
+// operated is must for an operator or an index, whose operands are at fault in every argument: wrap.Must(wrap.At(parts, n)).
+func operated(call *term) *term {
+	return call.then(call.typ, func(w *writer, o operand) operand { return w.mustBy("Must", o) })
+}
+
 // value returns t as an operand. A pointer stands for its target unless that is a struct.
 func (t *term) value() *term {
 	if elem := pointee(t.typ); elem != nil && (!isStruct(elem) || isTime(elem)) {

@@ -123,7 +123,7 @@ func Compile(e annotations.Expr, env *Env, want Want) (*Code, annotations.Diagno
 	if len(c.errs) > 0 || t == nil {
 		return nil, c.errs
 	}
-	w := &writer{names: newBlanks(env), from: env.From, held: map[*term]string{}, sure: map[*term]bool{}, uses: map[string]bool{}}
+	w := &writer{names: newBlanks(env), from: env.From, want: want, held: map[*term]string{}, sure: map[*term]bool{}, uses: map[string]bool{}}
 	written := w.whole(t, resultOf[want])
 	return &Code{
 		Constant: t.con, Spelled: t.spelled, Text: spaced(c.expr.Value), Varies: c.varies, Uses: slices.Sorted(maps.Keys(w.uses)),

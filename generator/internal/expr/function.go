@@ -200,7 +200,9 @@ func (w *writer) code(e goast.Expr, args map[string][]*term) operand {
 		}
 	}
 	fn := w.code(call.Fun, args).text
-	w.fails = w.fails || strings.HasSuffix(fn, ".Must")
+	if strings.HasSuffix(fn, ".Must") {
+		return w.must(values[0])
+	}
 	return w.callOf(fn, values...)
 }
 

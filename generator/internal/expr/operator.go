@@ -94,5 +94,5 @@ func (c *compiler) integers(n ast.Node, fn string, l, r *term) *term {
 	if fn == "Remainder" && r.con != nil {
 		return infix(n, types.Typ[kind], token.REM, l, r)
 	}
-	return must(goCall(n, types.Typ[kind], wrapPath, fn, l, r))
+	return operated(goCall(n, types.Typ[kind], wrapPath, fn, l, r))
 }

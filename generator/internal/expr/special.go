@@ -24,7 +24,7 @@ func (c *compiler) special(name string, n ast.Node, args []*term) *term {
 		return c.repeat(n, args[0], args[1])
 	case "times":
 		typ := c.ofTime("Duration", duration)
-		return must(goCall(n, typ, wrapPath, "Multiply", args[0].duration(typ), args[1].duration(typ)))
+		return operated(goCall(n, typ, wrapPath, "Multiply", args[0].duration(typ), args[1].duration(typ)))
 	case "string":
 		return c.string(n, args[0])
 	case "kind":
@@ -51,7 +51,7 @@ func (c *compiler) special(name string, n ast.Node, args []*term) *term {
 		return c.not(n, args[0].as(types.Bool))
 	case "negate":
 		t := args[0].unnamed()
-		return must(goCall(n, t.typ, wrapPath, "Negate", t))
+		return operated(goCall(n, t.typ, wrapPath, "Negate", t))
 	case "less":
 		return c.order(n, token.LSS, args[0], args[1])
 	case "lessOrEqual":

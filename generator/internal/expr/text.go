@@ -66,9 +66,9 @@ func (c *compiler) finally(t *term, want Want) *term {
 //
 //	wrap.Must(wrap.RoundUp(size / 1024))
 func (c *compiler) amount(t *term, want Want) *term {
-	round, fn, must := wrap.RoundUp, "RoundUp", "Must"
+	round, fn := wrap.RoundUp, "RoundUp"
 	if want == Limit {
-		round, fn, must = wrap.RoundDown, "RoundDown", "MustForLimit"
+		round, fn = wrap.RoundDown, "RoundDown"
 	}
 	if f, ok := t.con.(float64); ok {
 		n, err := round(f)
@@ -81,8 +81,7 @@ func (c *compiler) amount(t *term, want Want) *term {
 			return literal(t.node, int(n)).retyped(types.Typ[types.Int64])
 		}
 	}
-	call := goCall(t.node, types.Typ[types.Int64], wrapPath, fn, t.as(types.Float64))
-	return call.then(call.typ, func(w *writer, o operand) operand { return w.mustBy(must, o) })
+	return must(goCall(t.node, types.Typ[types.Int64], wrapPath, fn, t.as(types.Float64)))
 }
 
 // text converts t to a text that is the same for equal values. It uses the method MarshalText, or else the method String, or else

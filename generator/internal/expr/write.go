@@ -37,6 +37,7 @@ func variable(name string) operand {
 type writer struct {
 	names *blanks
 	from  reach.From
+	want  Want             // what the expression is for
 	fails bool             // what is written may panic
 	work  string           // the variable that counts steps; "" if nothing counts any
 	held  map[*term]string // the variables that hold values
@@ -129,10 +130,16 @@ func texts(operands []operand) []string {
 //	{ return doc.Owner }
 func braced(stmts string) string { return "{\n" + stmts + "\n}" }
 
-// must returns the first result of a call that also returns an error, and panics if there is one: wrap.Must(tenant(ctx)).
-func (w *writer) must(call operand) operand { return w.mustBy("Must", call) }
+// must returns the first result of a call that also returns an error, and panics if there is one: wrap.Must(tenant(ctx)). If a limit or an anchor
+// cannot be computed, the program is at fault: wrap.MustForLimit(planOf(ctx)).
+func (w *writer) must(call operand) operand {
+	if w.want == Limit || w.want == Moment {
+		return w.mustBy("MustForLimit", call)
+	}
+	return w.mustBy("Must", call)
+}
 
-// mustBy is must with another function of package wrap: wrap.MustForLimit(planOf(ctx)).
+// mustBy is must by a function of package wrap.
 func (w *writer) mustBy(fn string, call operand) operand {
 	w.fails = true
 	return w.callOf(w.std(wrapPath, fn), call)
