@@ -21,17 +21,17 @@ func keyError(method string, rule *decide.Rule, expr, reason string) error {
 
 // wrongLimit returns the error of a limit that comes with a call and is out of its bounds.
 func (o *options) wrongLimit(method string, rule *decide.Rule, reason string) error {
-	return o.mistake(method, rule, reason, "make limit= give a limit within these bounds; -1 is no limit")
+	return o.mistake(method, rule, "", reason, "make limit= give a limit within these bounds; -1 is no limit")
 }
 
 // wrongAnchor returns the error of an anchor from which no windows count.
 func (o *options) wrongAnchor(method string, rule *decide.Rule, reason string) error {
-	return o.mistake(method, rule, reason, "make anchor=, or Anchor of the request, give the time from which the windows of the key count, such as its first bill")
+	return o.mistake(method, rule, "anchor", reason, "make anchor=, or Anchor of the request, give the time from which the windows of the key count, such as its first bill")
 }
 
 // mistake returns the error of a value that the program has made wrong, and logs how to cure it.
-func (o *options) mistake(method string, rule *decide.Rule, reason, cure string) error {
-	e := &KeyError{Method: method, Rule: rule.Label, Reason: reason, Internal: true}
+func (o *options) mistake(method string, rule *decide.Rule, expr, reason, cure string) error {
+	e := &KeyError{Method: method, Rule: rule.Label, Expr: expr, Reason: reason, Internal: true}
 	o.logOnce(context.Background(), slog.LevelError, e, cure)
 	return e
 }

@@ -102,9 +102,9 @@ func (c *Call) setAnchor(a *Asked, at time.Time) error {
 	case c.grows != nil:
 		anchor = c.grows.claim.Anchor
 	case !ok:
-		return c.limiter.public.WrongAnchor(c.Method(), a.Rule, fmt.Sprintf("the anchor is in the year %d; expected 1 to 9999", at.Year()))
+		return c.limiter.public.WrongAnchor(c.Method(), a.Rule, fmt.Sprintf("found a time in the year %d; expected 1 to 9999", at.Year()))
 	case anchor == 0 && !c.Peek && a.Limit != NoLimit:
-		return c.limiter.public.WrongAnchor(c.Method(), a.Rule, "the anchor is the zero time")
+		return c.limiter.public.WrongAnchor(c.Method(), a.Rule, "found the zero time")
 	}
 	a.Claim.Anchor = anchor
 	return nil

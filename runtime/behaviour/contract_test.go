@@ -149,8 +149,14 @@ func TestCallsWithoutAnAnchor(t *testing.T) {
 			internal bool
 		}{"month": {limited.month, true}, "trial": {limited.trial, false}} {
 			err := test.call(t.Context(), &contract{customer: "ann"})
-			if e, ok := errors.AsType[*ratelimit.KeyError](err); !ok || e.Internal != test.internal || e.Rule != name {
-				t.Errorf("%s: got %#v, want a KeyError that is internal: %t", name, err, test.internal)
+			if e, ok := errors.AsType[*ratelimit.KeyError](err); !ok || e.Internal != test.internal || e.Rule != name || e.Expr == "" {
+				t.Errorf("%s: got %#v, want a KeyError with an expression that is internal: %t", name, err, test.internal)
+			}
+		}
+		for year, want := range map[int]string{1: "found the zero time", 0: "found a time in the year 0; expected 1 to 9999", 10000: "found a time in the year 10000; expected 1 to 9999"} {
+			err := limited.month(t.Context(), &contract{customer: "ann", since: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)})
+			if want = "runtime/behaviour_test.biller.month: month: anchor: " + want; err == nil || err.Error() != want {
+				t.Errorf("the year %d: got %v, want %s", year, err, want)
 			}
 		}
 		zero := time.Time{}
