@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -39,6 +40,9 @@ func (p *Prefix) Give(ctx context.Context, by fleet.Actor, t Target, n int64) (a
 		before, err := p.useOf(ctx, q, k)
 		if err == nil {
 			err = l.Give(ctx, n, q)
+		}
+		if e, is := errors.AsType[*ratelimit.RuleError](err); is && e.Argument == "every" {
+			return Wrong("no window is open, and the tool does not know the anchor of the key: wait for its next call")
 		}
 		if err != nil {
 			return err

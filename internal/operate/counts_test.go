@@ -34,6 +34,26 @@ func TestErrorsOfSeveralCounts(t *testing.T) {
 	}
 }
 
+// The tool has no anchor, so it takes no permits of a window that is not open, and says so.
+func TestCountsWithoutAnAnchor(t *testing.T) {
+	t.Parallel()
+	l := ratelimit.New(memstore.New())
+	paid := ratelimit.Request{Rule: ratelimit.Rule{Name: "paid", Key: "{id}", Limit: 5, Every: "1mo"}, Key: "ann", Anchor: time.Now()}
+	if _, err := l.Allow(t.Context(), paid); err != nil {
+		t.Fatal(err)
+	}
+	give := func(key string) ([]operate.Given, error) {
+		return operate.New(l, time.Minute).Give(t.Context(), fleet.Actor{By: "kim"}, operate.Target{Rule: "paid", Keys: []string{key}}, -1)
+	}
+	const want = "paid nobody: no window is open, and the tool does not know the anchor of the key: wait for its next call"
+	if _, err := give("nobody"); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if all, err := give("ann"); err != nil || len(all) != 1 || all[0].After != 3 {
+		t.Errorf("got %+v, error %v", all, err)
+	}
+}
+
 // What was done and could not be noted is done.
 func TestCountsThatCannotBeNoted(t *testing.T) {
 	t.Parallel()
