@@ -249,7 +249,7 @@ func TestUnusableByPattern(t *testing.T) {
 		t.Errorf("got %+v, error %v; want a limit of 20", d, err)
 	}
 	got := fmt.Sprint(l.Overrides().Err())
-	for _, want := range []string{`rule "calendar": match: found the text a*; expected a network`, `rule "calendar": cron: found per as well`} {
+	for _, want := range []string{`rule "calendar": match: found the text a*; expected a network`, `rule "calendar": per: does not apply: the rule has cron=@daily`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %s; want %s", got, want)
 		}

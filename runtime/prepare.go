@@ -130,6 +130,13 @@ func (d *declared) Override(rule *decide.Rule, overrides []*fleet.Setting) (*dec
 		}
 		v = v.or(under)
 	}
+	if v.Per != 0 && (d.Cron != "" || d.Every != "") {
+		name, value := "cron", d.Cron
+		if d.Every != "" {
+			name, value = "every", d.Every
+		}
+		return nil, (*Rule)(d).wrong("per", "does not apply: the rule has %s=%s", name, value)
+	}
 	changed := v.apply(Rule(*d))
 	p, err := changed.prepareAs(rule.Label, changed.Window(), tagOf(rule, &changed))
 	if err != nil {

@@ -99,12 +99,14 @@ func TestUnfitOverridesAreRefused(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	daily := ratelimit.Rule{Name: "daily", Limit: 5, Cron: "@daily"}
+	paid := ratelimit.Rule{Name: "paid", Key: "{c.ID}", Limit: 5, Every: "1mo"}
 	shared := ratelimit.Rule{Name: "shared", Limit: 5, Per: time.Hour}
-	newFleet(t, server.Addr).known(map[string]string{"b": ruleText(bucket), "l": ruleText(login), "d": ruleText(daily), "s": ruleText(shared)})
+	newFleet(t, server.Addr).known(map[string]string{"b": ruleText(bucket), "l": ruleText(login), "d": ruleText(daily), "p": ruleText(paid), "s": ruleText(shared)})
 	for _, test := range []struct{ want, args string }{
 		{`rule "login": burst: `, "login -burst 5"},
 		{`rule "login": burst: `, "login -key ann -burst 5"},
-		{`rule "daily": cron: found per as well`, "daily -per 1m"},
+		{`rule "daily": per: does not apply: the rule has cron=@daily; `, "daily -per 1m"},
+		{`rule "paid": per: does not apply: the rule has every=1mo; `, "paid -per 1h"},
 		{`has used a rule "serach"`, "serach -limit 9"},
 	} {
 		args := append([]string{"override", "set"}, strings.Fields(test.args)...)

@@ -378,8 +378,8 @@ func TestOverrideThatDoesNotSuit(t *testing.T) {
 			s.admit(t, bucket)
 			s.admit(t, bucket)
 		}
-		if err := s.limiter.Overrides().Err(); err == nil || !strings.Contains(err.Error(), "cron: found per as well") {
-			t.Errorf("got error %v, want one about cron", err)
+		if err := s.limiter.Overrides().Err(); err == nil || !strings.Contains(err.Error(), "per: does not apply: the rule has cron=") {
+			t.Errorf("got error %v, want one about per", err)
 		}
 		s.limiter.Overrides().ClearLocal("r", "")
 		if err := s.limiter.Overrides().Err(); err != nil {
