@@ -192,10 +192,10 @@ type KeyError struct {
 
 	// Missing says that the context carries no client IP or no user ID: see [WithClientIP] and [WithUserID]. Then Internal is true, too.
 	Missing bool
-	// Internal says that the program is at fault, not the caller: a function of limit= or anchor= fails, a function panics, an identity is missing, a
-	// limit that comes with a call is out of its bounds, its anchor is the zero time, or Err wraps [ErrInternal]. It is answered with 500, and logged
-	// once for a rule, with the cure. For example, limit="planOf(ctx)" fails because its database is away. If a KeyError is not Internal, the caller
-	// is told so with 400: it has sent no key, for example.
+	// Internal says that the program is at fault, not the caller: a function of limit= or anchor= fails, a function panics, an identity is missing,
+	// a limit that comes with a call is out of its bounds, its anchor is the zero time or not in the years 1 to 9999, or Err wraps [ErrInternal].
+	// It is answered with 500, and logged once for a rule, with the cure. For example, limit="planOf(ctx)" fails because its database is away. If a
+	// KeyError is not Internal, the caller is told so with 400: it has sent no key, for example.
 	Internal bool
 }
 
