@@ -19,8 +19,8 @@ type Request struct {
 	Member string // the member to count, such as "bob", if the rule has Distinct; at most 64 KiB
 
 	// Anchor is the time at which the windows of a rule with Every begin, such as when the user ann was first billed. It may be before 1970 or
-	// in the future. Windows count from it in both directions. The zero time is none: Peek, Give and Reset then go by the window that is open,
-	// and other calls fail with a [KeyError]. Other rules ignore it.
+	// in the future, in the years 1 to 9999. Windows count from it in both directions. The zero time is none: Peek, Give and Reset then go by the
+	// window that is open, and other calls fail with a [KeyError]. If none is open, Peek reports all permits. Other rules ignore it.
 	Anchor time.Time
 
 	// Match is in place of Key: all keys in a network, such as 203.0.113.0/24, or that begin with a text, such as ann*. It is only for
@@ -34,10 +34,11 @@ type Request struct {
 }
 
 // Allow decides a call under the rules of the requests: all of them are charged, or none. It does not wait. A refusal is a
-// Decision, not an error. If two requests have equal rules and keys, their costs are added.
+// Decision, not an error. If two requests have equal rules and keys, their costs are added. Their Anchors must be equal.
 //
-// The error is a *StoreError, *KeyError, *NeverAdmissibleError or *RuleError, or wraps the context's. It is a *RuleError if there are no
-// requests or more than 255, or if two requests have different rules of one name, window and key.
+// The error is a *StoreError, *KeyError, *NeverAdmissibleError or *RuleError, or wraps the context's. It is a *RuleError if there are no requests
+// or more than 255, or if two requests have different rules of one name, window and key. It is a *KeyError if two requests with equal rules and
+// keys have two Anchors.
 func (l *Limiter) Allow(ctx context.Context, requests ...Request) (Decision, error) {
 	return l.decide(ctx, requests, 0, false)
 }
