@@ -219,6 +219,9 @@ func parseAnchor(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil && t.IsZero() {
+		return t, fmt.Errorf("the anchor is %q, which is the zero time; leave the field empty", text)
+	}
 	d, err := parseTime("anchor", text, -latest)
 	return epoch.Add(d), err
 }

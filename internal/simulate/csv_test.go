@@ -55,6 +55,7 @@ func TestWrongCSV(t *testing.T) {
 		"1,a\n\ntimestamp\n":               `line 3: the timestamp is "timestamp"`,
 		"1,a,1,x,2,y\n":                    "line 1: found 6 fields; expected timestamp,key,cost,member,anchor",
 		"1,a,1,x,soon\n":                   `line 1: the anchor is "soon"; expected one such as 2026-03-02T09:00:00Z, or seconds since 1970`,
+		"1,a,1,x,0001-01-01T00:00:00Z\n":   `line 1: the anchor is "0001-01-01T00:00:00Z", which is the zero time; leave the field empty`,
 		"1,a,1,x,-9e9\n2,a,1,x,-9.1e9\n":   `line 2: the anchor is "-9.1e9"`,
 		"1,a,0\n":                          `line 1: the cost is "0"; expected an integer of at least 1`,
 		"1,a\n2,a,1.5\n":                   `line 2: the cost is "1.5"`,
