@@ -14,6 +14,9 @@ var (
 	integer  = regexp.MustCompile(`^-?(0|[1-9](_?[0-9])*)$`)
 	integral = regexp.MustCompile(`^[+-]?[0-9][0-9_,]*[kM]?$`) // meant as an integer, but perhaps not valid
 	rate     = regexp.MustCompile(`^[0-9_]+/[0-9]*[\pL]+$`)    // such as 10/m, which is not a useful expression
+
+	months   = regexp.MustCompile(`^(mo|[0-9]*(M|MO|Mo|(?i:mon|months?|monthly)))$`) // meant in every=
+	quarters = regexp.MustCompile(`^[0-9]*(?i:q|quarters?|quarterly)$`)              // likewise
 )
 
 // value reads the value of an argument that has no expressions.
@@ -138,7 +141,7 @@ func (p *parser) parseDuration(name string, v Text) time.Duration {
 }
 
 // checkPeriod checks the length of windows that begin at a time of the key's own. It suggests per= for a duration, and cron= for a value such as
-// @monthly.
+// @monthly. It knows other words for a month or a quarter.
 func (p *parser) checkPeriod(name string, v Text) {
 	_, err := period.ParseEvery(v.Value)
 	if err == nil {
@@ -149,6 +152,10 @@ func (p *parser) checkPeriod(name string, v Text) {
 	switch {
 	case v.Value[0] == '@':
 		advice = ", or write cron=" + v.Value
+	case months.MatchString(v.Value):
+		advice = "; a month is 1mo"
+	case quarters.MatchString(v.Value):
+		advice = "; a quarter is 3mo"
 	case noDuration != nil:
 	case strings.HasSuffix(v.Value, "m"):
 		advice = "; a month is 1mo, and for minutes write per=" + v.Value
