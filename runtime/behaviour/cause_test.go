@@ -123,7 +123,9 @@ var causes = map[string][]func(context.Context, directory) error{
 	"the anchor that comes with the call is the zero time, or not in the years 1 to 9999": {
 		func(ctx context.Context, d directory) error { return d.bySince(ctx, time.Time{}) },
 		func(ctx context.Context, d directory) error { return d.byContract(ctx, "0001-01-01") },
-		func(ctx context.Context, d directory) error { return d.bySince(ctx, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)) },
+		func(ctx context.Context, d directory) error {
+			return d.bySince(ctx, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
+		},
 	},
 	"a function panics": {
 		func(ctx context.Context, d directory) error { return d.byKey(ctx, "panics") },
