@@ -51,7 +51,9 @@ needs from the column key, cost, member, limit, when or anchor, or from a column
 whose name is the text of its expression, such as {phone} or perDay(plan). A
 rule that lacks a column is not compared. Neither are rules of a method whose
 keys or expressions differ, or have changed, if they would share a column. A
-rule without cost= charges 1.
+rule without cost= charges 1. Name the same packages at both commits: rules of
+others count as gone. -check exits with 1 if a call is decided otherwise, or if
+a rule that has changed is not compared.
 
 examples:
   ratelimit simulate -rule 'limit=10 per=1s' -load poisson:12/s
@@ -64,7 +66,7 @@ examples:
 exit status:
   0   the load was simulated
   1   there are errors in the source, or a file cannot be read or written, or,
-      with -check, a call is decided otherwise
+      with -check, a call is decided otherwise or a changed rule is not compared
   2   the command line is wrong
 
 flags:
@@ -127,7 +129,7 @@ func (s *simulation) parse(args []string) error {
 	flags.Func("rule", "a `rule`, as in a directive: 'limit=10 per=1m', or the name of one of the packages; may be given again", s.addRule)
 	flags.Func("compare", "a `rule` of a second set, for the same load; may be given again", appendTo(&s.compared))
 	flags.StringVar(&s.against, "against", "", "print what the rules decide otherwise than those of this `file`, the output of ratelimit -list -json at another commit")
-	flags.BoolVar(&s.check, "check", false, "with -against: exit with 1 if a call is decided otherwise")
+	flags.BoolVar(&s.check, "check", false, "with -against: exit with 1 if a call is decided otherwise, or if a rule that has changed is not compared")
 	flags.StringVar(&s.file, "rules", "", "a `file` with the output of ratelimit -list -json")
 	flags.StringVar(&s.method, "method", "", "the `method` whose rules to simulate, if there are several; its last part is enough")
 	flags.StringVar(&s.load, "load", "constant:100/s", "the `load`")

@@ -95,14 +95,14 @@ func (s *simulation) openCalls() (*simulate.Calls, error) {
 	return load.Stream(), nil
 }
 
-// reportAgainst prints a comparison. With -check it returns an error if a call is decided otherwise.
+// reportAgainst prints a comparison. With -check it returns an error if the comparison does not pass.
 func (s *simulation) reportAgainst(result *simulate.Comparison) (err error) {
 	if s.json {
 		err = encode(s.stdout, result, "\t")
 	} else {
 		err = result.PrintTable(s.stdout)
 	}
-	if err == nil && s.check && result.Otherwise > 0 {
+	if err == nil && s.check && !result.Passes() {
 		return generator.Errors{} // it is printed
 	}
 	return err

@@ -78,6 +78,30 @@ gone: x.X.O: key="{a}" limit=1 per=1m
 	}
 }
 
+// A changed rule whose key has no column does not pass -check, although no call is decided otherwise.
+func TestSimulateAgainstNotCompared(t *testing.T) {
+	const source = "package x\n\ntype X interface {\n\t//ratelimit:rule key=\"{a}\" limit=1 per=1m\n\tM(a string) error\n}\n"
+	dir := module(t, "x.go", source, "calls.csv", "timestamp,{a}\n1,ann\n")
+	before, _ := expect(t, 0, dir, "-list", "-json")
+	write(t, dir, "before.json", before)
+	against := []string{"simulate", "-against", "before.json", "-check", "-load", "csv:calls.csv"}
+	expect(t, 0, dir, against...)
+	write(t, dir, "x.go", strings.NewReplacer("{a}", "{b}", "a string", "b string").Replace(source))
+	stdout, _ := expect(t, 1, dir, against...)
+	const want = `
+csv:calls.csv: 1 call, 0 of them are decided otherwise
+
+changed: x.X.M: key="{b}" limit=1 per=1m; was key="{a}" limit=1 per=1m
+not compared: x.X.M: key="{b}" needs a column key or "{b}"
+`
+	if "\n"+stdout != want {
+		t.Errorf("printed\n%s\nexpected%s", stdout, want)
+	}
+	write(t, dir, "calls.csv", "timestamp\n1\n")
+	write(t, dir, "x.go", source)
+	expect(t, 0, dir, against...) // the rule is not compared, but has not changed
+}
+
 func TestSimulateAgainstUsage(t *testing.T) {
 	dir := module(t, "x.go", limited, "calls.csv", "1,a\n", "none.json", "[]", "wrong.json", `[{"method": "x.X.M", "rule": "r", "limit": 1, "window": "1y"}]`)
 	list, _ := expect(t, 0, dir, "-list", "-json")

@@ -420,9 +420,33 @@ func TestNotCompared(t *testing.T) {
 		{expr("", "", "vip"), expr("", "", "vip"), "timestamp,key", `when="vip" needs a column when or "vip"`},
 		{expr("", "", "vip"), expr("", "", "vip"), "timestamp,when", ""},
 	} {
+		test.was.Text, test.now.Text = fmt.Sprint(test.was.expressions()), fmt.Sprint(test.now.expressions())
 		c := compare(t, []Rule{test.was}, []Rule{test.now}, test.columns+"\n1"+strings.Repeat(",1", strings.Count(test.columns, ","))+"\n")
 		if got := c.Rules[0].NotCompared; got != test.want {
 			t.Errorf("%s: %s; expected %s", test.columns, got, test.want)
+		}
+		if passes := test.want == "" || test.was.Text == test.now.Text; c.Passes() != passes {
+			t.Errorf("%s: from %s to %s passes: %t", test.columns, test.was.Text, test.now.Text, !passes)
+		}
+	}
+}
+
+// A rule that is new or gone does not pass if it is not compared. One with a new name alone does.
+func TestNotComparedAlone(t *testing.T) {
+	keyed := rule("r", ratelimit.Rule{Key: "{a}", Limit: 1})
+	renamed := keyed
+	renamed.Name = "s"
+	for _, test := range []struct {
+		before, now []Rule
+		passes      bool
+	}{
+		{[]Rule{keyed}, nil, false},
+		{nil, []Rule{keyed}, false},
+		{[]Rule{keyed}, []Rule{renamed}, true},
+	} {
+		c := compare(t, test.before, test.now, "timestamp\n1\n")
+		if c.Rules[0].NotCompared == "" || c.Passes() != test.passes {
+			t.Errorf("%+v", c)
 		}
 	}
 }

@@ -117,6 +117,11 @@ func newRuleComparison(p pair) RuleComparison {
 	return r
 }
 
+// Passes reports whether no call is decided otherwise, and each rule that is new, gone or changed is compared.
+func (c *Comparison) Passes() bool {
+	return c.Otherwise == 0 && !slices.ContainsFunc(c.Rules, func(r RuleComparison) bool { return r.NotCompared != "" && r.Before != r.Now })
+}
+
 // add counts a call.
 func (c *Comparison) add(d *double) {
 	was, now, otherwise := &d.sides[0], &d.sides[1], false
