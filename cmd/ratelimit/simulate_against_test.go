@@ -24,7 +24,7 @@ func TestSimulateAgainst(t *testing.T) {
 	write(t, dir, "calls.csv", callsOfX)
 	against := []string{"simulate", "-against", "before.json", "-check", "-load", "csv:calls.csv"}
 	stdout, stderr := expect(t, 0, dir, append(against, "./...")...)
-	if stdout != "csv:calls.csv: 6 calls, 0 of them are decided otherwise; 1 call of methods without rules left out\n" || stderr != "" {
+	if stdout != "csv:calls.csv: 6 calls, 0 of them are decided otherwise; 1 call of other methods left out\n\nno calls: x.X.O\n" || stderr != "" {
 		t.Errorf("against itself: %s%s", stdout, stderr)
 	}
 	write(t, dir, "x.go", `package x
@@ -40,7 +40,7 @@ type X interface {
 `)
 	stdout, stderr = expect(t, 1, dir, append(against, "./...")...)
 	const want = `
-csv:calls.csv: 6 calls, 3 of them are decided otherwise; 1 call of methods without rules left out
+csv:calls.csv: 6 calls, 3 of them are decided otherwise; 1 call of other methods left out
 
 METHOD  RULE                                             WAS           NOW       CALLS  KEYS  FIRST
 x.X.M   x.X.M key="{a}" limit=1 per=1m                   admitted      refused   1      1     2026-03-02T09:00:10Z ann admitted, now refused for 50s
@@ -52,6 +52,7 @@ not compared: conditional of x.X.M: when="a != \"\"" needs a column when or "a !
 changed: x.X.N: limit="len(a)" per=1h; was limit="len(a)" per=1m
 gone: x.X.M: limit=3 cron="@hourly" cost=2 mode=shadow
 gone: x.X.O: key="{a}" limit=1 per=1m
+no calls: x.X.O
 `
 	if "\n"+stdout != want || stderr != "" {
 		t.Errorf("printed\n%s%s\nexpected%s", stdout, stderr, want)
@@ -60,6 +61,7 @@ gone: x.X.O: key="{a}" limit=1 per=1m
 	var result struct {
 		Otherwise int
 		Rules     []struct {
+			Calls       int64
 			Differences []struct {
 				Was, Now string
 				First    struct {
@@ -68,7 +70,7 @@ gone: x.X.O: key="{a}" limit=1 per=1m
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &result); err != nil || result.Otherwise != 3 || result.Rules[0].Differences[0].First.Now.Delay != "50s" {
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil || result.Otherwise != 3 || result.Rules[0].Calls != 4 || result.Rules[0].Differences[0].First.Now.Delay != "50s" {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 	expect(t, 0, dir, append(against, "-method", "N")...)

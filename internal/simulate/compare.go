@@ -349,14 +349,15 @@ type outcome struct {
 	rules     []ratelimit.Outcome
 	decisions []Decision // of the rules, by the pairs of the method
 	keys      []string   // likewise
+	applies   []bool     // likewise; false if the rule is not on this side, or its when= is false
 }
 
-// fill sets what each rule decided.
+// fill sets which rules apply to the call, and what each decided.
 func (o *outcome) fill(m *method, a *ask, charges []wrap.Charge) {
-	o.decisions, o.keys = make([]Decision, len(m.pairs)), make([]string, len(m.pairs))
+	o.decisions, o.keys, o.applies = make([]Decision, len(m.pairs)), make([]string, len(m.pairs)), make([]bool, len(m.pairs))
 	names, left := a.prepared.Rules(), o.rules
 	for i, rule := range a.rules {
-		o.keys[rule.pair] = charges[i].Key
+		o.keys[rule.pair], o.applies[rule.pair] = charges[i].Key, !charges[i].Skip
 		if !charges[i].Skip && len(left) > 0 && left[0].Rule == names[i].Name && !a.free(i, charges[i]) {
 			o.decisions[rule.pair] = o.decision(&left[0])
 			left = left[1:]

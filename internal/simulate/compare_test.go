@@ -63,14 +63,26 @@ func drawRules(t *rapid.T) (rules []Rule) {
 	return rules
 }
 
+// reaching returns how many calls of such a csv a rule applies to.
+func reaching(text string, r *Rule) (calls int64) {
+	for line := range strings.Lines(text) {
+		fields := strings.Split(strings.TrimSpace(line), ",")
+		if strings.HasSuffix(r.Method, "."+fields[0]) && (r.WhenExpr == "" || fields[4] == "true") {
+			calls++
+		}
+	}
+	return calls
+}
+
 // Nothing is decided otherwise than by the same rules.
 func TestAgainstItself(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rules := drawRules(t)
-		c := compare(t, rules, rules, drawCalls(t))
-		for _, r := range c.Rules {
-			if len(r.Differences) > 0 || r.Before != r.Now || r.NotCompared != "" {
-				t.Fatalf("%+v", r)
+		text := drawCalls(t)
+		c := compare(t, rules, rules, text)
+		for i, r := range c.Rules {
+			if len(r.Differences) > 0 || r.Before != r.Now || r.NotCompared != "" || r.Calls != reaching(text, &rules[i]) {
+				t.Fatalf("%+v\n%s", r, text)
 			}
 		}
 		if c.Otherwise != 0 || c.Calls == 0 || len(c.Rules) != len(rules) {
@@ -327,6 +339,7 @@ func TestCompareNotes(t *testing.T) {
 : 1 call, 0 of them are decided otherwise
 
 changed: r of a.A.M, a.A.N: limit=2 per=1m0s; was limit=1 per=1m0s
+no calls: r of a.A.N
 renamed: t of a.A.M: was s
 not simulated: t of a.A.M: settle=
 `
@@ -448,6 +461,21 @@ func TestNotComparedAlone(t *testing.T) {
 		if c.Rules[0].NotCompared == "" || c.Passes() != test.passes {
 			t.Errorf("%+v", c)
 		}
+	}
+}
+
+// A rule that no call reaches has a note, with its arguments if another rule of the method has its name. A rule on one side is reached by its calls.
+func TestCompareWithoutCalls(t *testing.T) {
+	first, second, gone := rule("r", ratelimit.Rule{Limit: 1}), rule("r", ratelimit.Rule{Limit: 2}), rule("s", ratelimit.Rule{Limit: 3})
+	second.WhenExpr = "vip"
+	c := compare(t, []Rule{first, second, gone}, []Rule{first, second}, "timestamp,vip\n1,false\n")
+	var notes []note
+	for i := range c.Rules {
+		notes = append(notes, c.notes(&c.Rules[i])...)
+	}
+	want := []note{{"no calls", "r limit=2 per=1m0s", ""}, {"gone", "s", "limit=3 per=1m0s"}}
+	if !slices.Equal(notes, want) || c.Rules[0].Calls != 1 || c.Rules[1].Calls != 0 || c.Rules[2].Calls != 1 {
+		t.Errorf("%q; expected %q; %+v", notes, want, c.Rules)
 	}
 }
 

@@ -33,6 +33,7 @@ type RuleComparison struct {
 	Now          string       `json:"now,omitempty"`        // likewise; "" if the rule is gone
 	NotCompared  string       `json:"notCompared,omitempty"`
 	NotSimulated []string     `json:"notSimulated,omitempty"` // arguments that are ignored
+	Calls        int64        `json:"calls"`                  // to which the rule applies, before or now; 0 if it is not compared
 	Differences  []Difference `json:"differences,omitempty"`  // each pair of Was and Now once, the most calls first
 }
 
@@ -126,6 +127,9 @@ func (c *Comparison) Passes() bool {
 func (c *Comparison) add(d *double) {
 	was, now, otherwise := &d.sides[0], &d.sides[1], false
 	for i, rule := range d.method.pairs {
+		if was.applies[i] || now.applies[i] {
+			c.Rules[rule].Calls++
+		}
 		e := Example{Time: d.at, Line: d.line, Key: cmp.Or(now.keys[i], was.keys[i]), Was: was.decisions[i], Now: now.decisions[i]}
 		shadow := e.Was.Verdict == WouldRefuse || e.Now.Verdict == WouldRefuse
 		if e.Was.Verdict != e.Now.Verdict && (was.whole != now.whole || shadow) {
@@ -190,7 +194,7 @@ func (c *Comparison) PrintTable(out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%s: %s, %d of them %s decided otherwise", printable.Text(c.Load, 80), period.Count(c.Calls, "call"), c.Otherwise, verb)
 	if c.Others > 0 {
-		fmt.Fprintf(out, "; %s of methods without rules left out", period.Count(c.Others, "call"))
+		fmt.Fprintf(out, "; %s of other methods left out", period.Count(c.Others, "call"))
 	}
 	fmt.Fprint(out, "\n")
 	if err := c.printDifferences(out); err != nil {
@@ -253,7 +257,7 @@ func (c *Comparison) printNotes(out io.Writer) (err error) {
 	var notes []note
 	methods := map[note][]string{}
 	for i := range c.Rules {
-		for _, n := range c.Rules[i].notes() {
+		for _, n := range c.notes(&c.Rules[i]) {
 			if methods[n] == nil {
 				notes = append(notes, n)
 			}
@@ -261,20 +265,23 @@ func (c *Comparison) printNotes(out io.Writer) (err error) {
 		}
 	}
 	for i, n := range notes {
-		about := strings.Join(methods[n], ", ")
-		if n.rule != about {
-			about = n.rule + " of " + about
+		line := strings.Join(methods[n], ", ")
+		if n.rule != line {
+			line = n.rule + " of " + line
+		}
+		if line = n.what + ": " + line; n.text != "" {
+			line += ": " + n.text
 		}
 		if i == 0 {
 			fmt.Fprintln(out)
 		}
-		_, err = fmt.Fprintln(out, printable.Text(n.what+": "+about+": "+n.text, 1000))
+		_, err = fmt.Fprintln(out, printable.Text(line, 1000))
 	}
 	return err
 }
 
 // notes returns how the rule has changed, and what is left out.
-func (r *RuleComparison) notes() (notes []note) {
+func (c *Comparison) notes(r *RuleComparison) (notes []note) {
 	add := func(what, text string) { notes = append(notes, note{what, r.Rule, text}) }
 	switch {
 	case r.Before == "":
@@ -288,8 +295,13 @@ func (r *RuleComparison) notes() (notes []note) {
 	}
 	if r.NotCompared != "" {
 		add("not compared", r.NotCompared)
-	} else if len(r.NotSimulated) > 0 {
+		return notes
+	}
+	if len(r.NotSimulated) > 0 {
 		add("not simulated", strings.Join(r.NotSimulated, ", "))
+	}
+	if r.Calls == 0 {
+		notes = append(notes, note{"no calls", c.label(r), ""})
 	}
 	return notes
 }
