@@ -512,6 +512,7 @@ func TestWrongCalls(t *testing.T) {
 		{"timestamp,n\n1,x\n", `line 2: r: the limit is "x"; expected an integer of at least 0, or -1 for no limit`, []Rule{limited}},
 		{"timestamp,n\n1,-2\n", `line 2: r: the limit is "-2"`, []Rule{limited}},
 		{"timestamp,when\n1,perhaps\n", `line 2: r: when is "perhaps"; expected true or false`, []Rule{conditional}},
+		{"timestamp,{a},method,{a}\n1,x,M,y\n", `line 1: found two columns "{a}"; expected each name once`, []Rule{keyed}},
 		{"timestamp\n1,x\n", "line 2: found 2 fields; expected timestamp", []Rule{conditional}},
 		{"1\n", "the rules are of several methods; write a column method, or choose one with -method: a.A.M, b.B.M", []Rule{conditional, other}},
 		{"timestamp,method\n1,M\n", `line 2: several methods end in "M"; write one of a.A.M, b.B.M`, []Rule{conditional, other}},
@@ -524,6 +525,20 @@ func TestWrongCalls(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%q: error %v; expected %s", test.text, err, test.want)
 		}
+	}
+}
+
+// The names of columns may begin with a capital, but texts of expressions are as in the directive.
+func TestCompareNamesOfColumns(t *testing.T) {
+	one, other := rule("one", ratelimit.Rule{Key: "{a}", Limit: 1}), rule("other", ratelimit.Rule{Limit: 1})
+	other.WhenExpr, other.Method = "vip", "a.A.N"
+	c := compare(t, nil, []Rule{one, other}, "Timestamp,Method,Key,When\n1,M,x,true\n2,N,x,true\n")
+	if c.Calls != 2 || c.Others != 0 || c.Rules[0].NotCompared+c.Rules[1].NotCompared != "" {
+		t.Errorf("%+v", c)
+	}
+	c = compare(t, nil, []Rule{one, other}, "timestamp,method,{A},VIP,,\n1,M,x,true\n")
+	if c.Rules[0].NotCompared == "" || c.Rules[1].NotCompared == "" {
+		t.Errorf("%+v", c)
 	}
 }
 

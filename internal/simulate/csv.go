@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -94,7 +95,11 @@ type table struct {
 
 // newTable returns the table of a csv before its first call.
 func newTable(in io.Reader) (*table, error) {
-	reader, t := csv.NewReader(in), &table{columns: usual}
+	text := bufio.NewReader(in)
+	if mark, _ := text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		text.Discard(len(byteOrderMark))
+	}
+	reader, t := csv.NewReader(text), &table{columns: usual}
 	reader.FieldsPerRecord, reader.ReuseRecord, reader.TrimLeadingSpace = -1, true, true
 	t.read = func() ([]string, error) {
 		fields, err := reader.Read()
@@ -110,14 +115,35 @@ func newTable(in io.Reader) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(first) == 1 && strings.ContainsAny(first[0], ";\t") {
+		return nil, t.at(errors.New("the first line has one column; columns are separated by commas"))
+	}
 	timestamp := func(name string) bool { return strings.EqualFold(name, usual[0]) }
 	if t.named = slices.ContainsFunc(first, timestamp); !t.named {
 		t.first = first
 		return t, nil
 	}
-	t.columns = slices.Clone(first)
-	t.columns[slices.IndexFunc(first, timestamp)] = usual[0]
-	return t, nil
+	return t, t.name(first)
+}
+
+// byteOrderMark begins files of some spreadsheets.
+const byteOrderMark = "\ufeff"
+
+// name sets the names of the columns. A name such as Method is that of the column method; texts of keys and expressions stay as they are.
+func (t *table) name(columns []string) error {
+	t.columns = nil
+	for _, name := range columns {
+		for _, known := range slices.Concat(usual, valueColumns[:], []string{"method"}) {
+			if strings.EqualFold(name, known) {
+				name = known
+			}
+		}
+		if name != "" && slices.Contains(t.columns, name) {
+			return t.at(fmt.Errorf("found two columns %q; expected each name once", name))
+		}
+		t.columns = append(t.columns, name)
+	}
+	return nil
 }
 
 // next returns the fields of the next call, which are valid until the next call of next. At the end of the file it returns io.EOF.

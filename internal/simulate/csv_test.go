@@ -47,12 +47,26 @@ func TestNamedColumns(t *testing.T) {
 	}
 }
 
+// A spreadsheet may begin a file with a byte order mark, end its lines with CRLF, and begin names with a capital.
+func TestCSVOfSpreadsheet(t *testing.T) {
+	for _, text := range []string{"\ufeffTimestamp,Key\r\n1,ann\r\n", "\ufeff\"TIMESTAMP\",\"KEY\"\r\n1,ann\r", "\ufeff1,ann\r\n"} {
+		l, err := ReadCSV(strings.NewReader(text), Span{})
+		if err != nil || len(l.Calls) != 1 || l.Keys[0] != "ann" {
+			t.Errorf("%q: %+v, %v", text, l, err)
+		}
+	}
+}
+
 func TestWrongCSV(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                 "found no calls",
 		"timestamp\n":                      "found no calls",
 		"time\n":                           `line 1: the timestamp is "time"; expected one such as 2026-03-02T09:00:00Z, or seconds`,
 		"1,a\n\ntimestamp\n":               `line 3: the timestamp is "timestamp"`,
+		"timestamp;key\n1;a\n":             "line 1: the first line has one column; columns are separated by commas",
+		"1\ta\n":                           "line 1: the first line has one column; columns are separated by commas",
+		"key,timestamp,Key\na,1,b\n":       `line 1: found two columns "key"; expected each name once`,
+		"timestamp,TIMESTAMP\n1,1\n":       `line 1: found two columns "timestamp"`,
 		"1,a,1,x,2,y\n":                    "line 1: found 6 fields; expected timestamp,key,cost,member,anchor",
 		"1,a,1,x,soon\n":                   `line 1: the anchor is "soon"; expected one such as 2026-03-02T09:00:00Z, or seconds since 1970`,
 		"1,a,1,x,0001-01-01T00:00:00Z\n":   `line 1: the anchor is "0001-01-01T00:00:00Z", which is the zero time; leave the field empty`,
