@@ -33,7 +33,7 @@ func ChargeFrom(ctx context.Context) *Charge { return (*Charge)(decide.WishesOf(
 func (c *Charge) Settle(ctx context.Context, cost int64, rules ...string) error {
 	charges := (*decide.Charge)(c).Charges()
 	if charges == nil {
-		return notAdmitted("settle")
+		return c.notAdmitted("settle")
 	}
 	return charges.SettleRules(ctx, cost, rules)
 }
@@ -63,11 +63,14 @@ func (c *Charge) Add(ctx context.Context, n int64) error {
 	case n < 1:
 		return &RuleError{Argument: "add", Reason: fmt.Sprintf("found %d permits; expected 1 or more", n)}
 	case charges == nil:
-		return notAdmitted("add")
+		return c.notAdmitted("add")
 	}
 	return charges.Add(ctx, n)
 }
 
-func notAdmitted(what string) *RuleError {
+func (c *Charge) notAdmitted(what string) *RuleError {
+	if c == nil {
+		return &RuleError{Argument: what, Reason: "there is no Charge in this context; call WithCharge before the wrapper"}
+	}
 	return &RuleError{Argument: what, Reason: "no call was admitted under the context of WithCharge"}
 }

@@ -456,6 +456,21 @@ func TestCostsOfRulesOfOneCount(t *testing.T) {
 	})
 }
 
+// The error of a Charge without an admitted call says what is missing: WithCharge, or the call.
+func TestChargeWithoutACall(t *testing.T) {
+	ctx, empty := ratelimit.WithCharge(t.Context())
+	for charge, want := range map[*ratelimit.Charge]string{
+		ratelimit.ChargeFrom(t.Context()): "there is no Charge in this context; call WithCharge before the wrapper",
+		empty:                             "no call was admitted under the context of WithCharge",
+	} {
+		for what, err := range map[string]error{"add": charge.Add(ctx, 1), "settle": charge.Settle(ctx, 1)} {
+			if _, ok := errors.AsType[*ratelimit.RuleError](err); !ok || err.Error() != what+": "+want {
+				t.Errorf("got error %v, want %s: %s", err, what, want)
+			}
+		}
+	}
+}
+
 // A call under windows of anchors grows by the anchor that it began with, also if its window has ended meanwhile. An Add that fails takes nothing, and
 // says so in its event.
 func TestAddByAnAnchor(t *testing.T) {
