@@ -154,7 +154,7 @@ func (p *pair) reserve() {
 	switch isOver := w.isOver(); {
 	case err != nil:
 		p.fail("%v", err)
-	case d.Allowed && d.Delay != d.At.Sub(time.Now()):
+	case d.Allowed && d.Delay != time.Until(d.At):
 		p.fail("Reserve: %+v", d)
 	case d.Allowed && isOver == (d.Delay == 0):
 		p.taken = append(p.taken, &holding{waits: w, decision: d})
