@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -15,7 +16,7 @@ func (c *Call) reserve(ctx context.Context) error {
 	if r := c.ruleWithLine(); r != nil {
 		r.pauseLeft, c.paused = max(r.pauseLeft, pollPause), true
 	}
-	c.Report = true // a refusal says what is left
+	c.Report = c.Report || c.visits&costly != 0 // what is left, if no place can be kept
 	if err := c.askStores(ctx); err != nil {
 		return err
 	}
@@ -40,6 +41,7 @@ func (c *Call) retryAtPlace() {
 		claim := c.Asked[i].Claim
 		isTooFar := claim.Refused && claim.Paused == 0 && claim.Earliest > now+claim.Wait
 		if isTooFar && claim.Mode == engine.Enforce && claim.Rule.Block == 0 {
+			claim.More = cmp.Or(claim.More, claim.Earliest)
 			claim.Earliest = at - claim.Wait
 		}
 	}

@@ -151,10 +151,7 @@ func (m *model) decide(now int64, asks []ask, once bool) (outcome, []answer) {
 			answers[i].refused = answers[i].refused || q.rule.Mode == ratelimit.ModeEnforce && answers[i].earliest > now
 		}
 	}
-	if once && !o.unplaced {
-		askForPlaces(now, asks, answers)
-	}
-	m.violations(now, asks, answers, &o)
+	m.violations(now, asks, answers, &o, once)
 	return o, answers
 }
 
@@ -210,7 +207,7 @@ func (m *model) place(now int64, asks []ask, answers []answer, o *outcome) {
 	})
 }
 
-func (m *model) violations(now int64, asks []ask, answers []answer, o *outcome) {
+func (m *model) violations(now int64, asks []ask, answers []answer, o *outcome, once bool) {
 	refused := false
 	for i, q := range asks {
 		refused = refused || answers[i].refused && q.rule.Mode == ratelimit.ModeEnforce
@@ -222,6 +219,9 @@ func (m *model) violations(now int64, asks []ask, answers []answer, o *outcome) 
 			}
 		}
 		m.forget(now, asks, answers)
+	}
+	if once && !o.unplaced {
+		askForPlaces(now, asks, answers)
 	}
 	for i, q := range asks {
 		if !answers[i].refused {
