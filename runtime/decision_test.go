@@ -11,7 +11,7 @@ import (
 
 // A program may keep many decisions, to refund them later. Each holds what Refund and Settle need, and no more.
 func TestMemoryOfAKeptDecision(t *testing.T) {
-	const n, most = 10_000, 900
+	const n, most = 10_000, 960
 	l := ratelimit.New(memstore.New())
 	rule := ratelimit.Rule{Name: "r", Algorithm: ratelimit.TokenBucket, Limit: 1_000_000, Per: time.Second}
 	quota := rule
