@@ -63,7 +63,7 @@ func drawRules(t *rapid.T) (rules []Rule) {
 	return rules
 }
 
-// reaching returns how many calls of such a csv a rule applies to.
+// reaching returns how many calls of the csv the rule applies to.
 func reaching(text string, r *Rule) (calls int64) {
 	for line := range strings.Lines(text) {
 		fields := strings.Split(strings.TrimSpace(line), ",")

@@ -18,8 +18,8 @@ func (p pair) either() *Rule {
 	return p.was
 }
 
-// pairUp finds for each rule of now what it was before. In the order of preference, that is the same rule of the method, one of the same name with
-// the same key and window, one of the same name, and one with the same arguments but another name. Rules that are gone come last.
+// pairUp pairs each rule of now with a rule that its method had before. It prefers an equal rule, then one of the same name, key and window, then one
+// of the same name, and then one with the same arguments. Rules that are gone come last.
 func pairUp(before, now []Rule) []pair {
 	pairs := make([]pair, len(now))
 	for i := range now {

@@ -55,7 +55,7 @@ func TestContentionIsARefusal(t *testing.T) {
 	}
 }
 
-// slow makes the server stop for a second in transactions, when the end of a window is set.
+// slow makes the server stop for a second in each transaction that sets the end of a window.
 type slow struct{}
 
 func (slow) DialHook(next redis.DialHook) redis.DialHook          { return next }
