@@ -202,12 +202,12 @@ func (r *run) decide(ctx context.Context, call Call) error {
 
 // anchor returns the time from which the windows of a rule count for a call: that of the load, or else the first call of the key.
 func (r *run) anchor(rule Rule, call Call) time.Time {
+	if len(r.load.Anchors) > 0 && !r.load.Anchors[call.Anchor].IsZero() {
+		return r.load.Anchors[call.Anchor]
+	}
 	first := r.load.Calls[0].After
 	if rule.Key != "" {
 		first = r.first[call.Key]
-	}
-	if len(r.load.Anchors) > 0 && !r.load.Anchors[call.Anchor].IsZero() {
-		return r.load.Anchors[call.Anchor]
 	}
 	return r.load.Start.Add(first)
 }
