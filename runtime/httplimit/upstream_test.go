@@ -1,6 +1,7 @@
 package httplimit_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -113,13 +114,29 @@ func TestFieldsOfARefusalAreNotDoubled(t *testing.T) {
 // A handler that a TimeoutHandler has given up may still answer a refusal. That reaches no client, and meets nobody who writes the fields.
 func TestRefusalAfterATimeout(t *testing.T) {
 	now := start
-	limiter, done := newLimiter(&now), make(chan bool)
-	h := httplimit.Report(http.TimeoutHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer close(done)
-		_, err := limiter.Wait(r.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "none", Per: time.Hour}})
-		<-r.Context().Done()
-		httplimit.Answer(w, r, err)
-	}), time.Millisecond, ""), httplimit.WithXRateLimit())
+	limiter, answered := newLimiter(&now), make(chan bool)
+	h := httplimit.Report(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, giveUp := context.WithCancel(r.Context())
+		gaveUp := make(chan bool)
+		http.TimeoutHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer close(answered)
+			_, err := limiter.Wait(r.Context(), ratelimit.Request{Rule: ratelimit.Rule{Name: "none", Per: time.Hour}})
+			giveUp()
+			<-gaveUp
+			httplimit.Answer(w, r, err)
+		}), time.Hour, "").ServeHTTP(announcer{w, gaveUp}, r.WithContext(ctx))
+	}), httplimit.WithXRateLimit())
 	want(t, get(h, ""), 503, map[string]string{"RateLimit": `"none";r=0`, "X-RateLimit-Limit": "0"})
-	<-done
+	<-answered
+}
+
+// An announcer closes its channel just before the fields of the response are written.
+type announcer struct {
+	http.ResponseWriter
+	writing chan<- bool
+}
+
+func (a announcer) WriteHeader(status int) {
+	close(a.writing)
+	a.ResponseWriter.WriteHeader(status)
 }
