@@ -57,7 +57,7 @@ func (s *store) adjust(ctx context.Context, server redis.UniversalClient, call *
 		if err != nil || len(changed) == 0 {
 			return err
 		}
-		_, err = s.ask(ctx, tx.TxPipelined, changed, func(n *counter, ctx context.Context, p redis.Pipeliner) {
+		now, err := s.ask(ctx, tx.TxPipelined, changed, func(n *counter, ctx context.Context, p redis.Pipeliner) {
 			if n.Delta > 0 {
 				n.charge(ctx, p)
 			} else {
@@ -67,6 +67,11 @@ func (s *store) adjust(ctx context.Context, server redis.UniversalClient, call *
 		_, refused := errors.AsType[notRun](err)
 		if err != nil && !errors.Is(err, errAgain) && !refused {
 			call.ClearDeltas() // the charges may have been changed
+		}
+		for _, n := range changed {
+			if n.Delta > 0 && err == nil {
+				n.At = n.chargedAt(now)
+			}
 		}
 		return err
 	})
@@ -110,7 +115,7 @@ func (s *store) adjustable(ctx context.Context, tx *redis.Tx, counters []*counte
 			return nil, errAgain
 		}
 		if n.present {
-			n.At = max(now, n.start)
+			n.At = max(now, n.start) // of permits to give, in the window that was just read
 		}
 		switch {
 		case n.Delta > 0 && n.over:

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
 	"github.com/ratelimit-go/ratelimit/internal/engine"
@@ -72,6 +73,34 @@ func TestReturnGoesOnWithoutItsContext(t *testing.T) {
 	other.waitLeft(t, hourly, "k", 3)
 	if err := d.Refund(context.Background()); err != nil || other.left(t, hourly, "k") != 3 {
 		t.Errorf("error %v, %d of 3 permits left", err, other.left(t, hourly, "k"))
+	}
+}
+
+// late makes transactions come to the server two milliseconds after what was read for them.
+type late struct{ restless }
+
+func (late) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() == "multi" {
+			time.Sleep(2 * time.Millisecond)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// A settlement that opens a window charges it at a time in that window, so that a refund finds it.
+func TestRefundOfASettlementThatOpensAWindow(t *testing.T) {
+	s := start(t)
+	s.store.servers.Client.AddHook(late{})
+	for _, rule := range []ratelimit.Rule{hourly, yearly} {
+		d := s.admit(t, ask(rule, "k"))
+		s.server.Do("FLUSHALL")
+		if err := d.Settle(t.Context(), 3); err != nil || s.left(t, rule, "k") != 1 {
+			t.Errorf("%s: error %v, %d of 3 permits left after the settlement; want 1", rule.Name, err, s.left(t, rule, "k"))
+		}
+		if err := d.Refund(t.Context()); err != nil || s.left(t, rule, "k") != 3 {
+			t.Errorf("%s: error %v, %d of 3 permits left after the refund", rule.Name, err, s.left(t, rule, "k"))
+		}
 	}
 }
 

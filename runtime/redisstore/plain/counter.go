@@ -231,14 +231,20 @@ func (n *counter) cell(now int64) *engine.Cell {
 // noteCharge sets what to charge after a decision. If the count was charged, it sets in the claim at what time.
 func (n *counter) noteCharge(now int64) {
 	n.add = n.Charged
-	switch {
-	case !n.charged:
+	if n.charged {
+		n.At = n.chargedAt(now)
+	} else {
 		n.Charged, n.At = 0, 0
-	case n.Rule.Kind == engine.Calendar:
-		n.At = min(max(now, n.start), n.end-1)
-	case n.isOpened():
-		n.At = n.begin() // giveBack takes this as the sign that the call opened the window
-	default:
-		n.At = min(max(now, n.begin()+1), n.end-1)
 	}
+}
+
+// chargedAt returns the time of a charge that was just made, which lies in the window as the replies describe it.
+func (n *counter) chargedAt(now int64) int64 {
+	switch {
+	case n.Rule.Kind == engine.Calendar:
+		return min(max(now, n.start), n.end-1)
+	case n.isOpened():
+		return n.begin() // giveBack takes this as the sign that the call opened the window
+	}
+	return min(max(now, n.begin()+1), n.end-1)
 }
