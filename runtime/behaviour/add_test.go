@@ -50,6 +50,12 @@ type growth struct {
 
 func (g *growth) fits(rule int, n int64) bool { return g.used[rule]+n <= g.rules.Rules()[rule].Limit }
 
+// isClose reports whether a rule is a bucket with just n permits left, or a small part of one less: what a bucket gained between a charge and the last one
+// does not come back with the charge.
+func (g *growth) isClose(rule int, n int64) bool {
+	return isBucket(g.rules.Rules()[rule]) && g.used[rule]+n == g.rules.Rules()[rule].Limit
+}
+
 // begin makes a call of a cost, which may be 0.
 func (g *growth) begin(t *testing.T) {
 	cost, last := rapid.Int64Range(0, 20).Draw(g.r, "cost"), len(g.used)-1
@@ -59,7 +65,7 @@ func (g *growth) begin(t *testing.T) {
 		if i == last {
 			charges[i].Cost = 1
 		}
-		admits = admits && (charges[i].Cost == 0 || g.fits(i, charges[i].Cost))
+		admits = admits && (charges[i].Cost == 0 || g.fits(i, charges[i].Cost) && !g.isClose(i, charges[i].Cost))
 	}
 	if !admits { // a refusal would begin a block
 		return
@@ -83,7 +89,14 @@ func (g *growth) add(t *testing.T, c *grown) {
 	n, last := rapid.Int64Range(1, 25).Draw(g.r, "more"), len(g.used)-1
 	refusing, open := map[string]bool{}, false
 	for i, rule := range g.rules.Rules()[:last] {
-		if open = open || !c.over[i]; !c.over[i] && !g.fits(i, n) {
+		if c.over[i] {
+			continue
+		}
+		open = true
+		if g.isClose(i, n) {
+			return
+		}
+		if !g.fits(i, n) {
 			refusing[rule.Name] = true
 		}
 	}
