@@ -360,6 +360,8 @@ func TestSharedAnchor(t *testing.T) {
 		{"a name", rule + "name=all anchor=since" + method, nil},
 		{"one time for all", rule + "key=all name=n anchor=\"date('2026-01-31')\"" + method, nil},
 		{"a lease", rule + "key={user} anchor=since lease=1m" + method, nil},
+		{"a wrong anchor beside another", rule + "key={user} name=wrong anchor=since" + method + "\n" + rule + "key={user} name=wrong anchor=sinc\n" +
+			"N(user string, since time.Time) error", []string{"11:65: unknown name sinc; did you mean since? the parameters are user, since"}},
 		{"another anchor in a stricter rule", anchored("key={n} limit=5 anchor=t", "key={n} limit=9 anchor=u name=n2"), nil},
 	})
 }
@@ -375,6 +377,13 @@ func TestSharedNames(t *testing.T) {
 	const windows = "rules called login share a budget only if they have one window: this rule has "
 	const limits = "rules called login share one budget, but have different limits: this rule has "
 	const keys = "rules called login share one budget, but have different keys: this rule has "
+	const anchors = "rules called login share one budget, but have different anchors: this rule has "
+	const oneAnchor = "; the call that opens a window says when it begins, so write one anchor, or give this rule another name"
+	anchored := func(anchor string) string {
+		return "//ratelimit:rule name=login limit=1 every=1mo key={c.N} anchor=" + anchor + "\nM(c struct{N int; Paid, Since time.Time}) error\n"
+	}
+	timed := func(source string) string { return strings.Replace(source, "\n", "\n\nimport \"time\"\n", 1) }
+	started := func(source string) string { return timed(source) + "\nfunc Start(n int) time.Time { return time.Unix(int64(n), 0) }\n" }
 	for name, c := range map[string]struct {
 		first, second string
 		found         []string
@@ -394,6 +403,16 @@ func TestSharedNames(t *testing.T) {
 		"a key that means the same": {a(method("limit=1 per=1m key={n}")), b("//ratelimit:rule name=login limit=1 per=1m key={m.N}\nM(m struct{N int}) error\n"), nil},
 		"two algorithms": {a(method("limit=100 per=1m")), b(method("limit=100 per=1m algorithm=fixed-window")),
 			[]string{"b/b.go:4:23: warning: " + windows + "fixed:1m, the rule of ../a/a.go:4 has 1m"}},
+		"two anchors": {timed(a(anchored("c.Since"))), timed(b(anchored("c.Paid"))),
+			[]string{"b/b.go:6:23: warning: " + anchors + `"c.Paid", the rule of ../a/a.go:6 has "c.Since"` + oneAnchor}},
+		"two dates": {timed(a(anchored("date('2026-01-31')"))), timed(b(anchored("date('2026-02-28')"))),
+			[]string{"b/b.go:6:23: warning: " + anchors + `"date('2026-02-28')", the rule of ../a/a.go:6 has "date('2026-01-31')"` + oneAnchor}},
+		"another time for some": {timed(a(anchored("c.Since"))), timed(b(anchored("\"c.N > 0 ? c.Since : c.Paid\""))),
+			[]string{"b/b.go:6:23: warning: " + anchors + `"c.N > 0 ? c.Since : c.Paid", the rule of ../a/a.go:6 has "c.Since"` + oneAnchor}},
+		"an anchor that means the same": {timed(a(anchored("c.Since"))), timed(b(strings.NewReplacer("c.", "d.", "(c", "(d").Replace(anchored("c.Since")))), nil},
+		"a date in other quotes": {timed(a(anchored("date('2026-01-31')"))), timed(b(anchored("`date(\"2026-01-31\")`"))), nil},
+		"a function of what means the same": {started(a(anchored("Start(c.N)"))),
+			started(b("//ratelimit:rule name=login limit=1 every=1mo key={n} anchor=\"Start( n )\"\nM(n int) error\n")), nil},
 		"other prefixes": {a(method("limit=1 per=1m")), strings.Replace(b(method("limit=1 per=1h")), "type", "//ratelimit:wrap prefix=b\ntype", 1), nil},
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, map[string]string{"a/a.go": c.first, "b/b.go": c.second}, c.found) })

@@ -21,6 +21,8 @@ type Count struct {
 	id    string    // the name, or, without one, the key of the count in the store, without prefix and subject
 	twin  bool      // an error was reported already, as another rule of the method shares the count
 	shape string    // of the key, as returned by shape
+	start string    // of the anchor, as returned by start
+	since string    // the anchor
 	pos   token.Pos // of the directive
 	at    token.Pos // of the name, or of the verb
 }
@@ -40,7 +42,7 @@ func (a *analysis) counts(pkg *model.Package) []Count {
 			if !named {
 				id = key.State("", name, "", key.Tag(name, m.Scope, r.Declared.Window(), r.Declared.Key))
 			}
-			found = append(found, Count{pkg.Types.Path(), r.Declared, named, id, a.twin[r.Pos], shape(r), r.Pos, r.At("name")})
+			found = append(found, Count{pkg.Types.Path(), r.Declared, named, id, a.twin[r.Pos], shape(r), start(r), r.Rule.Anchor.Value, r.Pos, r.At("name")})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Count) int { return cmp.Compare(a.pos, b.pos) })
@@ -55,8 +57,17 @@ func shape(r *model.Rule) string {
 	return written(r.Subject, func(p model.Piece) string { return strings.ToLower(strings.TrimRight(last.FindString(p.Expr), ") ")) })
 }
 
+// outer matches what start leaves out of an anchor: spaces, what is before a dot, and the last word of an argument.
+var outer = regexp.MustCompile(`\s+|[\pL_][\pL_\p{Nd}]*\s*(?:\??\.|([,)]))`)
+
+// start returns an anchor in a form in which anchors with probably the same meaning are equal: user.BilledSince and c.BilledSince, or
+// billing.Since(u) and Since(user). It is "" if the rule has no anchor, or a wrong one.
+func start(r *model.Rule) string {
+	return strings.ToLower(outer.ReplaceAllString(textOf(r.Anchor), "$1"))
+}
+
 // Shared compares the rules of all packages of a run. It warns of rules with the same name and different windows, which do not
-// share a budget, and of rules with the same name and the same window but different limits or keys, which do share one.
+// share a budget, and of rules with the same name and the same window but different limits, keys or anchors, which do share one.
 //
 // It also warns of unnamed rules of two packages that share their counts by accident, as their default names are equal: the method
 // C of type B in package a and the type C in package a.B, or packages with the same path in two modules.
@@ -85,6 +96,10 @@ func Shared(fset *token.FileSet, counts []Count) annotations.Diagnostics {
 		case c.shape != first.shape:
 			found.Warn(c.at, "rules called %s share one budget, but have different keys: this rule has %q, the rule of %s has %q",
 				here.Name, here.Key, line, there.Key)
+		case c.start != first.start && c.start != "" && first.start != "":
+			found.Warn(c.at, "rules called %s share one budget, but have different anchors: this rule has %q, the rule of %s has %q; "+
+				"the call that opens a window says when it begins, so write one anchor, or give this rule another name",
+				here.Name, c.since, line, first.since)
 		}
 	}
 	return found.Coded("rule")
