@@ -36,6 +36,12 @@ type Every interface {
 	//ratelimit:rule key={id} limit=1 every=1d algorithm=token-bucket anchor=since
 	//                                                   ^ algorithm: found token-bucket with every, whose windows are the calendar's
 	Bucket(id string, since time.Time) error
+	//ratelimit:rule key={id} limit=1 every=1d algorithm=sliding-window anchor=since
+	//                                                   ^ algorithm: found sliding-window with every, whose windows are the calendar's
+	Sliding(id string, since time.Time) error
+	//ratelimit:rule key={id} limit=1 cron=@daily algorithm=sliding-window
+	//                                                      ^ algorithm: found sliding-window with cron, whose windows are the calendar's
+	SlidingCron(id string) error
 	//ratelimit:rule key={id} limit=1 every=1d tz=Mars/Olympus anchor=since
 	//                                            ^ tz: unknown time zone "Mars/Olympus"; expected an IANA name such as Europe/Berlin
 	Zone(id string, since time.Time) error

@@ -58,6 +58,11 @@ func (c *collector) isValid(r *model.Rule) bool {
 	if arg, ok := r.Arg("anchor"); ok && rule.Every == "" {
 		c.found.Add(arg.Value.Pos, "anchor= needs every=, whose windows count from it, as in every=1mo")
 	}
+	for _, calendar := range []string{"cron", "every"} {
+		if r.Text("algorithm") == "sliding-window" && r.Text(calendar) != "" { // to Problems, it is as good as absent
+			c.found.Add(r.At("algorithm"), "algorithm: found sliding-window with %s, whose windows are the calendar's", calendar)
+		}
+	}
 	for _, wrong := range rule.Problems(noFields...) {
 		c.found.Add(r.At(wrong.Argument), "%s: %s", wrong.Argument, wrong.Reason)
 	}
