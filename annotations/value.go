@@ -104,6 +104,10 @@ func (p *parser) parseExpr(name string, v Text) Expr {
 		p.errorf(v.Pos, "pause is %q, which would pause after every call; expected an expression, such as retryAfter(err)", v.Value)
 		return Expr{}
 	}
+	if _, err := time.Parse(time.RFC3339, v.Value); name == "anchor" && err == nil {
+		p.errorf(v.Pos, "anchor is %q; expected an expression, such as date('%[1]s')", v.Value)
+		return Expr{}
+	}
 	return Expr{v}
 }
 
