@@ -29,11 +29,11 @@ func phrases(rules []*model.Rule) (all []string) {
 //	1 per second per client IP, if !isAdmin(ctx) (bursts of 5)
 func phrase(r *model.Rule) string {
 	s := permits(r) + " " + window(r.Declared) + subject(r.Key)
-	if r.Declared.Limit == 0 && !r.Declared.Computed {
-		s = "no calls"
-	}
 	if !r.Rule.Anchor.IsZero() {
 		s += ", counted from " + said(r.Rule.Anchor.Value)
+	}
+	if r.Declared.Limit == 0 && !r.Declared.Computed {
+		s = "no calls"
 	}
 	if !r.Rule.When.IsZero() {
 		s += ", if " + shortened(oneLine(r.Rule.When.Value))
