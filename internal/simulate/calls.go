@@ -3,19 +3,19 @@ package simulate
 import (
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"time"
 )
 
 // Calls are the calls of a load in the order of time. They are read one after the other, so a csv may be longer than the memory.
 type Calls struct {
-	Text string // the load as the user wrote it
-	Runs time.Duration
+	io.Closer        // the file of a csv
+	Text      string // the load as the user wrote it
+	Runs      time.Duration
 
-	table *table
-	span  Span
-	last  time.Duration // the time of the call that was read last, since 1970
-	close func() error
+	columns columns
+	rows    iter.Seq2[row, error] // an error is the last
 }
 
 // OpenCalls returns the calls of a csv, as [ReadCalls] does. The caller closes them.
@@ -29,7 +29,7 @@ func OpenCalls(name string, span Span) (*Calls, error) {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	c.Text, c.close = "csv:"+name, f.Close
+	c.Text, c.Closer = "csv:"+name, f
 	return c, nil
 }
 
@@ -40,53 +40,22 @@ func ReadCalls(in io.Reader, span Span) (*Calls, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !t.named && len(t.first) < len(t.columns) {
-		t.columns = t.columns[:len(t.first)]
+	if n := len(t.first.fields); n > 0 {
+		t.columns = t.columns[:min(n, len(t.columns))]
 	}
-	return &Calls{Runs: span.Runs, table: t, span: span, close: func() error { return nil }}, nil
+	return &Calls{Closer: io.NopCloser(in), Runs: span.Runs, columns: t.columns, rows: t.sorted(span)}, nil
 }
 
 // Stream returns the calls of a load, which have a timestamp and a key.
 func (l *Load) Stream() *Calls {
-	t := &table{columns: usual[:2]}
-	fields := make([]string, len(t.columns))
-	t.read = func() ([]string, error) {
-		if t.line == len(l.Calls) {
-			return nil, io.EOF
-		}
-		c := l.Calls[t.line]
-		t.line++
-		fields[0], fields[1] = l.Start.Add(c.After).Format(time.RFC3339Nano), l.Keys[c.Key]
-		return fields, nil
-	}
-	return &Calls{Text: l.Text, Runs: l.Runs, table: t, close: func() error { return nil }}
-}
-
-// Close closes the file of a csv.
-func (c *Calls) Close() error { return c.close() }
-
-// next returns the fields of the next call within the span, and its time since 1970. At the end it returns io.EOF.
-func (c *Calls) next() (fields []string, at time.Duration, err error) {
-	for {
-		if fields, err = c.table.next(); err != nil {
-			return nil, 0, err
-		}
-		if at, err = c.table.when(fields); err != nil {
-			return nil, 0, c.table.at(err)
-		}
-		if at < c.last {
-			return nil, 0, c.table.at(fmt.Errorf("the timestamp %q is before that of the call above; sort the lines by time", field(fields, c.table.column(usual[0]))))
-		}
-		c.last = at
-		if c.span.Start.IsZero() {
-			c.span.Start = epoch.Add(at)
-		}
-		switch after := epoch.Add(at).Sub(c.span.Start); {
-		case after < 0:
-		case c.span.Length > 0 && after >= c.span.Length:
-			return nil, 0, io.EOF
-		default:
-			return fields, at, nil
+	rows := func(yield func(row, error) bool) {
+		fields := make([]string, 2)
+		for i, c := range l.Calls {
+			fields[1] = l.Keys[c.Key]
+			if !yield(row{i + 1, l.Start.Add(c.After).UTC().Truncate(time.Microsecond), fields}, nil) {
+				return
+			}
 		}
 	}
+	return &Calls{Closer: io.NopCloser(nil), Text: l.Text, Runs: l.Runs, columns: usual[:2], rows: rows}
 }

@@ -365,12 +365,13 @@ func TestCompareManyKeys(t *testing.T) {
 // A full store is an error, also if a program would admit the call then.
 func TestCompareInFullStore(t *testing.T) {
 	r := rule("r", ratelimit.Rule{Key: "{a}", Limit: 1, OnError: ratelimit.FailOpen})
-	s, a := newSide(1), ask{rules: []asked{{Rule: &r}}}
-	if err := s.prepare("a.A.M", &a); err != nil {
+	s := newSimulator(1, 0)
+	p, err := s.prepare("a.A.M", []ratelimit.Rule{r.Rule})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for i, key := range []string{"ann", "bob"} {
-		_, err := s.decide(t.Context(), &a, []wrap.Charge{{Key: key, Cost: 1}}, 0)
+		_, err := s.begin(t.Context(), p, []wrap.Charge{{Key: key, Cost: 1}})
 		if _, failed := errors.AsType[*ratelimit.StoreError](err); failed != (i > 0) {
 			t.Errorf("%s: got error %v", key, err)
 		}
@@ -413,7 +414,7 @@ func TestCompareSharedRule(t *testing.T) {
 func TestNotCompared(t *testing.T) {
 	expr := func(key, limit, when string) Rule {
 		r := rule("r", ratelimit.Rule{Key: key, Limit: 1, Computed: limit != ""})
-		if r.LimitExpr, r.WhenExpr = limit, when; limit != "" {
+		if r.LimitExpr, r.WhenExpr, r.Text = limit, when, fmt.Sprint(key, limit, when); limit != "" {
 			r.Limit = 0
 		}
 		return r
@@ -433,7 +434,6 @@ func TestNotCompared(t *testing.T) {
 		{expr("", "", "vip"), expr("", "", "vip"), "timestamp,key", `when="vip" needs a column when or "vip"`},
 		{expr("", "", "vip"), expr("", "", "vip"), "timestamp,when", ""},
 	} {
-		test.was.Text, test.now.Text = fmt.Sprint(test.was.expressions()), fmt.Sprint(test.now.expressions())
 		c := compare(t, []Rule{test.was}, []Rule{test.now}, test.columns+"\n1"+strings.Repeat(",1", strings.Count(test.columns, ","))+"\n")
 		if got := c.Rules[0].NotCompared; got != test.want {
 			t.Errorf("%s: %s; expected %s", test.columns, got, test.want)

@@ -124,16 +124,16 @@ func (c *Comparison) Passes() bool {
 }
 
 // add counts a call.
-func (c *Comparison) add(d *double) {
-	was, now, otherwise := &d.sides[0], &d.sides[1], false
-	for i, rule := range d.method.pairs {
-		if was.applies[i] || now.applies[i] {
-			c.Rules[rule].Calls++
+func (c *Comparison) add(call *compared) {
+	otherwise := false
+	for i, rule := range call.method.rules {
+		was, now := call.rulings[i][0], call.rulings[i][1]
+		if was.applies || now.applies {
+			rule.Calls++
 		}
-		e := Example{Time: d.at, Line: d.line, Key: cmp.Or(now.keys[i], was.keys[i]), Was: was.decisions[i], Now: now.decisions[i]}
-		shadow := e.Was.Verdict == WouldRefuse || e.Now.Verdict == WouldRefuse
-		if e.Was.Verdict != e.Now.Verdict && (was.whole != now.whole || shadow) {
-			c.Rules[rule].add(e)
+		shadow := was.Verdict == WouldRefuse || now.Verdict == WouldRefuse
+		if was.Verdict != now.Verdict && (call.whole[0] != call.whole[1] || shadow) {
+			rule.add(Example{Time: call.at, Line: call.line, Key: cmp.Or(now.key, was.key), Was: was.Decision, Now: now.Decision})
 			otherwise = true
 		}
 	}

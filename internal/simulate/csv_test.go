@@ -42,7 +42,7 @@ func TestNamedColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := l.Calls[0]; c.Cost != 3 || l.Keys[c.Key] != "ann" || l.Members[c.Member] != "x" || l.noCost != 3 || l.noKey != 3 || l.noMember != 3 {
+	if c := l.Calls[0]; c.Cost != 3 || l.Keys[c.Key] != "ann" || l.Members[c.Member] != "x" || l.without["cost"] != 3 || l.without["key"] != 3 || l.without["member"] != 3 {
 		t.Errorf("%+v", l)
 	}
 }

@@ -23,9 +23,8 @@ type Load struct {
 
 	Runs    time.Duration // how long each call runs, for rules that count calls that run; 0 means a second
 	Members []string      // the members that rules with distinct= count; none if the load has no members
-	Anchors []time.Time   // when the windows of rules with every= begin; a zero one stands for the first call of the key
 
-	noKey, noCost, noMember int // the first lines of a csv without a key, a cost, or a member; 0 if no line lacks it
+	without map[string]int // the first line of a csv that lacks a value, by the name of the value
 }
 
 // Call is one call of a load.
@@ -34,8 +33,8 @@ type Call struct {
 	Key   int           // the index in Load.Keys
 	Cost  int64         // permits; 0 if the load has no cost
 
-	Member int // the index in Load.Members
-	Anchor int // the index in Load.Anchors; ignored if that is empty
+	Member int       // the index in Load.Members
+	Anchor time.Time // when the windows of rules with every= begin; zero stands for the first call of the key
 }
 
 // Span says how long a load lasts and how many keys it has. Zero values stand for the defaults.

@@ -30,14 +30,13 @@ func (r Rule) MarshalText() ([]byte, error) { return []byte(r.Text), nil }
 
 // run is the state of one call of Run.
 type run struct {
-	*line
-	load    *Load
-	priced  bool // calls of the load have costs
-	rules   []Rule
-	limiter *ratelimit.Limiter
+	*simulator
+	load     *Load
+	priced   bool // calls of the load have costs
+	anchored bool // calls of the load have anchors
+	rules    []Rule
 
-	prepared *wrap.Rules
-	limits   *wrap.Limits
+	prepared prepared
 	first    []time.Duration     // when the first call of each key is, since the start of the load
 	charges  []wrap.Charge       // the charges of the current call, one for each rule
 	requests []ratelimit.Request // the requests that measure the budget of the busiest key, one for each rule
@@ -57,25 +56,26 @@ func Run(ctx context.Context, rules []Rule, load *Load) (*Result, error) {
 		return nil, fmt.Errorf("%d rules and %d keys make %d counts; at most %d are possible", len(rules), len(load.Keys), n, maxCalls)
 	}
 	counts := 3 * len(rules) * max(1, len(load.Keys)) // for each key, a rule has at most a state, a block, and free places
-	r := &run{load: load, rules: rules, line: newLine(counts)}
+	r := &run{load: load, rules: rules, simulator: newSimulator(counts, load.Runs)}
 	r.priced = slices.ContainsFunc(load.Calls, func(c Call) bool { return c.Cost > 0 })
+	r.anchored = slices.ContainsFunc(load.Calls, func(c Call) bool { return !c.Anchor.IsZero() })
 	r.first = make([]time.Duration, len(load.Keys))
 	for _, call := range slices.Backward(load.Calls) {
 		r.first[call.Key] = call.After
 	}
-	r.limiter = ratelimit.New(r.line, ratelimit.WithObserver(r.observe))
-	if err := r.prepare(); err != nil {
-		return nil, err
+	err := r.prepare()
+	if err == nil {
+		err = r.decideAll(ctx)
 	}
-	if err := r.decideAll(ctx); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, r.explain(err)
 	}
 	r.result.summarize()
 	return r.result, nil
 }
 
 // prepare checks the rules. It gives them their indices as names, to keep their counts apart and to identify them in events.
-func (r *run) prepare() error {
+func (r *run) prepare() (err error) {
 	busiest := r.load.busiest()
 	r.result = &Result{Load: r.load, Timeline: newTimeline(r.load, len(r.rules), busiest)}
 	var named []ratelimit.Rule
@@ -89,31 +89,26 @@ func (r *run) prepare() error {
 		}
 		r.result.Rules = append(r.result.Rules, result)
 		rule.Name = strconv.Itoa(i)
-		if err := rule.Validate(); err != nil {
-			return r.explain(err)
-		}
 		named = append(named, rule.Rule)
 		rule.Mode = ratelimit.ModeEnforce // the remaining budget does not depend on the mode
 		r.requests = append(r.requests, ratelimit.Request{Rule: rule.Rule, Key: r.subject(i, busiest), Member: "any"})
-		r.keyed = r.keyed || rule.Key != ""
-		r.releases = r.releases || rule.Releases()
 	}
-	r.prepared, r.charges = wrap.NewRules("simulate", named...), make([]wrap.Charge, len(named))
-	r.limits = r.prepared.On(r.limiter)
-	return nil
+	r.charges = make([]wrap.Charge, len(named))
+	r.prepared, err = r.simulator.prepare("simulate", named)
+	return err
 }
 
 // missing returns an error if a rule needs keys, costs or members that the load does not have.
 func (r *run) missing(rule Rule) error {
 	switch l := r.load; {
-	case rule.Key != "" && l.noKey > 0:
-		return l.lacks("key", l.noKey, rule)
+	case rule.Key != "" && l.without["key"] > 0:
+		return l.lacks("key", rule)
 	case rule.Distinct != "" && len(l.Members) == 0:
 		return fmt.Errorf("the rule %q counts distinct members, which calls of this load lack; use -load csv:FILE, with a member in the fourth field of each line", rule.Text)
-	case rule.Distinct != "" && l.noMember > 0:
-		return l.lacks("member", l.noMember, rule)
-	case r.priced && slices.Contains(rule.Ignored, costArgument) && l.noCost > 0:
-		return l.lacks("cost", l.noCost, rule)
+	case rule.Distinct != "" && l.without["member"] > 0:
+		return l.lacks("member", rule)
+	case r.priced && slices.Contains(rule.Ignored, costArgument) && l.without["cost"] > 0:
+		return l.lacks("cost", rule)
 	}
 	return nil
 }
@@ -123,9 +118,8 @@ const costArgument = "cost="
 
 // ignored returns the arguments of a rule that are not simulated with this load.
 func (r *run) ignored(rule Rule) []string {
-	anchored := slices.ContainsFunc(r.load.Anchors, func(a time.Time) bool { return !a.IsZero() })
 	return slices.DeleteFunc(slices.Clone(rule.Ignored), func(name string) bool {
-		return name == costArgument && r.priced || name == "anchor=" && anchored
+		return name == costArgument && r.priced || name == "anchor=" && r.anchored
 	})
 }
 
@@ -138,7 +132,14 @@ func (r *run) decideAll(ctx context.Context) error {
 		if err := r.advance(ctx, call.After); err != nil {
 			return err
 		}
-		if err := r.enter(call, func() error { return r.decide(ctx, call) }); err != nil {
+		r.setCharges(call)
+		err := r.decide(ctx, r.prepared, r.charges, func(e *ratelimit.Event, err error) error {
+			if err == nil {
+				r.count(call, e)
+			}
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -166,17 +167,16 @@ func (r *run) measure(ctx context.Context) error {
 	for i, left := range r.result.Timeline.Left {
 		d, err := r.limiter.Peek(ctx, r.requests[i])
 		if err != nil {
-			return r.explain(err)
+			return err
 		}
 		r.result.Timeline.Left[i] = append(left, d.Quotas[0].Remaining)
 	}
 	return nil
 }
 
-// decide decides one call as generated code does. The observer counts the result.
-func (r *run) decide(ctx context.Context, call Call) error {
+// setCharges sets what a call charges each rule.
+func (r *run) setCharges(call Call) {
 	for i, rule := range r.rules {
-		r.result.Rules[i].Keys[call.Key].Calls++
 		r.charges[i] = wrap.Charge{Key: r.subject(i, call.Key), Cost: cmp.Or(rule.Cost, call.Cost, 1)}
 		if rule.Distinct != "" {
 			r.charges[i].Member = r.load.Members[call.Member]
@@ -185,25 +185,12 @@ func (r *run) decide(ctx context.Context, call Call) error {
 			r.charges[i].Anchor = r.anchor(rule, call)
 		}
 	}
-	taken, err := wrap.Begin(ctx, r.limits, r.prepared, r.charges...)
-	if err == nil {
-		r.starts(taken, r.load.Runs)
-	}
-	if never, ok := errors.AsType[*ratelimit.NeverAdmissibleError](err); ok { // there is no event for this error
-		r.refused(never.Rule, 0, true)
-		r.result.Timeline.Refused[r.result.Timeline.at(call)]++
-		return nil
-	}
-	if errors.Is(err, ratelimit.ErrTooManyRequests) {
-		return nil
-	}
-	return r.explain(err)
 }
 
 // anchor returns the time from which the windows of a rule count for a call: that of the load, or else the first call of the key.
 func (r *run) anchor(rule Rule, call Call) time.Time {
-	if len(r.load.Anchors) > 0 && !r.load.Anchors[call.Anchor].IsZero() {
-		return r.load.Anchors[call.Anchor]
+	if !call.Anchor.IsZero() {
+		return call.Anchor
 	}
 	first := r.load.Calls[0].After
 	if rule.Key != "" {
@@ -212,33 +199,36 @@ func (r *run) anchor(rule Rule, call Call) time.Time {
 	return r.load.Start.Add(first)
 }
 
-// observe counts the result of the current call.
-func (r *run) observe(_ context.Context, e *ratelimit.Event) {
+// count counts the decision of a call.
+func (r *run) count(call Call, e *ratelimit.Event) {
 	t := &r.result.Timeline
-	at := t.at(r.current.call)
+	at := t.at(call)
 	switch {
 	case e.Kind == ratelimit.EventRefused:
 		t.Refused[at]++
-	case e.Kind == ratelimit.EventAdmitted:
+	case e.Waited > 0:
+		t.Waited[at]++
+		r.result.LongestWait = max(r.result.LongestWait, Duration(e.Waited))
+		fallthrough
+	default:
 		t.Admitted[at]++
-		if e.Waited > 0 {
-			t.Waited[at]++
-			r.result.LongestWait = max(r.result.LongestWait, Duration(e.Waited))
-		}
+	}
+	for i := range r.rules {
+		r.result.Rules[i].Keys[call.Key].Calls++
 	}
 	for i := range e.Rules {
 		o := &e.Rules[i]
 		if result := e.Result(o); result == ratelimit.ResultRefused || result == ratelimit.ResultShadowRefused {
-			r.refused(o.Rule, o.RetryAfter, o.Never)
+			k := &r.result.Rules[indexOf(o.Rule)].Keys[call.Key]
+			k.Refused, k.LongestDelay, k.Never = k.Refused+1, max(k.LongestDelay, Duration(o.RetryAfter)), k.Never || o.Never
 		}
 	}
 }
 
-// refused counts a refusal of the current call by a rule.
-func (r *run) refused(rule string, delay time.Duration, never bool) {
-	i, _ := strconv.Atoi(rule) // the name is the index, from prepare
-	k := &r.result.Rules[i].Keys[r.current.call.Key]
-	k.Refused, k.LongestDelay, k.Never = k.Refused+1, max(k.LongestDelay, Duration(delay)), k.Never || never
+// indexOf returns the index of a rule with a name from prepare.
+func indexOf(name string) int {
+	i, _ := strconv.Atoi(name)
+	return i
 }
 
 // subject returns the key text of a call under a rule, or "" if the rule has no key.
@@ -255,8 +245,7 @@ func (r *run) explain(err error) error {
 	if !ok {
 		return err
 	}
-	i, _ := strconv.Atoi(wrong.Rule) // the name is the index, from prepare
-	return fmt.Errorf("the rule %q: %s: %s", r.rules[i].Text, wrong.Argument, wrong.Reason)
+	return fmt.Errorf("the rule %q: %s: %s", r.rules[indexOf(wrong.Rule)].Text, wrong.Argument, wrong.Reason)
 }
 
 // capacity returns the most permits that a call can take at once. For buckets that store no permits it is 1.
