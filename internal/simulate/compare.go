@@ -141,7 +141,7 @@ func (c *comparing) methodOf(name string) (found *method, err error) {
 func (c *comparing) decideAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	for _, s := range c.sides {
-		defer s.leave()
+		defer s.stop()
 	}
 	defer cancel()
 	for r, err := range c.calls.rows {

@@ -91,6 +91,25 @@ func TestAgainstItself(t *testing.T) {
 	})
 }
 
+// A column that no rule needs changes nothing, although it makes all lines different: calls that charge the same wait in one queue.
+func TestCompareUnusedColumn(t *testing.T) {
+	runs := rule("runs", ratelimit.Rule{Algorithm: ratelimit.Concurrency, Limit: 2, Wait: 8 * time.Second})
+	costly := rule("costly", ratelimit.Rule{Limit: 15, Per: 30 * time.Second})
+	costly.CostExpr = "n"
+	rapid.Check(t, func(t *rapid.T) {
+		plain, more, at := "timestamp,n\n", "timestamp,n,unused\n", 0
+		for i := range rapid.IntRange(1, 100).Draw(t, "calls") {
+			at += rapid.IntRange(0, 300).Draw(t, "later") // milliseconds
+			line := fmt.Sprintf("%d.%03d,%d", at/1000, at%1000, rapid.IntRange(1, 4).Draw(t, "cost"))
+			plain, more = plain+line+"\n", more+fmt.Sprintf("%s,%d\n", line, i)
+		}
+		rules := []Rule{runs, costly}
+		if want, got := differences(compare(t, nil, rules, plain)), differences(compare(t, nil, rules, more)); got != want {
+			t.Fatalf("with another column: %s\nwithout: %s\n%s", got, want, plain)
+		}
+	})
+}
+
 // window is a sliding window as a list of the times of admitted calls.
 type window map[string][]time.Duration
 

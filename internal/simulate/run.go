@@ -126,7 +126,7 @@ func (r *run) ignored(rule Rule) []string {
 // decideAll decides all calls, and measures the remaining budget at regular times.
 func (r *run) decideAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer r.leave()
+	defer r.stop()
 	defer cancel()
 	for _, call := range r.load.Calls {
 		if err := r.advance(ctx, call.After); err != nil {

@@ -57,8 +57,10 @@ type queue struct {
 
 // caller is a call that is being decided, and its coroutine.
 type caller struct {
-	decide func() error
-	err    error
+	prepared prepared
+	charges  []wrap.Charge // valid until the call sleeps
+	decided  func(*ratelimit.Event, error) error
+	err      error // of decided
 
 	next  func() (wake time.Time, ok bool) // runs the call until it sleeps or is decided; wake is zero if it is decided
 	stop  func()
@@ -106,7 +108,7 @@ func (s *simulator) Time() time.Time { return s.now }
 // Since implements ratelimit.Store.
 func (s *simulator) Since(t time.Time) time.Duration { return s.now.Sub(t) }
 
-// Sleep implements ratelimit.Store. It lets other calls run until d has passed, or until ctx has ended, which it notices every 50 ms.
+// Sleep implements ratelimit.Store. It lets other calls run until d has passed. If calls release permits, which may end ctx, it looks every 50 ms.
 func (s *simulator) Sleep(ctx context.Context, d time.Duration, placed bool) {
 	if placed {
 		return
@@ -125,17 +127,28 @@ func (s *simulator) Sleep(ctx context.Context, d time.Duration, placed bool) {
 // decide decides a call. It calls decided with the event at once, or later if the call sleeps. The charges may change when decide returns.
 func (s *simulator) decide(ctx context.Context, p prepared, charges []wrap.Charge, decided func(*ratelimit.Event, error) error) error {
 	if len(s.idle) == 0 {
-		s.idle = append(s.idle, newCaller())
+		s.idle = append(s.idle, s.newCaller(ctx))
 	}
 	c := s.idle[len(s.idle)-1]
 	s.idle = s.idle[:len(s.idle)-1]
-	c.decide = func() error { return decided(s.begin(ctx, p, charges)) }
-	wake := s.resume(c)
-	if wake.IsZero() {
+	c.prepared, c.charges, c.decided = p, charges, decided
+	if c.wake = s.resume(c); c.wake.IsZero() {
 		return c.err
 	}
-	s.queueUp(c, wake, s.hash(p, charges))
+	s.queueUp(c)
 	return nil
+}
+
+// newCaller returns a caller that decides one call after the other, under one context.
+func (s *simulator) newCaller(ctx context.Context) *caller {
+	c := new(caller)
+	c.next, c.stop = iter.Pull(func(sleep func(time.Time) bool) {
+		c.sleep = sleep
+		for more := true; more; more = sleep(time.Time{}) {
+			c.err = c.decided(s.begin(ctx, c.prepared, c.charges))
+		}
+	})
+	return c
 }
 
 // begin decides a call as generated code does. The event says whether the call was admitted or refused. It is valid until the next one.
@@ -155,21 +168,11 @@ func (s *simulator) begin(ctx context.Context, p prepared, charges []wrap.Charge
 	return &s.event, nil
 }
 
-// hash returns the hash of what a call charges.
-func (s *simulator) hash(p prepared, charges []wrap.Charge) uint64 {
-	var h maphash.Hash
-	h.SetSeed(s.seed)
-	maphash.WriteComparable(&h, p)
-	for _, c := range charges {
-		maphash.WriteComparable(&h, c)
-	}
-	return h.Sum64()
-}
-
 // queueUp adds a sleeping call to the queue of equal calls.
-func (s *simulator) queueUp(c *caller, wake time.Time, hash uint64) {
+func (s *simulator) queueUp(c *caller) {
 	s.slept++
-	c.order, c.wake = s.slept, wake
+	c.order = s.slept
+	hash := s.hash(c)
 	if q := s.hashed[hash]; q != nil {
 		q.sleepers = append(q.sleepers, c)
 		return
@@ -179,16 +182,15 @@ func (s *simulator) queueUp(c *caller, wake time.Time, hash uint64) {
 	heap.Push(&s.queues, q)
 }
 
-// newCaller returns a caller that decides one call after the other.
-func newCaller() *caller {
-	c := new(caller)
-	c.next, c.stop = iter.Pull(func(sleep func(time.Time) bool) {
-		c.sleep = sleep
-		for more := true; more; more = sleep(time.Time{}) {
-			c.err = c.decide()
-		}
-	})
-	return c
+// hash returns the hash of what a call charges.
+func (s *simulator) hash(c *caller) uint64 {
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	maphash.WriteComparable(&h, c.prepared)
+	for _, charge := range c.charges {
+		maphash.WriteComparable(&h, charge)
+	}
+	return h.Sum64()
 }
 
 // resume runs a call until it sleeps, and returns the time at which it wakes. If the call is decided, it returns zero.
@@ -253,8 +255,8 @@ func (s *simulator) start(taken *wrap.Taken) {
 	}
 }
 
-// leave ends the coroutines. The context of the calls that still sleep has ended.
-func (s *simulator) leave() {
+// stop ends the coroutines. The context of the calls that still sleep has ended.
+func (s *simulator) stop() {
 	left := s.idle
 	for _, q := range s.queues {
 		left = append(left, q.sleepers...)
