@@ -29,7 +29,11 @@ func Compare(ctx context.Context, before, now []Rule, calls *Calls) (*Comparison
 	if err := c.decideAll(ctx); err != nil {
 		return nil, err
 	}
-	return c.result, c.summarize()
+	if err := c.checkCalls(); err != nil {
+		return nil, err
+	}
+	c.result.sort()
+	return c.result, nil
 }
 
 // comparing is the state of one call of Compare.
@@ -44,8 +48,7 @@ type comparing struct {
 // method is a method with rules on a side.
 type method struct {
 	name  string
-	pairs []pair
-	rules []*RuleComparison // of the pairs
+	rules []*RuleComparison
 	sides [2]asked
 }
 
@@ -58,7 +61,7 @@ type asked struct {
 // askedRule is a rule that a method asks.
 type askedRule struct {
 	*Rule
-	pair  int // its index in method.pairs
+	index int // in method.rules
 	needs []need
 }
 
@@ -74,7 +77,7 @@ func (c *comparing) prepare(before, now []Rule) error {
 			c.methods, byName[name] = append(c.methods, m), m
 		}
 		c.result.Rules[i] = newRuleComparison(p)
-		m.pairs, m.rules = append(m.pairs, p), append(m.rules, &c.result.Rules[i])
+		m.rules = append(m.rules, &c.result.Rules[i])
 	}
 	for _, m := range c.methods {
 		if err := m.prepare(c.calls.columns, c.sides); err != nil {
@@ -90,15 +93,15 @@ func (c *comparing) prepare(before, now []Rule) error {
 // prepare prepares the rules that can be compared, for both sides.
 func (m *method) prepare(columns columns, sides [2]*simulator) (err error) {
 	var all []need
-	for _, p := range m.pairs {
-		all = append(all, p.needs(columns)...)
+	for _, r := range m.rules {
+		all = append(all, r.pair.needs(columns)...)
 	}
 	var rules [2][]ratelimit.Rule
-	for i, p := range m.pairs {
-		if m.rules[i].NotCompared = lacking(p.needs(columns), all); m.rules[i].NotCompared != "" {
+	for i, r := range m.rules {
+		if r.NotCompared = lacking(r.pair.needs(columns), all); r.NotCompared != "" {
 			continue
 		}
-		for side, rule := range []*Rule{p.was, p.now} {
+		for side, rule := range []*Rule{r.pair.was, r.pair.now} {
 			if rule != nil {
 				m.sides[side].rules = append(m.sides[side].rules, askedRule{rule, i, columns.needs(rule)})
 				rules[side] = append(rules[side], rule.Rule)
@@ -171,6 +174,17 @@ func (c *comparing) decideAll(ctx context.Context) error {
 	return nil
 }
 
+// checkCalls returns an error if no call is of a method with rules.
+func (c *comparing) checkCalls() error {
+	switch r := c.result; {
+	case r.Calls > 0:
+		return nil
+	case r.Others > 0:
+		return fmt.Errorf("found no call of a method with rules; the first is of %q; expected %s", r.other, c.names())
+	}
+	return errNoCalls
+}
+
 // decide decides a call on both sides. If it waits on one side, it is decided later.
 func (c *comparing) decide(ctx context.Context, m *method, r row) error {
 	call := &compared{method: m, line: r.line, at: r.at, rulings: make([][2]ruling, len(m.rules)), left: len(c.sides)}
@@ -232,7 +246,7 @@ type compared struct {
 	line    int
 	at      time.Time
 	whole   [2]Verdict
-	rulings [][2]ruling // by the pairs of the method
+	rulings [][2]ruling // by method.rules
 	left    int         // the sides that have not decided yet
 }
 
@@ -249,7 +263,7 @@ func (c *compared) set(side int, e *ratelimit.Event, charges []wrap.Charge) {
 	asked, outcomes := &c.method.sides[side], e.Rules
 	rules := asked.prepared.rules.Rules()
 	for i, rule := range asked.rules {
-		r := &c.rulings[rule.pair][side]
+		r := &c.rulings[rule.index][side]
 		r.key, r.applies = charges[i].Key, !charges[i].Skip
 		if r.applies && len(outcomes) > 0 && outcomes[0].Rule == rules[i].Name && !unlimited(charges[i], rules[i:]) {
 			r.Decision, outcomes = decision(e, &outcomes[0]), outcomes[1:]

@@ -35,6 +35,8 @@ type RuleComparison struct {
 	NotSimulated []string     `json:"notSimulated,omitempty"` // arguments that are ignored
 	Calls        int64        `json:"calls"`                  // to which the rule applies, before or now; 0 if it is not compared
 	Differences  []Difference `json:"differences,omitempty"`  // each pair of Was and Now once, the most calls first
+
+	pair pair
 }
 
 // Difference are the calls that a rule decided as Was and decides as Now.
@@ -105,7 +107,7 @@ const maxDifferentKeys = 10_000
 
 func newRuleComparison(p pair) RuleComparison {
 	rule := p.either()
-	r := RuleComparison{Method: rule.Method, Rule: rule.Name, NotSimulated: rule.Ignored}
+	r := RuleComparison{Method: rule.Method, Rule: rule.Name, NotSimulated: rule.Ignored, pair: p}
 	if p.now != nil {
 		r.Now = p.now.Text
 	}
@@ -163,17 +165,10 @@ func (r *RuleComparison) add(e Example) {
 	}
 }
 
-// summarize sorts the differences and their keys. It returns an error if no call has rules.
-func (c *comparing) summarize() error {
-	r := c.result
-	switch {
-	case r.Calls == 0 && r.Others > 0:
-		return fmt.Errorf("found no call of a method with rules; the first is of %q; expected %s", r.other, c.names())
-	case r.Calls == 0:
-		return errNoCalls
-	}
-	for i := range r.Rules {
-		differences := r.Rules[i].Differences
+// sort sorts the differences and their keys.
+func (c *Comparison) sort() {
+	for i := range c.Rules {
+		differences := c.Rules[i].Differences
 		slices.SortStableFunc(differences, func(a, b Difference) int { return cmp.Compare(b.Calls, a.Calls) })
 		for i := range differences {
 			d := &differences[i]
@@ -183,7 +178,6 @@ func (c *comparing) summarize() error {
 			slices.SortFunc(d.Keys, func(a, b KeyCalls) int { return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Key, b.Key)) })
 		}
 	}
-	return nil
 }
 
 // PrintTable prints how many calls each rule decides otherwise, with the first call of each kind, and which rules differ or are not compared.

@@ -73,6 +73,7 @@ func (l *Load) readCalls(t *table) error {
 			return t.first.wrong(fmt.Errorf("found the column %q; expected %s; other columns are for -against", name, strings.Join(usual, ", ")))
 		}
 	}
+	// A rule that needs all that the usual columns have. A load may lack some of it.
 	needs := t.needs(&Rule{Rule: ratelimit.Rule{Key: "key", Distinct: "member"}, CostExpr: "cost", AnchorExpr: "anchor"})
 	keys, members := names{number: map[string]int{}}, names{number: map[string]int{}}
 	for r, err := range t.rows {

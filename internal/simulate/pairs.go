@@ -14,9 +14,7 @@ type pair struct {
 func (p pair) either() *Rule { return cmp.Or(p.now, p.was) }
 
 // needs returns what both rules need of each call.
-func (p pair) needs(columns columns) []need {
-	return append(columns.needs(p.now), columns.needs(p.was)...)
-}
+func (p pair) needs(in columns) []need { return append(in.needs(p.now), in.needs(p.was)...) }
 
 // pairUp pairs each rule of now with a rule that its method had before. It prefers an equal rule, then one of the same name, key and window, then one
 // of the same name, and then one with the same arguments. Rules that are gone come last.
@@ -25,9 +23,9 @@ func pairUp(before, now []Rule) []pair {
 	for i := range now {
 		pairs[i].now = &now[i]
 	}
-	left := make([]*Rule, len(before))
+	unpaired := make([]*Rule, len(before))
 	for i := range before {
-		left[i] = &before[i]
+		unpaired[i] = &before[i]
 	}
 	for _, alike := range []func(a, b *Rule) bool{
 		func(a, b *Rule) bool { return a.Name == b.Name && a.Text == b.Text },
@@ -36,14 +34,14 @@ func pairUp(before, now []Rule) []pair {
 		func(a, b *Rule) bool { return a.Text == b.Text },
 	} {
 		for i, p := range pairs {
-			j := slices.IndexFunc(left, func(was *Rule) bool { return p.was == nil && was.Method == p.now.Method && alike(was, p.now) })
+			j := slices.IndexFunc(unpaired, func(was *Rule) bool { return p.was == nil && was.Method == p.now.Method && alike(was, p.now) })
 			if j >= 0 {
-				pairs[i].was = left[j]
-				left = slices.Delete(left, j, j+1)
+				pairs[i].was = unpaired[j]
+				unpaired = slices.Delete(unpaired, j, j+1)
 			}
 		}
 	}
-	for _, was := range left {
+	for _, was := range unpaired {
 		pairs = append(pairs, pair{was: was})
 	}
 	return pairs

@@ -161,21 +161,6 @@ func (t *table) sorted(span Span) func(yield func(row, error) bool) {
 	}
 }
 
-func parseCost(text string) (int64, error) {
-	cost, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || cost < 1 {
-		return 0, fmt.Errorf("the cost is %q; expected an integer of at least 1", text)
-	}
-	return cost, nil
-}
-
-func parseAnchor(text string) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339, text); err == nil && t.IsZero() {
-		return t, fmt.Errorf("the anchor is %q, which is the zero time; leave the field empty", text)
-	}
-	return parseTime("anchor", text, earliest)
-}
-
 // The range of times in a csv. Those of calls begin at epoch, anchors at earliest.
 var (
 	epoch    = time.Unix(0, 0).UTC()

@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/wrap"
@@ -12,7 +13,7 @@ import (
 type value struct {
 	name     string                                   // the column that holds it for all rules
 	argument string                                   // the argument of a directive
-	text     func(r *Rule) string                     // the text of the argument; "" if the rule does not need the value
+	of       func(r *Rule) string                     // the text of the argument; "" if the rule does not need the value
 	set      func(c *wrap.Charge, field string) error // sets the value from a field that is not empty
 }
 
@@ -35,7 +36,9 @@ var values = []value{
 		return nil
 	}},
 	{"cost", "cost", func(r *Rule) string { return r.CostExpr }, func(c *wrap.Charge, field string) (err error) {
-		c.Cost, err = parseCost(field)
+		if c.Cost, err = strconv.ParseInt(field, 10, 64); err != nil || c.Cost < 1 {
+			err = fmt.Errorf("the cost is %q; expected an integer of at least 1", field)
+		}
 		return err
 	}},
 	{"limit", "limit", func(r *Rule) string { return r.LimitExpr }, func(c *wrap.Charge, field string) (err error) {
@@ -45,7 +48,10 @@ var values = []value{
 		return err
 	}},
 	{"anchor", "anchor", func(r *Rule) string { return r.AnchorExpr }, func(c *wrap.Charge, field string) (err error) {
-		c.Anchor, err = parseAnchor(field)
+		if t, err := time.Parse(time.RFC3339, field); err == nil && t.IsZero() {
+			return fmt.Errorf("the anchor is %q, which is the zero time; leave the field empty", field)
+		}
+		c.Anchor, err = parseTime("anchor", field, earliest)
 		return err
 	}},
 }
@@ -64,7 +70,7 @@ func (c columns) needs(r *Rule) (all []need) {
 	}
 	for i := range values {
 		v := &values[i]
-		if text := v.text(r); text != "" {
+		if text := v.of(r); text != "" {
 			all = append(all, need{v, text, c.index(text, v.name)})
 		}
 	}
