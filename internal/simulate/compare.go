@@ -41,7 +41,7 @@ type comparing struct {
 	calls   *Calls
 	sides   [2]*simulator // with the rules before, and with those now
 	methods []*method
-	column  int // of the method, or -1
+	column  int // of the method; -1 if all calls are of one
 	result  *Comparison
 }
 
@@ -125,14 +125,18 @@ func (c *comparing) names() string {
 }
 
 // methodOf returns the method of a call, or nil if it has no rules. The csv may say pkg.Type.Method, Type.Method or Method.
-func (c *comparing) methodOf(name string) (found *method, err error) {
+func (c *comparing) methodOf(r row) (found *method, err error) {
+	if c.column < 0 {
+		return c.methods[0], nil
+	}
+	name := r.field(c.column)
 	for _, m := range c.methods {
 		switch {
-		case m.name == name || c.column < 0:
+		case m.name == name:
 			return m, nil
 		case !strings.HasSuffix(m.name, "."+name):
 		case found != nil:
-			err = fmt.Errorf("several methods end in %q; write one of %s", name, c.names())
+			err = r.wrong(fmt.Errorf("several methods end in %q; write one of %s", name, c.names()))
 		default:
 			found = m
 		}
@@ -151,9 +155,9 @@ func (c *comparing) decideAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m, err := c.methodOf(r.field(c.column))
+		m, err := c.methodOf(r)
 		if err != nil {
-			return r.wrong(err)
+			return err
 		}
 		if m == nil {
 			if c.result.Others++; c.result.Others == 1 {

@@ -17,9 +17,9 @@ import (
 
 // row is one call of a table.
 type row struct {
-	line   int // where it stands in the csv; it counts from 1
-	at     time.Time
-	fields []string // valid until the next row is read
+	line   int       // where it stands in the csv; it counts from 1
+	at     time.Time // in UTC, in whole microseconds
+	fields []string  // valid until the next row is read
 }
 
 // wrong returns an error with the line of the row.
@@ -154,7 +154,8 @@ func (t *table) sorted(span Span) func(yield func(row, error) bool) {
 			if last = r.at; span.Start.IsZero() {
 				span.Start = r.at
 			}
-			if span.Length > 0 && r.at.Sub(span.Start) >= span.Length || !r.at.Before(span.Start) && !yield(r, nil) {
+			after := r.at.Sub(span.Start)
+			if span.Length > 0 && after >= span.Length || after >= 0 && !yield(r, nil) {
 				return
 			}
 		}

@@ -203,14 +203,14 @@ func (r *run) anchor(rule Rule, call Call) time.Time {
 func (r *run) count(call Call, e *ratelimit.Event) {
 	t := &r.result.Timeline
 	at := t.at(call)
-	switch {
-	case e.Kind == ratelimit.EventRefused:
+	switch verdict(e) {
+	case Refused:
 		t.Refused[at]++
-	case e.Waited > 0:
+	case Waited:
+		t.Admitted[at]++
 		t.Waited[at]++
 		r.result.LongestWait = max(r.result.LongestWait, Duration(e.Waited))
-		fallthrough
-	default:
+	case Admitted:
 		t.Admitted[at]++
 	}
 	for i := range r.rules {

@@ -161,8 +161,7 @@ func (s *simulator) begin(ctx context.Context, p prepared, charges []wrap.Charge
 		s.start(taken)
 	case ok: // the limiter only observes that there is no decision
 		s.event = ratelimit.Event{Kind: ratelimit.EventRefused, Rules: append(s.event.Rules[:0], ratelimit.Outcome{Rule: never.Rule, Refused: true, Never: true})}
-	case errors.Is(err, ratelimit.ErrTooManyRequests):
-	default:
+	case !errors.Is(err, ratelimit.ErrTooManyRequests):
 		return nil, err
 	}
 	return &s.event, nil
