@@ -66,15 +66,17 @@ func ReadCSV(in io.Reader, span Span) (*Load, error) {
 	return l, l.check(0)
 }
 
-// readCalls adds the calls of a csv with their keys and members. The times of the calls count from 1970.
+// everything is a rule that needs the value of each usual column.
+var everything = Rule{Rule: ratelimit.Rule{Key: "key", Distinct: "member"}, CostExpr: "cost", AnchorExpr: "anchor"}
+
+// readCalls adds the calls of a csv, which may lack values, with their keys and members. The times of the calls count from 1970.
 func (l *Load) readCalls(t *table) error {
 	for _, name := range t.columns {
 		if !slices.Contains(usual, name) {
 			return t.first.wrong(fmt.Errorf("found the column %q; expected %s; other columns are for -against", name, strings.Join(usual, ", ")))
 		}
 	}
-	// A rule that needs all that the usual columns have. A load may lack some of it.
-	needs := t.needs(&Rule{Rule: ratelimit.Rule{Key: "key", Distinct: "member"}, CostExpr: "cost", AnchorExpr: "anchor"})
+	needs := t.needs(&everything)
 	keys, members := names{number: map[string]int{}}, names{number: map[string]int{}}
 	for r, err := range t.rows {
 		if err != nil {
