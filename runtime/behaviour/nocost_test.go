@@ -194,3 +194,25 @@ func TestSettlementUnderTheLimitOfACallWithoutACost(t *testing.T) {
 		}
 	})
 }
+
+// A settlement that opens a window takes its permits from that window: a refund gives them back to it.
+func TestRefundOfASettlementThatOpensAWindow(t *testing.T) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		rule := window("r", 60, ratelimit.FixedWindow)
+		method := wrap.NewRules("p.T.M", rule).WithCost()
+		for n := range 50 {
+			q := ratelimit.Request{Rule: rule, Key: fmt.Sprint(n)}
+			ctx, charge := ratelimit.WithCharge(t.Context())
+			taken, err := wrap.Begin(ctx, method.On(s.limiter), method, wrap.Charge{Key: q.Key, Cost: 0})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := charge.Settle(ctx, 51); err != nil || s.left(t, q) != 9 {
+				t.Fatalf("settled: %d are left, error %v", s.left(t, q), err)
+			}
+			if err := taken.Refund(ctx); err != nil || s.left(t, q) != 60 {
+				t.Fatalf("refunded: %d are left, error %v", s.left(t, q), err)
+			}
+		}
+	})
+}
