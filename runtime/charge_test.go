@@ -471,6 +471,40 @@ func TestChargeWithoutACall(t *testing.T) {
 	}
 }
 
+// An error of a Charge that is about no rule names the method, and does not call it a rule.
+func TestErrorsOfAMethod(t *testing.T) {
+	l, _ := watched()
+	rule := ratelimit.Rule{Name: "r", Limit: 100, Per: time.Minute}
+	begin := func(rules *wrap.Rules) (*ratelimit.Charge, *wrap.Taken) {
+		ctx, charge := ratelimit.WithCharge(t.Context())
+		taken, err := wrap.Begin(ctx, rules.On(l), rules, wrap.Charge{Cost: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return charge, taken
+	}
+	free, _ := begin(wrap.NewRules("p.T.Free", rule))
+	settled, _ := begin(wrap.NewRules("p.T.Settled", rule).WithCost())
+	over, taken := begin(wrap.NewRules("p.T.Over", rule).WithCost())
+	taken.Release(t.Context())
+	if err := settled.Settle(t.Context(), 7); err != nil {
+		t.Fatal(err)
+	}
+	_, many := ratelimit.Prepare("p.T.Many", make([]ratelimit.Rule, 256)...)
+	for want, err := range map[string]error{
+		"p.T.Free: add: cost= is missing in the rules of this method":    free.Add(t.Context(), 1),
+		"p.T.Free: settle: cost= is missing in the rules of this method": free.Settle(t.Context(), 1),
+		"p.T.Settled: add: the call is settled or refunded":              settled.Add(t.Context(), 1),
+		"p.T.Over: add: the call has ended":                              over.Add(t.Context(), 1),
+		"p.T.Many: rules: found 256; expected at most 255":               many,
+	} {
+		wrong, _ := errors.AsType[*ratelimit.RuleError](err)
+		if method, _, _ := strings.Cut(want, ":"); wrong == nil || wrong.Rule != method || err.Error() != want {
+			t.Errorf("got error %v, want %s", err, want)
+		}
+	}
+}
+
 // A call under windows of anchors grows by the anchor that it began with, also if its window has ended meanwhile. An Add that fails takes nothing, and
 // says so in its event.
 func TestAddByAnAnchor(t *testing.T) {

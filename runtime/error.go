@@ -224,15 +224,20 @@ func (e *KeyError) Unwrap() error { return e.Err }
 // RuleError says what is wrong with a [Rule], an [Override], or the requests of a call. For example, a rule "exports" with Concurrency has
 // a Limit of 5000. Then Rule is "exports", Argument "limit", and Reason "found 5000; expected 0 to 1000 for a concurrency rule".
 type RuleError struct {
-	Rule     string // its name
+	Rule     string // its name; pkg.Type.Method if a Charge, or the list of a method's rules, is wrong, and none of its rules
 	Argument string // the argument of the directive that is wrong, such as "limit" or "per"
 	Reason   string // what was found, and what to write
+
+	ofMethod bool // Rule is pkg.Type.Method
 }
 
-// Error returns which argument of which rule is wrong, and why.
+// Error returns which argument of which rule or method is wrong, and why.
 func (e *RuleError) Error() string {
 	text := e.Argument + ": " + e.Reason
-	if e.Rule != "" {
+	switch {
+	case e.ofMethod:
+		text = where(e.Rule, text)
+	case e.Rule != "":
 		text = "rule " + strconv.Quote(e.Rule) + ": " + text
 	}
 	return printable.Line(text)

@@ -24,7 +24,7 @@ type Prepared decide.Rules
 // is a *[RuleError].
 func Prepare(method string, rules ...Rule) (*Prepared, error) {
 	if len(rules) > maxRules {
-		return nil, &RuleError{Rule: method, Argument: "rules", Reason: fmt.Sprintf("found %d; expected at most %d", len(rules), maxRules)}
+		return nil, methodError(method, "rules", fmt.Sprintf("found %d; expected at most %d", len(rules), maxRules))
 	}
 	all, unnamed := &decide.Rules{Method: method}, 0
 	for _, rule := range rules {

@@ -46,6 +46,10 @@ func ruleError(rule, argument, reason string) error {
 	return &RuleError{Rule: rule, Argument: argument, Reason: reason}
 }
 
+func methodError(method, argument, reason string) error {
+	return &RuleError{Rule: method, Argument: argument, Reason: reason, ofMethod: true}
+}
+
 // storeError returns a *StoreError, or the *RuleError in err.
 func storeError(method string, err error) error {
 	if unfit, ok := errors.AsType[*RuleError](err); ok {

@@ -63,7 +63,7 @@ func (c *Charges) askForMore(ctx context.Context, n int64) (*Call, error) {
 }
 
 func (c *Charges) wrongAdd(reason string) error {
-	return c.limiter.public.RuleError(c.method.name(), "add", reason)
+	return c.limiter.public.MethodError(c.method.name(), "add", reason)
 }
 
 // askMoreOf adds a rule of the method to what the call asks for, beside a charge. A rule that refused the running call in shadow mode has charged nothing,

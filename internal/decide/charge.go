@@ -394,7 +394,7 @@ func (r *Rule) settles() bool { return r.Priced && r.Numbers.Kind.Accepts("settl
 
 // costMissing returns the error of a method without a rule that settles. what the caller wants is an argument of the error.
 func (c *Charges) costMissing(what string) error {
-	return c.limiter.public.RuleError(c.method.name(), what, "cost= is missing in the rules of this method")
+	return c.limiter.public.MethodError(c.method.name(), what, "cost= is missing in the rules of this method")
 }
 
 // Charge is what a call of a wrapper was charged. Package ratelimit has it as a type of its own.

@@ -57,6 +57,7 @@ type Public struct {
 	WrongAnchor func(method string, rule *Rule, reason string) error   // likewise
 	TooCostly   func(c *Call, a *Asked, most int64, what string) error // a *ratelimit.NeverAdmissibleError
 	StoreError  func(method string, err error) error                   // a *ratelimit.StoreError; a *ratelimit.RuleError stays one
+	MethodError func(method, argument, reason string) error            // a *ratelimit.RuleError about no rule of the method
 	RuleError   func(rule, argument, reason string) error
 	IsAnswer    func(err error) bool // whether an error of a store is the answer of one that works
 	Refusal     func(c *Call) error  // a *ratelimit.TooManyRequestsError
