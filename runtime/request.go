@@ -20,7 +20,8 @@ type Request struct {
 
 	// Anchor is the time at which the windows of a rule with Every begin, such as when the user ann was first billed. It may be before 1970 or
 	// in the future, in the years 1 to 9999. Windows count from it in both directions. The zero time is none: Peek, Give and Reset then go by the
-	// window that is open, and other calls fail with a [KeyError]. If none is open, Peek reports all permits. Other rules ignore it.
+	// window that is open, and other calls fail with a [KeyError]. If none is open, Peek reports all permits. If several requests of one Peek or Give have
+	// equal rules and keys, the Anchor of one of them serves all. Other rules ignore it.
 	Anchor time.Time
 
 	// Match is in place of Key: all keys in a network, such as 203.0.113.0/24, or that begin with a text, such as ann*. It is only for
@@ -34,7 +35,7 @@ type Request struct {
 }
 
 // Allow decides a call under the rules of the requests: all of them are charged, or none. It does not wait. A refusal is a
-// Decision, not an error. If two requests have equal rules and keys, their costs are added. Their Anchors must be equal.
+// Decision, not an error. If two requests have equal rules and keys, their costs are added. Their Anchors must be equal: see [Request].
 //
 // The error is a *StoreError, *KeyError, *NeverAdmissibleError or *RuleError, or wraps the context's. It is a *RuleError if there are no requests
 // or more than 255, or if two requests have different rules of one name, window and key. It is a *KeyError if two requests with equal rules and
@@ -228,6 +229,7 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 			claim.Delta = -n
 			if same := change.Put(count, claim); same != nil {
 				same.Delta += claim.Delta
+				same.Anchor = cmp.Or(same.Anchor, claim.Anchor)
 				continue
 			}
 			changed = append(changed, decide.Changed{Rule: count, Subject: subject, Limit: count.Limit})

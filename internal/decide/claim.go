@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -183,15 +184,16 @@ func (c *Call) earlier(a *Asked) int {
 }
 
 // addCost adds the cost of a to same, an earlier claim on the same count. If the rules count members, the cost stays: a call has one
-// member, which costs one permit, however many rules count it.
+// member, which costs one permit, however many rules count it. If only one of the two has an anchor, that is the anchor of both.
 func (c *Call) addCost(same, a *Asked) error {
 	wrong := a.Rule.Declared.Wrong
+	same.Claim.Anchor = cmp.Or(same.Claim.Anchor, a.Claim.Anchor) // a peek may have none
 	switch {
 	case same.Limit != a.Limit || !same.Rule.Declared.CountsLike(a.Rule.Declared):
 		return wrong("name", "found two different rules of one name, window and key in one call; give them different names")
 	case same.Claim.Member != a.Claim.Member:
 		return c.keyError(a.Rule, a.Rule.Distinct, "found two members for one count; expected one member for each call")
-	case same.Claim.Anchor != a.Claim.Anchor:
+	case a.Claim.Anchor != 0 && same.Claim.Anchor != a.Claim.Anchor:
 		return c.keyError(a.Rule, "", "found two anchors for one count; expected one anchor for each call")
 	case c.UpTo: // its requests take the same number from each rule
 		return wrong("requests", "found UpTo on two requests with one count; expected one request for each count")

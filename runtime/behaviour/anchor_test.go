@@ -54,6 +54,59 @@ func TestRequestsWithoutAnAnchor(t *testing.T) {
 	})
 }
 
+// Of several requests of one Peek or Give, some may have an anchor. Each looks at its own count. Those of one count look at one window: the open one, or
+// else that of the anchor.
+func TestRequestsOfWhichSomeHaveAnAnchor(t *testing.T) {
+	onPlainToo(t, requestsOfWhichSomeHaveAnAnchor)
+}
+
+func requestsOfWhichSomeHaveAnAnchor(t *testing.T, s *subject) {
+	here := anchored
+	here.Name, here.Scope = "here", ratelimit.ScopeInstance
+	for _, rule := range []ratelimit.Rule{anchored, here} {
+		bare := ratelimit.Request{Rule: rule, Key: "ann"}
+		end := s.peek(t, bare).At.Add(6 * time.Hour).Truncate(time.Millisecond)
+		with, other, daily := bare, bare, bare
+		with.Anchor, other.Key, daily.Rule.Name = end.AddDate(-30, 0, 0), "bob", "daily"
+		opened := with
+		opened.Key, opened.Anchor = "bob", end.Add(time.Hour)
+		s.admit(t, opened)
+		for used := range int64(3) {
+			for _, c := range []struct {
+				requests []ratelimit.Request
+				left     []int64
+			}{
+				{[]ratelimit.Request{with, bare}, []int64{6 - used}},
+				{[]ratelimit.Request{bare, with, bare}, []int64{6 - used}},
+				{[]ratelimit.Request{other, with, daily}, []int64{5, 6 - used, 6}},
+				{[]ratelimit.Request{bare, other, with}, []int64{6 - used, 5}},
+			} {
+				d := s.peek(t, c.requests...)
+				for i, left := range c.left {
+					q := d.Quotas[i]
+					reset := map[string]time.Duration{"bob": 7 * time.Hour, "ann": 6 * time.Hour}[q.Key]
+					if !d.Allowed || len(d.Quotas) != len(c.left) || q.Remaining != left || (q.Remaining < 6) != (q.Reset > reset-time.Hour && q.Reset <= reset) {
+						t.Errorf("%s, %d used: got %+v; want %d left", rule.Name, used, d.Quotas, c.left)
+					}
+				}
+			}
+			s.admit(t, with)
+		}
+		if err := s.limiter.Give(t.Context(), -2, bare, with); err != nil || s.left(t, bare) != 0 {
+			t.Errorf("%s: %d are left, error %v", rule.Name, s.left(t, bare), err)
+		}
+		if d, err := s.limiter.Peek(t.Context(), bare, with, with); err != nil || d.Allowed || !d.At.Add(d.RetryAfter).Equal(end) {
+			t.Errorf("%s: got %+v, error %v; want a refusal until %v", rule.Name, d, err, end)
+		}
+		if _, err := s.limiter.Reset(t.Context(), bare); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.limiter.Give(t.Context(), -2, bare, with); err != nil || s.left(t, bare) != 2 {
+			t.Errorf("%s: a window of the anchor: %d are left, error %v", rule.Name, s.left(t, bare), err)
+		}
+	}
+}
+
 // Members are counted in the window that is open, whatever anchors come.
 func TestMembersOfAnAnchor(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {

@@ -37,6 +37,7 @@ func TestCluster(t *testing.T) {
 			refusalAcrossNodes(t, s, rule)
 		}
 	})
+	t.Run("anchors of some requests", func(t *testing.T) { requestsOfWhichSomeHaveAnAnchor(t, s) })
 	t.Run("cold servers", func(t *testing.T) {
 		for _, server := range servers {
 			server.Do("SCRIPT FLUSH")
