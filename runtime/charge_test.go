@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -501,6 +503,45 @@ func TestErrorsOfAMethod(t *testing.T) {
 		wrong, _ := errors.AsType[*ratelimit.RuleError](err)
 		if method, _, _ := strings.Cut(want, ":"); wrong == nil || wrong.Rule != method || err.Error() != want {
 			t.Errorf("got error %v, want %s", err, want)
+		}
+	}
+}
+
+// A call that grows while it is settled is charged what a settlement says, or what it has taken. Of two rules of one count, of which only one is settled,
+// the other keeps what it took.
+func TestAddBesideSettle(t *testing.T) {
+	for range 20 {
+		l := ratelimit.New(noon())
+		rules := wrap.NewRules("p.T.M",
+			ratelimit.Rule{Name: "tokens", Limit: 1000, Per: time.Minute}, ratelimit.Rule{Name: "tokens", Limit: 1000, Per: time.Hour},
+		).WithCost()
+		if err := l.Overrides().SetLocal("tokens", ratelimit.Override{Per: 5 * time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, charge := ratelimit.WithCharge(t.Context())
+		taken, err := wrap.Begin(ctx, rules.On(l), rules, wrap.Charge{Cost: 10}, wrap.Charge{Cost: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var added atomic.Int64
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 10 {
+					if charge.Add(ctx, 2) == nil {
+						added.Add(2)
+					}
+				}
+			})
+		}
+		all.Go(func() {
+			if taken.Applies(0) {
+				taken.Settle(ctx, 25, wrap.Keep)
+			}
+		})
+		all.Wait()
+		if left := remaining(t, l, ratelimit.Request{Rule: rules.Rules()[0]}); left != 1000-25-1-added.Load() {
+			t.Fatalf("%d permits are left after %d more", left, added.Load())
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (c *Charges) askForMore(ctx context.Context, n int64) (*Call, error) {
 	call, isSettled := c.limiter.open(len(c.method.rules.All)), false
 	call.method, call.plan, call.Grows = c.method, c.method.current(), true
 	for i, rule := range c.method.rules.All {
-		if at, _ := c.of(i); at >= 0 && rule.settles() {
+		if at := c.of(i); at >= 0 && rule.settles() {
 			ch := &c.list[at]
 			isSettled = isSettled || ch.stage >= settled
 			call.askMoreOf(ch, i, n)
@@ -84,8 +84,8 @@ func (c *Call) askMoreOf(ch *charge, rule int, n int64) {
 func (c *Charges) keep(call *Call) {
 	for i := range call.Asked {
 		if a := &call.Asked[i]; a.Claim.Charged > 0 {
-			at := c.raise(a.Index, a.own)
-			c.list[at].grow(part{a.Rule, *a.Claim, call.by})
+			c.raise(a.Index, a.own)
+			c.list[c.of(a.Index)].grow(part{a.Rule, *a.Claim, call.by})
 		}
 	}
 	for _, j := range call.joined {
@@ -95,18 +95,10 @@ func (c *Charges) keep(call *Call) {
 	}
 }
 
-// raise raises what a rule itself costs. It returns the index of its charge.
-func (c *Charges) raise(rule int, n int64) (at int) {
-	n = min(n, engine.MaxLimit)
-	for i := range c.joined {
-		if j := &c.joined[i]; j.index == rule {
-			j.cost += n
-			return j.to
-		}
-	}
-	at, _ = c.of(rule)
-	c.list[at].own += n
-	return at
+// raise raises what a rule itself costs. No settlement takes more than MaxLimit.
+func (c *Charges) raise(rule int, n int64) {
+	own := c.own(rule)
+	*own = min(*own, engine.MaxLimit) + min(n, engine.MaxLimit)
 }
 
 // grow adds a part to the charge. If its time is that of the newest part, it joins that one. If the charge keeps maxParts already, it joins the newest one

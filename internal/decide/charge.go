@@ -145,19 +145,29 @@ func (c *Charges) add(begun charge) {
 	}
 }
 
-// of returns the index of the charge of a rule, and what this rule itself costs. The index is below 0 if the rule does not apply.
-func (c *Charges) of(rule int) (at int, cost int64) {
+// of returns the index of the charge of a rule, or -1 if the rule does not apply. It reads only what never changes.
+func (c *Charges) of(rule int) int {
 	for i := range c.list {
-		if ch := &c.list[i]; ch.index == rule {
-			return i, ch.own
+		if c.list[i].index == rule {
+			return i
 		}
 	}
-	for _, j := range c.joined {
-		if j.index == rule {
-			return j.to, j.cost
+	for i := range c.joined {
+		if c.joined[i].index == rule {
+			return c.joined[i].to
 		}
 	}
-	return -1, 0
+	return -1
+}
+
+// own returns what a rule that applies costs itself. The charges must be locked.
+func (c *Charges) own(rule int) *int64 {
+	for i := range c.joined {
+		if j := &c.joined[i]; j.index == rule {
+			return &j.cost
+		}
+	}
+	return &c.list[c.of(rule)].own
 }
 
 // Refund gives all charges back. c is nil if nothing was charged.
@@ -192,11 +202,19 @@ func (c *Charges) giveBack(ctx context.Context, kind EventKind, wanted func(*cha
 	if c == nil {
 		return nil
 	}
-	changed, _, err := c.adjust(ctx, refunded, func(ch *charge, _ int) (int64, bool) { return 0, wanted(ch) })
+	changed, err := c.takeBack(ctx, wanted)
 	if len(changed) > 0 {
 		c.limiter.Tell(ctx, kind, c.method.name(), err, changed...)
 	}
 	return err
+}
+
+// takeBack is giveBack without the observers, who may change the charges.
+func (c *Charges) takeBack(ctx context.Context, wanted func(*charge) bool) (changed []Changed, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	changed, _, err = c.adjust(ctx, refunded, func(ch *charge, _ int) (int64, bool) { return 0, wanted(ch) })
+	return changed, err
 }
 
 // releases reports whether the call that was charged releases the permits when it ends.
@@ -217,35 +235,41 @@ func (c *Charges) SettleAll(ctx context.Context, costs []int64) error {
 	if len(costs) != c.rules {
 		return c.limiter.public.RuleError("", "settle", fmt.Sprintf("found %d costs; expected %d, one for each request", len(costs), c.rules))
 	}
-	totals, settles := make([]int64, len(c.list)), make([]bool, len(c.list))
-	for i, cost := range costs {
-		at, own := c.of(i)
-		switch {
-		case at < 0:
-			continue
-		case cost == Keep:
-			cost = own
-		case cost < 0:
-			return c.limiter.wrongCost(c.list[at].rule.Numbers.Name, cost)
-		default:
-			settles[at] = true
-		}
-		totals[at] += min(cost, engine.MaxLimit)
-	}
-	changed, short, err := c.adjust(ctx, settled, func(ch *charge, i int) (int64, bool) {
-		return totals[i], ch.rule.Numbers.Kind.Accepts("settle") && settles[i]
-	})
+	changed, short, err := c.settleTo(ctx, costs)
 	if len(changed) > 0 {
 		c.limiter.Tell(ctx, Settled, c.method.name(), cmp.Or(err, short), changed...)
 	}
 	return err
 }
 
-// adjust brings charges to the stage next. total says which charges change, and to which cost. If a store has certainly not changed a charge, the
-// next adjust tries it again. adjust returns the outcomes of the rules. short says that a rule does not take its whole cost.
-func (c *Charges) adjust(ctx context.Context, next stage, total func(ch *charge, i int) (int64, bool)) (changed []Changed, short, err error) {
+// settleTo is SettleAll without the observers, who may change the charges.
+func (c *Charges) settleTo(ctx context.Context, costs []int64) (changed []Changed, short, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	totals, settles := make([]int64, len(c.list)), make([]bool, len(c.list))
+	for i, cost := range costs {
+		at := c.of(i)
+		switch {
+		case at < 0:
+			continue
+		case cost == Keep:
+			cost = *c.own(i)
+		case cost < 0:
+			return nil, nil, c.limiter.wrongCost(c.list[at].rule.Numbers.Name, cost)
+		default:
+			settles[at] = true
+		}
+		totals[at] += min(cost, engine.MaxLimit)
+	}
+	return c.adjust(ctx, settled, func(ch *charge, i int) (int64, bool) {
+		return totals[i], ch.rule.Numbers.Kind.Accepts("settle") && settles[i]
+	})
+}
+
+// adjust brings charges to the stage next. total says which charges change, and to which cost. If a store has certainly not changed a charge, the
+// next adjust tries it again. adjust returns the outcomes of the rules. short says that a rule does not take its whole cost. The charges must be
+// locked.
+func (c *Charges) adjust(ctx context.Context, next stage, total func(ch *charge, i int) (int64, bool)) (changed []Changed, short, err error) {
 	var selected []*charge
 	var totals []int64
 	var parts []*part
@@ -376,15 +400,13 @@ func (c *Charges) Settle(ctx context.Context, costs ...int64) {
 
 // Applies reports whether the rule with an index applies to the call.
 func (c *Charges) Applies(rule int) bool {
-	at, _ := c.of(rule)
-	return at >= 0
+	return c.of(rule) >= 0
 }
 
 // SettleFailed reports that the cost of a rule could not be computed. Its charge stays as it is, and observers see the error.
 func (c *Charges) SettleFailed(ctx context.Context, rule int, err error) {
 	c.mu.Lock()
-	at, _ := c.of(rule)
-	changed := c.list[at].unchanged()
+	changed := c.list[c.of(rule)].unchanged()
 	c.mu.Unlock()
 	c.limiter.Tell(ctx, Settled, c.method.name(), c.limiter.public.Discreet(c.limiter, err), changed)
 }

@@ -48,7 +48,7 @@ func (c *Charges) PauseBy(ctx context.Context, by string, pauses ...time.Duratio
 
 // pausable returns the charge of a rule that a far side may pause, or nil.
 func (c *Charges) pausable(rule int) *charge {
-	if at, _ := c.of(rule); at >= 0 && c.list[at].rule.Numbers.Pausable {
+	if at := c.of(rule); at >= 0 && c.list[at].rule.Numbers.Pausable {
 		return &c.list[at]
 	}
 	return nil
