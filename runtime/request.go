@@ -220,13 +220,16 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 		if err == nil {
 			err = checkGive(counts[0])
 		}
+		var anchor engine.Anchor
+		if err == nil && requests[i].Rule.Every != "" {
+			anchor, err = l.machine().Anchor("", counts[0], requests[i].Anchor)
+		}
 		if err != nil {
 			return err
 		}
 		for _, count := range counts {
 			claim := claimOn(count, subject)
-			claim.Anchor, _ = engine.AnchorAt(requests[i].Anchor)
-			claim.Delta = -n
+			claim.Anchor, claim.Delta = anchor, -n
 			if same := change.Put(count, claim); same != nil {
 				same.Delta += claim.Delta
 				same.Anchor = cmp.Or(same.Anchor, claim.Anchor)

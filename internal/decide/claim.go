@@ -98,17 +98,25 @@ func (c *Call) claim(a *Asked, p *planned, use *Use) error {
 // setAnchor sets when the windows of the claim begin. A peek needs no anchor, and neither does a call that the rule does not limit. A call that asks for
 // more permits keeps its anchor.
 func (c *Call) setAnchor(a *Asked, at time.Time) error {
-	anchor, ok := engine.AnchorAt(at)
-	switch {
-	case c.grows != nil:
-		anchor = c.grows.claim.Anchor
-	case !ok:
-		return c.limiter.public.WrongAnchor(c.Method(), a.Rule, fmt.Sprintf("found a time in the year %d; expected 1 to 9999", at.Year()))
-	case anchor == 0 && !c.Peek && a.Limit != NoLimit:
-		return c.limiter.public.WrongAnchor(c.Method(), a.Rule, "found the zero time")
+	if c.grows != nil {
+		a.Claim.Anchor = c.grows.claim.Anchor
+		return nil
+	}
+	anchor, err := c.limiter.Anchor(c.Method(), a.Rule, at)
+	if err == nil && anchor == 0 && !c.Peek && a.Limit != NoLimit {
+		err = c.limiter.public.WrongAnchor(c.Method(), a.Rule, "found the zero time")
 	}
 	a.Claim.Anchor = anchor
-	return nil
+	return err
+}
+
+// Anchor returns the anchor at a time for a rule with windows of anchors.
+func (l *Limiter) Anchor(method string, rule *Rule, at time.Time) (engine.Anchor, error) {
+	anchor, ok := engine.AnchorAt(at)
+	if !ok {
+		return 0, l.public.WrongAnchor(method, rule, fmt.Sprintf("found a time in the year %d; expected 1 to 9999", at.UTC().Year()))
+	}
+	return anchor, nil
 }
 
 // check returns an error if what the call uses does not fit the rule.

@@ -54,6 +54,31 @@ func TestRequestsWithoutAnAnchor(t *testing.T) {
 	})
 }
 
+// The year of an anchor counts in UTC, and Give takes no other years than a call does. Rules without Every ignore an anchor.
+func TestYearsOfAnchors(t *testing.T) {
+	onPlainToo(t, func(t *testing.T, s *subject) {
+		west, east := time.FixedZone("west", -5*3600), time.FixedZone("east", 5*3600)
+		for want, at := range map[string]time.Time{
+			"found a time in the year 10000; expected 1 to 9999":  time.Date(9999, 12, 31, 19, 0, 0, 0, west),
+			"found a time in the year 0; expected 1 to 9999":      time.Date(1, 1, 1, 4, 0, 0, 0, east),
+			"found a time in the year 300000; expected 1 to 9999": time.Date(300_000, 1, 1, 0, 0, 0, 0, time.UTC),
+			"": time.Date(9999, 12, 31, 18, 0, 0, 0, west),
+		} {
+			q := ratelimit.Request{Rule: anchored, Key: want, Anchor: at}
+			_, allow := s.limiter.Allow(t.Context(), q)
+			_, peek := s.limiter.Peek(t.Context(), q)
+			for _, err := range []error{allow, peek, s.limiter.Give(t.Context(), -1, q), s.limiter.Give(t.Context(), 1, q)} {
+				if wrong, ok := errors.AsType[*ratelimit.KeyError](err); ok != (want != "") || ok && (wrong.Reason != want || !wrong.Internal) {
+					t.Errorf("%v: got error %v; want %q", at, err, want)
+				}
+			}
+			if q.Rule = window("other", 3, ratelimit.FixedWindow); s.limiter.Give(t.Context(), -1, q) != nil || s.left(t, q) != 2 {
+				t.Errorf("%v: a rule without Every: %d are left", at, s.left(t, q))
+			}
+		}
+	})
+}
+
 // Of several requests of one Peek or Give, some may have an anchor. Each looks at its own count. Those of one count look at one window: the open one, or
 // else that of the anchor.
 func TestRequestsOfWhichSomeHaveAnAnchor(t *testing.T) {
