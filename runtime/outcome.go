@@ -31,8 +31,11 @@ func outcomeOf(c *decide.Call, a *decide.Asked) Outcome {
 		return o
 	}
 	o.Refused, o.Never, o.RetryAfter, o.Remaining = true, a.Never(), c.Retry(a), left(claim)
+	if !o.Never { // it may admit the call now, and not when the others do
+		o.Remaining = min(o.Remaining, a.Cost-1)
+	}
 	if a.IsBusy() {
-		o.Remaining, o.Running = max(0, min(claim.Room, a.Cost-1)), claim.Limit-claim.Room
+		o.Running = claim.Limit - claim.Room
 	}
 	return o
 }
@@ -59,8 +62,11 @@ func violationsOf(c *decide.Call, list []Violation, mode Mode) (_ []Violation, l
 		}
 		longest = max(longest, o.RetryAfter)
 		more := c.More(a)
-		if o.Never {
+		switch {
+		case o.Never:
 			more = 0
+		case left(a.Claim) >= a.Cost: // see outcomeOf
+			more = o.RetryAfter
 		}
 		if c.LacksLimit(a) {
 			o.Limit = 0

@@ -231,6 +231,9 @@ func (m *model) violations(now int64, asks []ask, answers []answer, o *outcome, 
 		if (q.rule.Block == 0 || o.unplaced) && q.cost > 1 {
 			v.Remaining = remaining(lawOf(q.rule), m.histories[q.identity()], now, q)
 		}
+		if q.rule.Mode == ratelimit.ModeEnforce { // it may admit the call now, and not when the others do
+			v.Remaining = min(v.Remaining, q.cost-1)
+		}
 		if countsRunning(q.rule) {
 			v.RetryAfter, v.Running = 0, lawOf(q.rule).used(m.histories[q.identity()], now)
 		}

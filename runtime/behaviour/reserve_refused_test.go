@@ -84,6 +84,35 @@ func TestNoPlaceNow(t *testing.T) {
 	})
 }
 
+// A rule that admits a call now, and not when the other rules of the call do, refuses it with fewer permits than the call costs.
+func TestNoPlaceWhenTheOthersHaveOne(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, s *subject) {
+		s.limiter = ratelimit.New(bare{s.store})
+		fixed := ratelimit.Request{Rule: window("fixed", 2, ratelimit.FixedWindow), Key: "k", Cost: 2}
+		sliding := ratelimit.Request{Rule: window("sliding", 1, ratelimit.SlidingWindow), Key: "k"}
+		sliding.Rule.Per = 40 * time.Minute
+		s.admit(t, sliding)
+		time.Sleep(39 * time.Minute)
+		s.place(t, fixed, sliding) // in a minute, in a window that ends an hour later
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Minute)
+		defer cancel()
+		d, err := s.limiter.Reserve(ctx, fixed, sliding)
+		if err != nil || d.Allowed {
+			t.Fatalf("got %+v, error %v", d, err)
+		}
+		_, err = s.limiter.Wait(ctx, fixed, sliding)
+		refusal, ok := errors.AsType[*ratelimit.TooManyRequestsError](err)
+		if !ok {
+			t.Fatal(err)
+		}
+		for _, all := range [][]ratelimit.Violation{d.Violations, refusal.Violations} {
+			if v := all[0]; len(all) != 1 || v.Rule != "fixed" || v.Remaining != 1 || v.More != v.RetryAfter || v.RetryAfter == 0 {
+				t.Errorf("got %+v", all)
+			}
+		}
+	})
+}
+
 // What cannot be reserved is a *RuleError that says why, and charges nothing.
 func TestRulesUnderWhichNothingIsReserved(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, s *subject) {
