@@ -42,10 +42,10 @@ func (c *Charge) Settle(ctx context.Context, cost int64, rules ...string) error 
 // all. For example, a call that streams an answer was charged 500 tokens. Before it sends the 501st, it adds 500 more. Rules that are settled or
 // refunded take part no more. [Charge.Settle] later says what the whole call has cost, with what was added: 700 gives 300 of these 1000 back.
 //
-// Add is one decision of the store, by the limits that are in force then. It refuses as a call does, also if the key is blocked or paused by now: the
-// error is a *TooManyRequestsError, with the violations, the delay and the message, which is "Too many requests." if message= has expressions. Nothing is
-// taken then, and the call itself goes on: the program decides how to end it. Add never waits, and its refusal begins no block. Observers see an [EventAdded]. It is no call: statistics do not
-// count it. While the store fails, the failure policies of the rules decide.
+// Add is one decision of the store, by the limits that are in force then. It refuses as a call does, also if the key is blocked or paused by now:
+// the error is a *TooManyRequestsError, with the violations, the delay and the message, which is "Too many requests." if message= has expressions.
+// Nothing is taken then, and the call itself goes on: the program decides how to end it. Add never waits, and its refusal begins no block.
+// Observers see an [EventAdded]. It is no call: statistics do not count it. While the store fails, the failure policies of the rules decide.
 //
 // A charge keeps the times of 64 Adds. What later ones take counts as taken at the time of the 64th. A settlement for less, a refund and
 // refund=error give back the newest permits first. In a sliding window, of permits that were taken later than the 64th Add some may stay until

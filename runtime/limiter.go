@@ -55,8 +55,8 @@ func newOptions() *options {
 	o := &options{Options: decide.Options{Prefix: DefaultPrefix, Logger: slog.Default()}}
 	o.Public = decide.Public{
 		KeyError: keyError, WrongLimit: o.wrongLimit, WrongAnchor: o.wrongAnchor, TooCostly: tooCostly, StoreError: storeError,
-		MethodError: methodError, RuleError: ruleError, IsAnswer: isAnswer, Refusal: func(c *decide.Call) error { return refusalOf(c) }, Failed: o.failed, Describe: describe, Discreet: discreet,
-		Tell: o.tell, TellChange: o.tellChange,
+		MethodError: methodError, RuleError: ruleError, IsAnswer: isAnswer, Refusal: func(c *decide.Call) error { return refusalOf(c) },
+		Failed: o.failed, Describe: describe, Discreet: discreet, Tell: o.tell, TellChange: o.tellChange,
 	}
 	return o
 }
