@@ -383,7 +383,9 @@ func TestSharedNames(t *testing.T) {
 		return "//ratelimit:rule name=login limit=1 every=1mo key={c.N} anchor=" + anchor + "\nM(c struct{N int; Paid, Since time.Time}) error\n"
 	}
 	timed := func(source string) string { return strings.Replace(source, "\n", "\n\nimport \"time\"\n", 1) }
-	started := func(source string) string { return timed(source) + "\nfunc Start(n int) time.Time { return time.Unix(int64(n), 0) }\n" }
+	started := func(source string) string {
+		return timed(source) + "\nfunc Start(n int) time.Time { return time.Unix(int64(n), 0) }\n"
+	}
 	for name, c := range map[string]struct {
 		first, second string
 		found         []string
@@ -410,7 +412,7 @@ func TestSharedNames(t *testing.T) {
 		"another time for some": {timed(a(anchored("c.Since"))), timed(b(anchored("\"c.N > 0 ? c.Since : c.Paid\""))),
 			[]string{"b/b.go:6:23: warning: " + anchors + `"c.N > 0 ? c.Since : c.Paid", the rule of ../a/a.go:6 has "c.Since"` + oneAnchor}},
 		"an anchor that means the same": {timed(a(anchored("c.Since"))), timed(b(strings.NewReplacer("c.", "d.", "(c", "(d").Replace(anchored("c.Since")))), nil},
-		"a date in other quotes": {timed(a(anchored("date('2026-01-31')"))), timed(b(anchored("`date(\"2026-01-31\")`"))), nil},
+		"a date in other quotes":        {timed(a(anchored("date('2026-01-31')"))), timed(b(anchored("`date(\"2026-01-31\")`"))), nil},
 		"a function of what means the same": {started(a(anchored("Start(c.N)"))),
 			started(b("//ratelimit:rule name=login limit=1 every=1mo key={n} anchor=\"Start( n )\"\nM(n int) error\n")), nil},
 		"other prefixes": {a(method("limit=1 per=1m")), strings.Replace(b(method("limit=1 per=1h")), "type", "//ratelimit:wrap prefix=b\ntype", 1), nil},
