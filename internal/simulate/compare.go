@@ -41,7 +41,8 @@ type comparing struct {
 	calls   *Calls
 	sides   [2]*simulator // with the rules before, and with those now
 	methods []*method
-	column  int // of the method; -1 if all calls are of one
+	byName  map[string][]*method // by what a csv may call them: pkg.Type.Method, Type.Method or Method
+	column  int                  // of the method; -1 if all calls are of one
 	result  *Comparison
 }
 
@@ -87,7 +88,21 @@ func (c *comparing) prepare(before, now []Rule) error {
 	if c.column = c.calls.columns.index("method"); c.column < 0 && len(c.methods) != 1 {
 		return fmt.Errorf("the rules are of several methods; write a column method, or choose one with -method: %s", c.names())
 	}
+	c.nameMethods()
 	return nil
+}
+
+// nameMethods sets byName, so that finding the method of a call takes no longer if there are many methods.
+func (c *comparing) nameMethods() {
+	c.byName = map[string][]*method{}
+	for _, m := range c.methods {
+		for end, more := m.name, true; more; _, end, more = strings.Cut(end, ".") {
+			c.byName[end] = append(c.byName[end], m)
+		}
+	}
+	for _, m := range c.methods {
+		c.byName[m.name] = []*method{m}
+	}
 }
 
 // prepare prepares the rules that can be compared, for both sides.
@@ -124,24 +139,19 @@ func (c *comparing) names() string {
 	return printable.Text(strings.Join(names, ", "), 1000)
 }
 
-// methodOf returns the method of a call, or nil if it has no rules. The csv may say pkg.Type.Method, Type.Method or Method.
-func (c *comparing) methodOf(r row) (found *method, err error) {
+// methodOf returns the method of a call, or nil if it has no rules.
+func (c *comparing) methodOf(r row) (*method, error) {
 	if c.column < 0 {
 		return c.methods[0], nil
 	}
 	name := r.field(c.column)
-	for _, m := range c.methods {
-		switch {
-		case m.name == name:
-			return m, nil
-		case !strings.HasSuffix(m.name, "."+name):
-		case found != nil:
-			err = r.wrong(fmt.Errorf("several methods end in %q; write one of %s", name, c.names()))
-		default:
-			found = m
-		}
+	switch found := c.byName[name]; len(found) {
+	case 0:
+		return nil, nil
+	case 1:
+		return found[0], nil
 	}
-	return found, err
+	return nil, r.wrong(fmt.Errorf("several methods end in %q; write one of %s", name, c.names()))
 }
 
 // decideAll decides all calls on both sides.
