@@ -179,7 +179,7 @@ func (r *run) setCharges(call Call) {
 	for i, rule := range r.rules {
 		r.charges[i] = wrap.Charge{Key: r.subject(i, call.Key), Cost: cmp.Or(rule.Cost, call.Cost, 1)}
 		if rule.Distinct != "" {
-			r.charges[i].Member = r.load.Members[call.Member]
+			r.charges[i].Member, r.charges[i].Cost = r.load.Members[call.Member], 1
 		}
 		if rule.Every != "" {
 			r.charges[i].Anchor = r.anchor(rule, call)

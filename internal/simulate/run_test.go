@@ -203,6 +203,10 @@ func TestDistinct(t *testing.T) {
 	if err != nil || r.Refused != 1 || r.Rules[0].Keys[0].Key != "a" {
 		t.Errorf("%+v, %v", r, err)
 	}
+	both, err := Run(t.Context(), []Rule{rule, {Rule: ratelimit.PerMinute(9)}}, calls(t, "0,a,4,x\n1,a,5,y\n2,a,1,x\n"))
+	if err != nil || both.Rules[0].All.Refused != 0 || both.Rules[1].All.Refused != 1 { // a member costs one permit
+		t.Errorf("with costs: %+v, %v", both, err)
+	}
 	var out strings.Builder
 	if err := r.PrintTable(&out); err != nil || !strings.HasSuffix(out.String(), "\n\nnot simulated: when= of two\n") {
 		t.Errorf("%v\n%s", err, out.String())
