@@ -241,11 +241,13 @@ func (r *run) subject(rule, key int) string {
 
 // explain replaces the name of a rule in an error by its text.
 func (r *run) explain(err error) error {
-	wrong, ok := errors.AsType[*ratelimit.RuleError](err)
-	if !ok {
-		return err
+	if wrong, ok := errors.AsType[*ratelimit.RuleError](err); ok {
+		return fmt.Errorf("the rule %q: %s: %s", r.rules[indexOf(wrong.Rule)].Text, wrong.Argument, wrong.Reason)
 	}
-	return fmt.Errorf("the rule %q: %s: %s", r.rules[indexOf(wrong.Rule)].Text, wrong.Argument, wrong.Reason)
+	if wrong, ok := errors.AsType[*ratelimit.KeyError](err); ok {
+		return fmt.Errorf("the rule %q: %s", r.rules[indexOf(wrong.Rule)].Text, wrong.Reason)
+	}
+	return err
 }
 
 // capacity returns the most permits that a call can take at once. For buckets that store no permits it is 1.

@@ -435,6 +435,8 @@ func TestBadRules(t *testing.T) {
 		want  string
 	}{
 		{[]Rule{one, {Rule: ratelimit.PerMinute(-1), Text: "limit=-1 per=1m"}}, few, `the rule "limit=-1 per=1m": limit: found -1`},
+		{[]Rule{one, {Rule: ratelimit.Rule{Key: "{user}", Limit: 1, Per: time.Minute}, Text: "each"}}, calls(t, "0,"+strings.Repeat("a", 70_000)+"\n"),
+			`the rule "each": the key has 70000 bytes; expected at most 65536`},
 		{slices.Repeat([]Rule{one}, 256), few, "found 256 rules; a call has at most 255"},
 		{slices.Repeat([]Rule{one}, 255), many, "255 rules and 40000 keys make 10200000 counts; at most "},
 	} {
