@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/ratelimit-go/ratelimit/internal/decide"
 )
@@ -59,10 +58,7 @@ func (c *Charge) Settle(ctx context.Context, cost int64, rules ...string) error 
 // Calls of Add for one Charge go one after the other.
 func (c *Charge) Add(ctx context.Context, n int64) error {
 	charges := (*decide.Charge)(c).Charges()
-	switch {
-	case n < 1:
-		return &RuleError{Argument: "add", Reason: fmt.Sprintf("found %d permits; expected 1 or more", n)}
-	case charges == nil:
+	if charges == nil {
 		return c.notAdmitted("add")
 	}
 	return charges.Add(ctx, n)

@@ -496,6 +496,8 @@ func TestErrorsOfAMethod(t *testing.T) {
 	for want, err := range map[string]error{
 		"p.T.Free: add: cost= is missing in the rules of this method":    free.Add(t.Context(), 1),
 		"p.T.Free: settle: cost= is missing in the rules of this method": free.Settle(t.Context(), 1),
+		"p.T.Free: settle: found a cost of -1; expected 0 or more":       free.Settle(t.Context(), -1),
+		"p.T.Free: add: found 0 permits; expected 1 or more":             free.Add(t.Context(), 0),
 		"p.T.Settled: add: the call is settled or refunded":              settled.Add(t.Context(), 1),
 		"p.T.Over: add: the call has ended":                              over.Add(t.Context(), 1),
 		"p.T.Many: rules: found 256; expected at most 255":               many,

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/ratelimit-go/ratelimit/internal/engine"
@@ -31,6 +32,9 @@ func (c *Charges) Add(ctx context.Context, n int64) error {
 // askForMore returns the call that has asked for n more permits. The call is nil if no rule is asked, or if err says why none can be. Observers may change
 // the charges, which therefore must not be locked when they are told.
 func (c *Charges) askForMore(ctx context.Context, n int64) (*Call, error) {
+	if n < 1 {
+		return nil, c.wrongAdd(fmt.Sprintf("found %d permits; expected 1 or more", n))
+	}
 	if !slices.ContainsFunc(c.method.rules.All, (*Rule).settles) {
 		return nil, c.costMissing("add")
 	}

@@ -442,7 +442,7 @@ func (c *Charge) Charges() *Charges {
 // SettleRules changes the charges of the rules with cost= to a cost, or of those that are named.
 func (c *Charges) SettleRules(ctx context.Context, cost int64, names []string) error {
 	if cost < 0 {
-		return c.limiter.wrongCost("", cost)
+		return c.limiter.public.MethodError(c.method.name(), "settle", negative(cost))
 	}
 	costs, err := c.costsOf(cost, names)
 	if err != nil {
@@ -452,8 +452,11 @@ func (c *Charges) SettleRules(ctx context.Context, cost int64, names []string) e
 }
 
 func (l *Limiter) wrongCost(rule string, cost int64) error {
-	return l.public.RuleError(rule, "settle", fmt.Sprintf("found a cost of %d; expected 0 or more", cost))
+	return l.public.RuleError(rule, "settle", negative(cost))
 }
+
+// negative says that a cost is negative.
+func negative(cost int64) string { return fmt.Sprintf("found a cost of %d; expected 0 or more", cost) }
 
 // costsOf returns a cost for each rule of the method: Keep for those that are not settled.
 func (c *Charges) costsOf(cost int64, names []string) ([]int64, error) {
