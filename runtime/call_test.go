@@ -66,6 +66,25 @@ func TestTwoMembersInOneCall(t *testing.T) {
 	}
 }
 
+// A call may name only one anchor of a count, whose windows would otherwise begin at two times. Counts of other keys have other anchors.
+func TestTwoAnchorsInOneCall(t *testing.T) {
+	l := ratelimit.New(noon())
+	ann := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Key: "{k}", Limit: 5, Every: "1mo"}, Key: "ann", Anchor: time.Unix(0, 0)}
+	other, bob := ann, ann
+	other.Anchor, bob.Key, bob.Anchor = time.Unix(1, 0), "bob", time.Unix(1, 0)
+	_, allow := l.Allow(t.Context(), ann, other)
+	_, peek := l.Peek(t.Context(), ann, other)
+	for what, err := range map[string]error{"Allow": allow, "Peek": peek, "Give": l.Give(t.Context(), -1, ann, other)} {
+		const want = "r: found two anchors for one count; expected one anchor for each call"
+		if _, ok := errors.AsType[*ratelimit.KeyError](err); !ok || err.Error() != want {
+			t.Errorf("%s: got error %v", what, err)
+		}
+	}
+	if err := l.Give(t.Context(), -1, ann, bob, ann); err != nil || remaining(t, l, ann) != 3 || remaining(t, l, bob) != 4 {
+		t.Errorf("%d and %d are left, error %v", remaining(t, l, ann), remaining(t, l, bob), err)
+	}
+}
+
 // Every method returns a typed error for an invalid request, and charges nothing.
 func TestWrongRequests(t *testing.T) {
 	l, ctx := ratelimit.New(memstore.New()), context.Background()

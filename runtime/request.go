@@ -20,8 +20,8 @@ type Request struct {
 
 	// Anchor is the time at which the windows of a rule with Every begin, such as when the user ann was first billed. It may be before 1970 or
 	// in the future, in the years 1 to 9999. Windows count from it in both directions. The zero time is none: Peek, Give and Reset then go by the
-	// window that is open, and other calls fail with a [KeyError]. If none is open, Peek reports all permits. If several requests of one Peek or Give have
-	// equal rules and keys, the Anchor of one of them serves all. Other rules ignore it.
+	// window that is open, and other calls fail with a [KeyError]. If none is open, Peek reports all permits. Requests of one call with equal rules and
+	// keys have equal Anchors. In Peek and Give some of them may have none. Other rules ignore it.
 	Anchor time.Time
 
 	// Match is in place of Key: all keys in a network, such as 203.0.113.0/24, or that begin with a text, such as ann*. It is only for
@@ -233,7 +233,9 @@ func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error 
 			claim.Anchor, claim.Delta = anchor, -n
 			if same := change.Put(count, claim); same != nil {
 				same.Delta += claim.Delta
-				same.Anchor = cmp.Or(same.Anchor, claim.Anchor)
+				if err := l.machine().ShareAnchor("", count, same, anchor); err != nil {
+					return err
+				}
 				continue
 			}
 			changed = append(changed, decide.Changed{Rule: count, Subject: subject, Limit: count.Limit})

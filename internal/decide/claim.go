@@ -119,6 +119,15 @@ func (l *Limiter) Anchor(method string, rule *Rule, at time.Time) (engine.Anchor
 	return anchor, nil
 }
 
+// ShareAnchor gives a claim the anchor of another one on its count. It returns an error if both have one, and these differ.
+func (l *Limiter) ShareAnchor(method string, rule *Rule, claim *engine.Claim, anchor engine.Anchor) error {
+	claim.Anchor = cmp.Or(claim.Anchor, anchor)
+	if anchor != 0 && claim.Anchor != anchor {
+		return l.public.KeyError(method, rule, "", "found two anchors for one count; expected one anchor for each call")
+	}
+	return nil
+}
+
 // check returns an error if what the call uses does not fit the rule.
 func (c *Call) check(a *Asked, use *Use) error {
 	rule := a.Rule
@@ -192,17 +201,17 @@ func (c *Call) earlier(a *Asked) int {
 }
 
 // addCost adds the cost of a to same, an earlier claim on the same count. If the rules count members, the cost stays: a call has one
-// member, which costs one permit, however many rules count it. If only one of the two has an anchor, that is the anchor of both.
+// member, which costs one permit, however many rules count it.
 func (c *Call) addCost(same, a *Asked) error {
 	wrong := a.Rule.Declared.Wrong
-	same.Claim.Anchor = cmp.Or(same.Claim.Anchor, a.Claim.Anchor) // a peek may have none
+	differ := c.limiter.ShareAnchor(c.Method(), a.Rule, same.Claim, a.Claim.Anchor)
 	switch {
 	case same.Limit != a.Limit || !same.Rule.Declared.CountsLike(a.Rule.Declared):
 		return wrong("name", "found two different rules of one name, window and key in one call; give them different names")
 	case same.Claim.Member != a.Claim.Member:
 		return c.keyError(a.Rule, a.Rule.Distinct, "found two members for one count; expected one member for each call")
-	case a.Claim.Anchor != 0 && same.Claim.Anchor != a.Claim.Anchor:
-		return c.keyError(a.Rule, "", "found two anchors for one count; expected one anchor for each call")
+	case differ != nil:
+		return differ
 	case c.UpTo: // its requests take the same number from each rule
 		return wrong("requests", "found UpTo on two requests with one count; expected one request for each count")
 	case a.Claim.Member == "":
