@@ -41,7 +41,7 @@ type Violation struct {
 	Window     string        // such as "1m": see [Rule.Window]
 	Key        string        // whose permits are used up, escaped and cut where needed; "" is everybody's
 	Limit      int64         // permits per window
-	Remaining  int64         // permits that the rule would admit now; fewer than the call's cost
+	Remaining  int64         // permits that the rule would admit now; unless Never, at most one less than the call costs
 	More       time.Duration // until more than Remaining is there; 0 if Never, and under Concurrency
 	RetryAfter time.Duration // until this rule would admit the call; 0 if Never, and under Concurrency, as nobody knows when calls end
 	Never      bool          // the limit is 0; in shadow mode also: the call costs more than the rule ever admits
