@@ -1,7 +1,9 @@
 package ratelimit_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -505,6 +507,9 @@ func TestErrorsOfAMethod(t *testing.T) {
 		wrong, _ := errors.AsType[*ratelimit.RuleError](err)
 		if method, _, _ := strings.Cut(want, ":"); wrong == nil || wrong.Rule != method || err.Error() != want {
 			t.Errorf("got error %v, want %s", err, want)
+		}
+		if text, err := json.Marshal(wrong); err != nil || bytes.Contains(text, []byte(`"rule":`)) || !bytes.Contains(text, []byte(`"method":"p.T.`)) {
+			t.Errorf("got %s, error %v", text, err)
 		}
 	}
 }

@@ -38,7 +38,11 @@ func (e *KeyError) fields() []slog.Attr {
 }
 
 func (e *RuleError) fields() []slog.Attr {
-	return nonEmpty(slog.String("message", e.Error()), slog.String("rule", e.Rule), slog.String("argument", e.Argument))
+	of := "rule"
+	if e.ofMethod {
+		of = "method"
+	}
+	return nonEmpty(slog.String("message", e.Error()), slog.String(of, e.Rule), slog.String("argument", e.Argument))
 }
 
 // nonEmpty removes empty texts, false flags, zeros and empty lists. It makes each other text one line, and durations texts.
@@ -91,5 +95,6 @@ func (e *StoreError) MarshalJSON() ([]byte, error) { return object(e.fields()) }
 // MarshalJSON returns the text of the error as "message", and Method, Rule, Expr and Internal in snake case. The text includes the reason.
 func (e *KeyError) MarshalJSON() ([]byte, error) { return object(e.fields()) }
 
-// MarshalJSON returns the text of the error as "message", and Rule and Argument in snake case. The text includes the reason.
+// MarshalJSON returns the text of the error as "message", and Rule and Argument in snake case. A Rule that is a method is the "method". The text
+// includes the reason.
 func (e *RuleError) MarshalJSON() ([]byte, error) { return object(e.fields()) }
