@@ -169,7 +169,7 @@ func TestChargeOfTheOutermostCall(t *testing.T) {
 		}
 		beginStream(t, ctx, s, "inner")
 		isWrong(charge.Settle(ctx, 1, "input"), "input")
-		isWrong(charge.Settle(ctx, -1), "")
+		isWrong(charge.Settle(ctx, -1), "p.T.Outer")
 		if err := charge.Settle(ctx, 30, "outer"); err != nil {
 			t.Fatal(err)
 		}
