@@ -66,7 +66,7 @@ func lawOf(rule ratelimit.Rule, entries []Entry, operations []Operation) Law {
 	for i := range laws {
 		next := int64(ever)
 		for _, o := range operations {
-			if o.Phase != i && o.Received >= laws[i].to && o.Outcome != Unknown && !o.Remembered && !o.Change {
+			if o.Phase != i && o.Received >= laws[i].to && o.Outcome != Unknown && !o.Remembered && !o.Found && !o.Change {
 				next = min(next, o.Received)
 			}
 		}
@@ -311,6 +311,7 @@ func (c *client) decide(ctx context.Context, o Operation, q ratelimit.Request) (
 	d = b.Call(ctx, decide, q)
 	o.Phase, o.More = c.phase, c.more
 	o.Entry, o.UpTo, o.Taken, o.Remembered = b.entries[0], q.UpTo, d.Taken, wasRemembered(b.entries[0], d)
+	o.Found = d.Source == ratelimit.SourceBlock && !o.Remembered
 	switch {
 	case o.Outcome == Unknown && ctx.Err() == nil && unsent(o.Err): // a call that gave up may have had a place that it could not give back
 		return d, false

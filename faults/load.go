@@ -110,8 +110,8 @@ func (b *Book) Run(ctx context.Context, decide Decide, d time.Duration, q rateli
 	b.entries = append(b.entries, own.entries...)
 }
 
-// wasRemembered reports whether a call was refused without asking the store. A refusal by a block does not say so, but its time is before or after
-// the call then.
+// wasRemembered reports whether a call was certainly refused without asking the store. A refusal by a block does not say so. If it was remembered, its
+// time may be before or after the call, or within a long call.
 func wasRemembered(e Entry, d ratelimit.Decision) bool {
 	at := d.At.UnixMicro()
 	return d.Source == ratelimit.SourceMemory || d.Source == ratelimit.SourceBlock && (at < e.Sent || at > e.Received)

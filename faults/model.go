@@ -28,7 +28,8 @@ type Operation struct {
 	Taken      int64 // of a call with UpTo
 	Waits      bool  // the call may be admitted later than it is decided
 	Until      int64 // of a call that waits: its deadline
-	Remembered bool  // the call was refused without asking the store
+	Remembered bool  // the call was certainly refused without asking the store
+	Found      bool  // the refusal is by a block that it did not begin: the store found the block, or the refusal was remembered
 	Failover   bool  // no call: another server takes over, which may not know of some charges
 	Phase      int   // the calls of a phase are made after those of the phase before have returned
 	More       int64 // by how much the limit of the phase is above that of the rule
@@ -156,7 +157,7 @@ func (m Model) admit(s state, o Operation) (state, bool) {
 func (m Model) refuse(s state, o Operation) (state, bool) {
 	now, at := o.At, o.At
 	switch {
-	case o.Remembered: // at some instant of its time; it begins nothing
+	case o.Remembered || o.Found && now >= max(s.blocked, s.maybe): // at some instant of its time; it begins nothing
 		return s, m.mayRefuse(s, o, max(s.now, o.Sent-memory)) || m.mayRefuse(s, o, max(s.now, o.Received))
 	case o.Waits: // it does not tell when it was decided; it would have taken a place until its deadline
 		now = max(s.now, o.Sent-clockSlack)
@@ -164,7 +165,7 @@ func (m Model) refuse(s state, o Operation) (state, bool) {
 	}
 	known, _ := m.knows(s, o)
 	switch {
-	case now < s.blocked:
+	case now < s.blocked || o.Found:
 	case known || now >= s.maybe && !m.full(s, at, o.Cost, o.Member):
 		return s, false
 	case m.Block > 0:
