@@ -15,9 +15,9 @@ import (
 //
 // If nothing else is charged or given back meanwhile, the same call passes after RetryAfter, and not a microsecond earlier by the store's
 // clock. RetryAfter may be too long in three cases: under a Lease, if its permits come back unused; in a sliding window of amounts with more
-// than 2,048 calls, by at most a 2,048th of the window; and in package plain, by at most a millisecond. [Limiter.Reserve] has two more. It may be
-// too short in one case: a call of several rules, while other calls wait under them. A rule that admits the call now may have given the permits of
-// that time to those that wait. Then it refuses the call, and says how much longer. Rules with [Concurrency] add nothing.
+// than 2,048 calls, by at most a 2,048th of the window; and in package plain, by at most a millisecond. [Limiter.Reserve] has two more. RetryAfter
+// may be too short in one case: a call has several rules, and other calls wait under them. A rule that admits the call now may have promised its later
+// permits to the calls that wait. Then it refuses the call after RetryAfter, and says how much longer. Rules with [Concurrency] add nothing.
 //
 // For example, a rule of ten permits a minute is asked for 3 permits. Two are left, and the next one comes back in 5 seconds. Then the call
 // is not Allowed, RetryAfter is 5 seconds, and there is one Violation, with Limit 10 and Remaining 2. With UpTo and a Cost of 3, the call is

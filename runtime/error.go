@@ -224,7 +224,7 @@ func (e *KeyError) Unwrap() error { return e.Err }
 // RuleError says what is wrong with a [Rule], an [Override], or the requests of a call. For example, a rule "exports" with Concurrency has
 // a Limit of 5000. Then Rule is "exports", Argument "limit", and Reason "found 5000; expected 0 to 1000 for a concurrency rule".
 type RuleError struct {
-	Rule     string // its name; or, of an error about no single rule, such as one of a Charge, pkg.Type.Method or ""
+	Rule     string // its name; if the error is about no single rule, pkg.Type.Method or ""
 	Argument string // the argument of the directive that is wrong, such as "limit" or "per"
 	Reason   string // what was found, and what to write
 

@@ -74,7 +74,7 @@ type Outcome struct {
 	Mode       Mode          // ModeShadow and ModeTrigger refuse nothing
 	Limit      int64         // permits per window
 	CostBefore int64         // permits that the rule was charged before; of an abandoned call, permits that it asked for; else 0
-	Cost       int64         // permits that the rule has charged for the call; if the rule or another one refused the call, permits that it asked for; of an EventAdded that took none, CostBefore
+	Cost       int64         // permits that the rule has charged for the call; of a refused call, permits that it asked for; of an EventAdded that took none, CostBefore
 	Remaining  int64         // of a refusal: permits that the rule would admit now; unless Never, at most one less than the call costs
 	RetryAfter time.Duration // of a refusal: until this rule would admit the call; 0 if Never
 	Refused    bool          // the rule refused; in ModeShadow it would have

@@ -74,9 +74,9 @@ func (l *Limiter) Wait(ctx context.Context, requests ...Request) (Decision, erro
 // If no place can be kept now, the Decision is not Allowed, and RetryAfter says when to ask again. The reason is one of these: the place would come
 // after the deadline; the Queue of a rule is full; the key is blocked or paused; a rule has 64 windows ahead, or 4,096 entries of Amounts; or one of
 // several rules cannot keep a place for that time. In the last two cases RetryAfter is until the call passes at once, and a place may be had earlier.
-// When a call of several rules asks again, another of them may refuse it, also one that would admit it now.
+// A call of several rules may then be refused by another one of them, even by one that would admit it now.
 //
-// While a pause holds calls of Wait in this process, and until all of them have asked again, they come first, and RetryAfter is at least a second. A
+// A pause may hold calls of Wait in this process. These come first until all of them have asked again, and RetryAfter is at least a second until then. A
 // block or a pause that begins later does not move the place.
 //
 // For example, a LeakyBucket admits 2 calls a second. Three calls of Reserve at 12:00:00 have a Delay of 0, 500 ms and a second. If the third has a

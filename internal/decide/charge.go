@@ -209,7 +209,7 @@ func (c *Charges) giveBack(ctx context.Context, kind EventKind, wanted func(*cha
 	return err
 }
 
-// takeBack is giveBack without the observers, who may change the charges.
+// takeBack is giveBack without the observers. They may change the charges, so the charges are not locked when observers are told.
 func (c *Charges) takeBack(ctx context.Context, wanted func(*charge) bool) (changed []Changed, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -242,7 +242,7 @@ func (c *Charges) SettleAll(ctx context.Context, costs []int64) error {
 	return err
 }
 
-// settleTo is SettleAll without the observers, who may change the charges.
+// settleTo is SettleAll without the observers, for the same reason as in takeBack.
 func (c *Charges) settleTo(ctx context.Context, costs []int64) (changed []Changed, short, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -28,8 +28,9 @@ func (c *Call) reserve(ctx context.Context) error {
 	return nil
 }
 
-// retryAtPlace sets the Earliest of each rule for which the place is too far ahead to when it no longer is. That is a wait before all rules admit the
-// call. A rule with block= refuses the call until it admits it.
+// retryAtPlace changes the Earliest of each rule that refuses the call because the place is too far ahead. All rules admit the call at the largest
+// Earliest. A rule keeps a place for as long ahead as its wait, so the call gets its place that much before. A rule with block= admits a call at once or
+// not at all, so its Earliest stays.
 func (c *Call) retryAtPlace() {
 	now, at := c.verdict.Now, int64(0)
 	for i := range c.Asked {

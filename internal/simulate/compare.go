@@ -92,7 +92,7 @@ func (c *comparing) prepare(before, now []Rule) error {
 	return nil
 }
 
-// nameMethods sets byName, so that finding the method of a call takes no longer if there are many methods.
+// nameMethods sets byName. With it, finding the method of a call takes the same time however many methods there are.
 func (c *comparing) nameMethods() {
 	c.byName = map[string][]*method{}
 	for _, m := range c.methods {
@@ -105,7 +105,7 @@ func (c *comparing) nameMethods() {
 	}
 }
 
-// prepare prepares the rules that can be compared, for both sides.
+// prepare notes which rules can be compared, and prepares these for the limiters of both sides.
 func (m *method) prepare(columns columns, sides [2]*simulator) (err error) {
 	var all []need
 	for _, r := range m.rules {

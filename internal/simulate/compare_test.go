@@ -463,7 +463,7 @@ func TestNotCompared(t *testing.T) {
 	}
 }
 
-// A rule that is new or gone does not pass if it is not compared. One with a new name alone does.
+// A comparison does not pass if a new rule, or a rule that is gone, is not compared. It passes if a rule that is not compared has only got another name.
 func TestNotComparedAlone(t *testing.T) {
 	keyed := rule("r", ratelimit.Rule{Key: "{a}", Limit: 1})
 	renamed := keyed

@@ -69,7 +69,7 @@ func ReadCSV(in io.Reader, span Span) (*Load, error) {
 // everything is a rule that needs the value of each usual column.
 var everything = Rule{Rule: ratelimit.Rule{Key: "key", Distinct: "member"}, CostExpr: "cost", AnchorExpr: "anchor"}
 
-// readCalls adds the calls of a csv, which may lack values, with their keys and members. The times of the calls count from 1970.
+// readCalls adds the calls of a csv to the load, with their keys and members. A call may lack values. Its time counts from 1970.
 func (l *Load) readCalls(t *table) error {
 	for _, name := range t.columns {
 		if !slices.Contains(usual, name) {

@@ -42,7 +42,7 @@ type running struct {
 	taken *wrap.Taken
 }
 
-// prepared are the rules of a method, prepared for the limiter of a simulator.
+// prepared has the rules of a method in the form in which the limiter of a simulator takes them.
 type prepared struct {
 	rules  *wrap.Rules
 	limits *wrap.Limits

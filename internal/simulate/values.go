@@ -17,7 +17,7 @@ type value struct {
 	set      func(c *wrap.Charge, field string) error // sets the value from a field that is not empty
 }
 
-// values are all values. The first is that of when=, because a call brings no other for a rule that does not apply to it.
+// values are all values. That of when= comes first: if it is false, the rule does not apply to the call, and needs none of the others.
 var values = []value{
 	{"when", "when", func(r *Rule) string { return r.WhenExpr }, func(c *wrap.Charge, field string) error {
 		applies, err := strconv.ParseBool(field)

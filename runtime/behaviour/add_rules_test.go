@@ -283,7 +283,7 @@ func (b *backs) Adjust(ctx context.Context, call *engine.Call) error {
 	return b.Store.Adjust(ctx, call)
 }
 
-// A charge keeps at most 64 times of Adds, so its memory and the steps of a refund are bounded.
+// A charge keeps the times of at most 64 Adds. So its memory and the steps of a refund are bounded.
 func TestTimesOfAddsAreBounded(t *testing.T) {
 	s := inMemory(newClock())
 	store := &backs{Store: s.store}

@@ -84,7 +84,8 @@ func TestNoPlaceNow(t *testing.T) {
 	})
 }
 
-// A rule that admits a call now, and not when the other rules of the call do, refuses it with fewer permits than the call costs.
+// A rule may admit a call now, and refuse it at the time at which the other rules admit it. Its refusal says that fewer permits are left than the call
+// costs.
 func TestNoPlaceWhenTheOthersHaveOne(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, s *subject) {
 		s.limiter = ratelimit.New(bare{s.store})

@@ -76,7 +76,7 @@ func TestReturnGoesOnWithoutItsContext(t *testing.T) {
 	}
 }
 
-// late makes transactions come to the server two milliseconds after what was read for them.
+// late sends each transaction two milliseconds after the reads that it depends on.
 type late struct{ restless }
 
 func (late) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
@@ -88,7 +88,7 @@ func (late) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPip
 	}
 }
 
-// A settlement that opens a window charges it at a time in that window, so that a refund finds it.
+// A settlement may open a window. The time of its charge is in that window. So a refund finds the permits there.
 func TestRefundOfASettlementThatOpensAWindow(t *testing.T) {
 	s := start(t)
 	s.store.servers.Client.AddHook(late{})
