@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -79,31 +80,50 @@ func TestResetOfALostServer(t *testing.T) {
 
 // While a server hangs, each call says that it did not answer in time, also those that wait for a connection or do not try the server.
 func TestErrorsOfAHang(t *testing.T) {
-	t.Parallel()
 	const timeout = 500 * time.Millisecond // on a busy machine it takes a while to connect
-	for _, isPlain := range []bool{false, true} {
-		server := redistest.Start(t)
-		client := connect(t, server.Addr)
-		store := New(client, WithTimeout(timeout))
-		if isPlain {
-			store = plain.New(client, plain.WithTimeout(timeout))
-		}
-		l := ratelimit.New(store, ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
-		ask := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1000, Per: time.Minute, Algorithm: ratelimit.FixedWindow}}
-		redistest.Eventually(t, "a decision", func() bool { _, err := l.Allow(t.Context(), ask); return err == nil })
-		server.Pause()
-		var calls sync.WaitGroup
-		for range 20 {
-			for range 5 {
-				calls.Go(func() {
-					if _, err := l.Allow(context.Background(), ask); err == nil || !strings.Contains(err.Error(), "the server did not answer in time: ") {
-						t.Errorf("plain %v: %v", isPlain, err)
+	for kind, begin := range map[string]func(testing.TB) (redis.UniversalClient, []*redistest.Server){
+		"server": func(t testing.TB) (redis.UniversalClient, []*redistest.Server) {
+			server := redistest.Start(t)
+			return redis.NewClient(&redis.Options{Addr: server.Addr}), []*redistest.Server{server}
+		},
+		"cluster": func(t testing.TB) (redis.UniversalClient, []*redistest.Server) {
+			cluster := redistest.StartCluster(t, 2)
+			return redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()}), cluster
+		},
+		"ring": func(t testing.TB) (redis.UniversalClient, []*redistest.Server) {
+			server := redistest.Start(t)
+			return redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": server.Addr}}), []*redistest.Server{server}
+		},
+	} {
+		for _, isPlain := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, plain %t", kind, isPlain), func(t *testing.T) {
+				t.Parallel()
+				client, servers := begin(t)
+				defer client.Close()
+				store := New(client, WithTimeout(timeout))
+				if isPlain {
+					store = plain.New(client, plain.WithTimeout(timeout))
+				}
+				l := ratelimit.New(store, ratelimit.WithLogger(slog.New(slog.DiscardHandler)))
+				ask := ratelimit.Request{Rule: ratelimit.Rule{Name: "r", Limit: 1000, Per: time.Minute, Algorithm: ratelimit.FixedWindow}}
+				redistest.Eventually(t, "a decision", func() bool { _, err := l.Allow(t.Context(), ask); return err == nil })
+				for _, s := range servers {
+					s.Pause()
+					defer s.Resume()
+				}
+				var calls sync.WaitGroup
+				for range 20 {
+					for range 5 {
+						calls.Go(func() {
+							if _, err := l.Allow(context.Background(), ask); err == nil || !strings.Contains(err.Error(), "the server did not answer in time: ") {
+								t.Error(err)
+							}
+						})
 					}
-				})
-			}
-			time.Sleep(timeout / 10) // so that some calls try the server again
+					time.Sleep(timeout / 10) // so that some calls try the server again
+				}
+				calls.Wait()
+			})
 		}
-		calls.Wait()
-		server.Resume()
 	}
 }

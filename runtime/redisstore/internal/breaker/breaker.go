@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -92,11 +94,25 @@ func (b *Breaker) note(err error) {
 	switch {
 	case errors.Is(err, context.Canceled): // by the caller, which says nothing about the server
 	case !Reached(err):
-		failed := err // so that only a failure takes memory
+		failed := TimedOut(err) // because others are told of it, whose own contexts go on
 		b.last.Store(&failed)
 	case b.last.Load() != nil:
 		b.last.Store(nil)
 	}
+}
+
+// TimedOut returns err without the context.DeadlineExceeded in it, for callers whose own contexts have not ended. The result is an
+// os.ErrDeadlineExceeded instead. If a connection was tried, the result still says to which address.
+func TimedOut(err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		at := *op
+		at.Err = os.ErrDeadlineExceeded
+		return &at
+	}
+	return os.ErrDeadlineExceeded
 }
 
 // Knock returns an [Unsent] if the last try did not reach the server and it still cannot be reached.

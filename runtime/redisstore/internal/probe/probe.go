@@ -225,13 +225,12 @@ func Reason(client any, err error) error {
 	return &backend.AwayError{Err: fmt.Errorf("the server cannot be reached: check the address and whether it runs: %w", err)}
 }
 
-// isLate reports whether an error says that a server did not answer in time. The deadline of a store, which is one, may end while a client still tries
-// to connect.
+// isLate reports whether an error says that a server did not answer in time. A server that does not let clients connect in time is not reached.
 func isLate(err error) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Op != "dial" && op.Timeout()
 	}
-	return errors.Is(err, os.ErrDeadlineExceeded)
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // user returns the name that a client signs in with, or "".

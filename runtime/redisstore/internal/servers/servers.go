@@ -71,7 +71,7 @@ func (s *Servers) Of(ctx context.Context, subject string) (server redis.Universa
 		server = c
 	}
 	if err != nil {
-		return nil, breaker.Unsent{Err: err}
+		return nil, breaker.Unsent{Err: breaker.TimedOut(err)}
 	}
 	return server, nil
 }
@@ -120,9 +120,9 @@ func (s *Servers) Unsent(ctx context.Context, err, why error) error {
 	case !errors.Is(err, context.DeadlineExceeded):
 		return err
 	case ctx.Err() == nil:
-		return breaker.Unsent{Err: errors.New("the client has no connection: " + err.Error())}
+		return breaker.Unsent{Err: fmt.Errorf("the client has no connection: %w", breaker.TimedOut(err))}
 	}
-	return breaker.Unsent{Err: fmt.Errorf("not sent within %v: %w", s.Timeout, why)}
+	return breaker.Unsent{Err: fmt.Errorf("not sent within %v: %w", s.Timeout, breaker.TimedOut(why))}
 }
 
 // Cmd is a command that the client sends at most once. The client would otherwise repeat a decision whose reply was lost, and so charge a call
