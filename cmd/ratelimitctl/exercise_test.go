@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"encoding/binary"
-	"errors"
 	"log/slog"
 	"math"
 	"testing"
@@ -122,7 +120,7 @@ func (e *exercise) reset() {
 	e.check(err)
 }
 
-// wait makes calls wait, charges another one before them, and makes them give up in the order in which they came, so that one of them leaves a
+// wait takes places of calls that wait, charges another call before them, and gives the places back in their order, so that one of them leaves a
 // free place for the next.
 func (e *exercise) wait() {
 	if e.rule.Distinct != "" || e.rule.Algorithm == ratelimit.SlidingCounter {
@@ -132,48 +130,23 @@ func (e *exercise) wait() {
 	if n := e.capacity() - 1; n > 0 {
 		e.allow(e.request(n, ""))
 	}
-	first, second := e.queueUp(), e.queueUp()
+	first, second := e.reserve(), e.reserve()
 	if e.rule.Algorithm == ratelimit.SlidingWindow && e.rule.Cron == "" {
 		wider := e.request(1, "")
 		wider.Rule.Limit *= 2
 		e.allow(wider)
 	}
-	first()
-	third := e.queueUp()
-	second()
-	third()
+	e.check(first.Refund(e.t.Context()))
+	third := e.reserve()
+	e.check(second.Refund(e.t.Context()))
+	e.check(third.Refund(e.t.Context()))
 	e.reset()
 }
 
-// queueUp makes a call wait, and returns a function that makes it give up.
-func (e *exercise) queueUp() (giveUp func()) {
-	ctx, cancel := context.WithCancel(e.t.Context())
-	done, before := make(chan error, 1), e.kept()
-	go func() {
-		_, err := e.Wait(ctx, e.request(1, ""))
-		done <- err
-	}()
-	redistest.Eventually(e.t, "the call has a place, or fails", func() bool { return len(done) > 0 || e.kept() != before })
-	return func() {
-		cancel()
-		err := <-done
-		if _, failed := errors.AsType[redis.Error](err); failed { // including an error of giving the place back
-			e.check(err)
-		}
-	}
-}
-
-// kept returns all that the server keeps for the key: the count and free places.
-func (e *exercise) kept() string {
-	state := e.admin.state(e.rule, "k")
-	keys, err := e.admin.client.Keys(e.t.Context(), e.rule.Name+":*:free-places:*").Result()
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	for _, k := range keys {
-		state += e.admin.client.Dump(e.t.Context(), k).Val()
-	}
-	return state
+func (e *exercise) reserve() ratelimit.Decision {
+	d, err := e.Reserve(e.t.Context(), e.request(1, ""))
+	e.check(err)
+	return d
 }
 
 // settings changes overrides, blocks and pauses, and reads the rules.
