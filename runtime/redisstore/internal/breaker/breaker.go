@@ -24,7 +24,8 @@ const (
 // Breaker makes calls fail at once after several failures in a row. A reply of the server is not a failure, whatever it says.
 type Breaker struct {
 	circuit *gobreaker.TwoStepCircuitBreaker[struct{}]
-	last    atomic.Pointer[error]       // of the last try; nil if that reached the server
+	failure atomic.Pointer[error]       // of the last try that failed
+	away    atomic.Bool                 // the last try did not reach the server
 	knock   func(context.Context) error // or nil
 }
 
@@ -48,11 +49,8 @@ func Reached(err error) bool {
 // [Breaker.Knock] does not reach it, the error is an [Unsent].
 func (b *Breaker) Begin(ctx context.Context) (end func(error), err error) {
 	done, err := b.circuit.Allow()
-	if err != nil {
-		if last := b.last.Load(); last != nil {
-			err = *last
-		}
-		return nil, Unsent{fmt.Errorf("not tried again so soon after: %w", err)}
+	if err != nil { // after several failures: the server may have been reached since
+		return nil, Unsent{fmt.Errorf("not tried again so soon after: %w", *b.failure.Load())}
 	}
 	end = func(err error) { b.note(err); done(err) }
 	if err = b.Knock(ctx); err != nil {
@@ -89,15 +87,14 @@ func during(end func(error), ask func() error) error {
 	return err
 }
 
-// note notes whether the server was reached.
+// note notes whether the server was reached. A caller that gave up says nothing about the server.
 func (b *Breaker) note(err error) {
-	switch {
-	case errors.Is(err, context.Canceled): // by the caller, which says nothing about the server
-	case !Reached(err):
-		failed := TimedOut(err) // because others are told of it, whose own contexts go on
-		b.last.Store(&failed)
-	case b.last.Load() != nil:
-		b.last.Store(nil)
+	if !Reached(err) {
+		failure := TimedOut(err) // because others are told of it, whose own contexts go on
+		b.failure.Store(&failure)
+	}
+	if away := !Reached(err); away != b.away.Load() && !errors.Is(err, context.Canceled) {
+		b.away.Store(away)
 	}
 }
 
@@ -117,7 +114,7 @@ func TimedOut(err error) error {
 
 // Knock returns an [Unsent] if the last try did not reach the server and it still cannot be reached.
 func (b *Breaker) Knock(ctx context.Context) error {
-	if b.knock == nil || b.last.Load() == nil {
+	if b.knock == nil || !b.away.Load() {
 		return nil
 	}
 	if err := b.knock(ctx); !Reached(err) {

@@ -63,7 +63,7 @@ func TestOneTryAtATime(t *testing.T) {
 				t.Error("no call tries after the pause")
 			}
 		}
-		if !ask(io.EOF) || !ask(nil) || b.last.Load() != nil {
+		if !ask(io.EOF) || !ask(nil) || b.away.Load() {
 			t.Error("calls do not try although the server was reached")
 		}
 	})
@@ -83,7 +83,7 @@ func TestPanicIsAFailure(t *testing.T) {
 			t.Errorf("%d tries in a row, want %d", tries, maxFailures)
 		}
 		time.Sleep(Pause + time.Nanosecond)
-		if err := b.Try(t.Context(), func() error { return nil }); err != nil || b.last.Load() != nil {
+		if err := b.Try(t.Context(), func() error { return nil }); err != nil || b.away.Load() {
 			t.Error("after a panic no call tries again:", err)
 		}
 	})
@@ -93,6 +93,18 @@ type reply string
 
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
+
+// A call that is not tried hears why the tries before it failed, also if something else has reached the server since.
+func TestWhyNothingIsTried(t *testing.T) {
+	b := New(time.Hour, nil)
+	for range maxFailures {
+		_ = b.Try(t.Context(), func() error { return io.EOF })
+	}
+	_ = b.Ask(t.Context(), func() error { return nil })
+	if _, err := b.Begin(t.Context()); err == nil || err.Error() != "not tried again so soon after: EOF" {
+		t.Errorf("got %v", err)
+	}
+}
 
 // A caller that gives up says nothing about the server.
 func TestCallerThatGivesUp(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -225,12 +224,11 @@ func Reason(client any, err error) error {
 	return &backend.AwayError{Err: fmt.Errorf("the server cannot be reached: check the address and whether it runs: %w", err)}
 }
 
-// isLate reports whether an error says that a server did not answer in time. A server that does not let clients connect in time is not reached.
+// isLate reports whether an error says that a server did not answer in time, or did not let a client connect in time: a server that hangs lets no
+// more clients connect once its queue of new connections is full.
 func isLate(err error) bool {
-	if op, ok := errors.AsType[*net.OpError](err); ok {
-		return op.Op != "dial" && op.Timeout()
-	}
-	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
+	timed, ok := errors.AsType[net.Error](err)
+	return ok && timed.Timeout()
 }
 
 // user returns the name that a client signs in with, or "".
