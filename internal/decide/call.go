@@ -283,6 +283,8 @@ func (c *Call) decide(ctx context.Context) error {
 		return c.reserve(ctx)
 	case mayWait:
 		return c.decideWithWaits(ctx)
+	case c.waits && ended(ctx) != nil:
+		return ContextError(ctx, c.Method())
 	}
 	return c.askStores(ctx)
 }
