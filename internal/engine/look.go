@@ -152,9 +152,12 @@ func (d *distinct) charges(c *Claim, now int64, tell func(at, permits int64)) {
 }
 
 // charges tells the windows after the present one, in which calls wait. When permits of the present one were taken is unknown.
-func (w *windows) charges(_ *Claim, now int64, tell func(at, permits int64)) {
-	present := w.index(func(x window) bool { return x.stop > now })
-	for i := w.len() - 1; present >= 0 && i > present; i-- {
+func (w *windows) charges(c *Claim, now int64, tell func(at, permits int64)) {
+	next, found := w.windowFor(c, now)
+	if found {
+		next++
+	}
+	for i := w.len() - 1; i >= next; i-- {
 		tell(w.at(i).start, w.at(i).used)
 	}
 }

@@ -6,7 +6,8 @@ import (
 )
 
 // windows are the windows of a fixed or calendar rule that have not ended, oldest first. The first is the present one, even if the clock was
-// set back to before its start. The others belong to waiting calls. Windows do not overlap.
+// set back to before its start. The others belong to waiting calls. Windows do not overlap. One that has ended stays the first until the next
+// one begins, or another is opened before that: no charge of now belongs to the next one, which calls wait for.
 //
 // The present window is in the numbers of the cell: full is its stop, or longAgo if there is none; last is its start, and parts what is used. The
 // others hang on the cell's Rare.
@@ -127,19 +128,13 @@ func open(c *Claim, at int64) window {
 	return window{start: start, stop: stop}
 }
 
-// windowFor returns the index of the window for a charge at a time, and true. If there is none, it returns the index at which to insert a new one,
-// and false.
-func (w *windows) windowFor(c *Claim, now, at int64) (int, bool) {
-	present := true
+// windowFor returns the index of the window for a charge at a time from now on, and true. If there is none, it returns the index at which to insert a
+// new one, and false.
+func (w *windows) windowFor(c *Claim, at int64) (int, bool) {
 	for i := range w.len() {
-		x := w.at(i)
-		if x.stop <= now {
-			continue
+		if x := w.at(i); at < x.stop {
+			return i, i == 0 || x.contains(c, at)
 		}
-		if at < x.stop {
-			return i, present || x.contains(c, at)
-		}
-		present = false
 	}
 	return w.len(), false
 }
@@ -152,8 +147,8 @@ func (w window) contains(c *Claim, at int64) bool {
 
 // Earliest returns the first time at which a window has room. A later call may be admitted to an earlier window. That delays no call that
 // waits for a later window.
-func (w *windows) Earliest(c *Claim, n, now, from int64) int64 {
-	for i, found := w.windowFor(c, now, from); found && w.at(i).used+n > c.Limit; i++ {
+func (w *windows) Earliest(c *Claim, n, _, from int64) int64 {
+	for i, found := w.windowFor(c, from); found && w.at(i).used+n > c.Limit; i++ {
 		from = w.at(i).stop
 		found = i+1 < w.len() && w.at(i+1).contains(c, from)
 	}
@@ -162,10 +157,18 @@ func (w *windows) Earliest(c *Claim, n, now, from int64) int64 {
 
 // present returns the window for a charge now, or the one that the charge would open.
 func (w *windows) present(c *Claim, now int64) window {
-	if i, found := w.windowFor(c, now, now); found {
+	i, found := w.windowFor(c, now)
+	if found {
 		return w.at(i)
 	}
-	return open(c, now)
+	x := open(c, now)
+	if c.Rule.Kind == Anchored { // the window before it may have ended now, by another anchor
+		x.start = now
+	}
+	if i < w.len() {
+		x.stop = min(x.stop, w.at(i).start)
+	}
+	return x
 }
 
 func (w *windows) Room(c *Claim, now int64) int64 { return c.Limit - w.present(c, now).used }
@@ -184,28 +187,34 @@ func (w *windows) More(c *Claim, room, now int64) int64 { return moreByLimit(w, 
 
 // Reserves is false if too many windows would be open.
 func (w *windows) Reserves(c *Claim, now, at int64) bool {
-	if i, found := w.windowFor(c, now, at); found {
+	if i, found := w.windowFor(c, at); found {
 		return w.at(i).used+c.Cost <= c.Limit
 	}
-	present := w.index(func(x window) bool { return x.stop > now })
-	return present < 0 || w.len()-present <= maxAhead
+	next, found := w.windowFor(c, now)
+	ahead := w.len() - next
+	if found {
+		ahead--
+	}
+	return ahead < maxAhead
 }
 
 func (w *windows) Commit(c *Claim, n, now, at int64) bool {
-	w.drop(now)
-	if w.len() == 0 { // the first window of the list must be the present one
-		present := open(c, now)
-		switch {
-		case c.Rule.Kind == FixedWindow && at > now:
-			present.stop = min(present.stop, at)
-		case c.Rule.Kind == Anchored: // the window before it may have ended now, by another anchor
-			present.start = now
-		}
-		w.set(0, present)
+	i, found := w.windowFor(c, now)
+	for ; i > 1 || found && i > 0; i-- {
+		w.remove(0) // it has ended
 	}
-	i, found := w.windowFor(c, now, at)
-	if !found {
-		w.insert(i, open(c, at))
+	if !found { // the first window of the list must be the present one
+		present := w.present(c, now)
+		if c.Rule.Kind == FixedWindow && at > now {
+			present.stop = min(present.stop, at)
+		}
+		i = 0
+		w.set(i, present)
+	}
+	if at > now {
+		if i, found = w.windowFor(c, at); !found {
+			w.insert(i, open(c, at))
+		}
 	}
 	x := w.at(i)
 	x.start = min(x.start, at)
@@ -214,16 +223,16 @@ func (w *windows) Commit(c *Claim, n, now, at int64) bool {
 	return true
 }
 
-// drop removes the windows that have ended.
+// drop removes the windows that have ended, but leaves one of them before a window that has not begun.
 func (w *windows) drop(now int64) {
-	for w.len() > 0 && w.full <= now {
+	for w.len() > 0 && w.full <= now && (w.len() == 1 || w.at(1).start <= now) {
 		w.remove(0)
 	}
 }
 
 // Charge takes nothing if it would have to open a window without an anchor.
 func (w *windows) Charge(c *Claim, n, now int64) {
-	if _, found := w.windowFor(c, now, now); !found && c.LacksAnchor() {
+	if _, found := w.windowFor(c, now); !found && c.LacksAnchor() {
 		c.Delta = n
 		return
 	}
@@ -236,15 +245,20 @@ func (w *windows) GiveBack(c *Claim, n, now int64, rollback bool) {
 		return
 	}
 	w.drop(now)
-	i := w.index(func(x window) bool { return x.start <= c.At && c.At < x.stop })
+	i := w.index(func(x window) bool { return x.start <= c.At && c.At < x.stop && now < x.stop })
 	if i < 0 {
 		return
 	}
 	x := w.at(i)
 	x.used = max(0, x.used-n)
-	if w.set(i, x); x.used == 0 && (x.start > now || rollback && x.start == c.At) {
+	closes := x.used == 0 && (x.start > now || rollback && x.start == c.At)
+	if closes && i == 0 {
+		x.start, x.stop = min(x.start, now), now
+	}
+	if w.set(i, x); closes && i > 0 {
 		w.remove(i)
 	}
+	w.drop(now)
 }
 
 // index returns the index of the first window for which is returns true, or -1.

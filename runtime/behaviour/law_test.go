@@ -72,9 +72,9 @@ func (l slidingLaw) keeps(history, int64, int64, ask) bool { return true }
 
 func (l slidingLaw) used(h history, t int64) int64 { return h.sum(t - l.rule.Per.Microseconds() + 1) }
 
-// windowLaw: in each window at most L permits are taken. A charge at t belongs to the first window that ends after t, if that window has begun,
-// if it is the first of all, or if a fixed window that begins at t would overlap it. Otherwise the charge opens a window of its own. A call may
-// be admitted to an earlier window than a call that came before it.
+// windowLaw: in each window at most L permits are taken. A charge at t belongs to the first window that ends after t, if that window has begun, or if a
+// fixed window that begins at t would overlap it. Otherwise the charge opens a window of its own. A call may be admitted to an earlier window than a
+// call that came before it.
 type windowLaw struct {
 	rule ratelimit.Rule
 	open func(at int64) (start, stop int64)
@@ -104,12 +104,12 @@ func (l windowLaw) windows(h history, now int64) []*span {
 			continue
 		}
 		windows = live(e.now)
-		if len(windows) == 0 && e.at > e.now { // the present window comes before that of a waiting call
+		if _, found := l.find(windows, e.now); !found && e.at > e.now { // the present window comes before that of a waiting call
 			start, stop := l.open(e.now)
 			if !isCalendar(l.rule) {
 				stop = min(stop, e.at)
 			}
-			windows = append(windows, &span{start: start, stop: stop})
+			windows = slices.Insert(windows, 0, &span{start: start, stop: stop})
 		}
 		i, found := l.find(windows, e.at)
 		if !found {
@@ -130,7 +130,7 @@ func (l windowLaw) find(windows []*span, at int64) (int, bool) {
 		return len(windows), false
 	}
 	start := windows[i].start
-	return i, start <= at || i == 0 || !isCalendar(l.rule) && start < at+l.rule.Per.Microseconds()
+	return i, start <= at || !isCalendar(l.rule) && start < at+l.rule.Per.Microseconds()
 }
 
 func (l windowLaw) earliest(h history, now, from int64, q ask) int64 {

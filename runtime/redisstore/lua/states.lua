@@ -42,8 +42,9 @@ function states.current(c, state, group, newest)
 end
 
 -- Returns the groups of numbers in a state, each as a table with the given names. names.time names the number that is the group's time; the
--- groups are in the order of these times. Groups whose time has come are left out. A state with a time after last is damaged. names.layout
--- is the newest layout, if it is not LAYOUT. Numbers are parsed AT_ONCE groups at a time, because Lua's stack holds only a few thousand.
+-- groups are in the order of these times. Groups whose time has come are left out; list.ended is the last of them. A state with a time after
+-- last is damaged. names.layout is the newest layout, if it is not LAYOUT. Numbers are parsed AT_ONCE groups at a time, because Lua's stack
+-- holds only a few thousand.
 function states.read_groups(c, state, names, now, last)
   local list, count = {}, #names
   state = state and states.current(c, state, 8 * count, names.layout) or ''
@@ -61,7 +62,7 @@ function states.read_groups(c, state, names, now, last)
         states.damage(c)
         return {}
       end
-      if time > now then list[#list + 1] = group end
+      if time > now then list[#list + 1] = group else list.ended = group end
     end
   end
   return list

@@ -1,12 +1,14 @@
 -- Fixed and calendar windows. The state is a string: LAYOUT, and then the start, the stop and the used permits of each window that has not
 -- ended, oldest first. The first window is the present one, even if the clock was set back to before its start. The others belong to
--- waiting calls. For a fixed window, a is the period. For a calendar window, a is the longest period. text has the start and stop of the window
+-- waiting calls. One that has ended stays the first until the next one begins, or another is opened before that: no charge of now belongs to
+-- the next one. For a fixed window, a is the period. For a calendar window, a is the longest period. text has the start and stop of the window
 -- that holds now by the caller's clock, and the stops of the next windows, as far as the call may wait. For an anchored window, these are
 -- the windows of the claim's own anchor. They say nothing about the window that is open.
 --
--- c.windows is the list of windows, and c.open tells whether the state has a window that has not ended. Usually there is one window, and
--- it holds now. Then the claim itself is that window, and the list is c.alone, which has only the claim and is made once. If c.open is
--- false, the claim is the window that a charge would open now. The calls of a run on one key share a list of several windows.
+-- c.windows is the list of windows that have not ended, and c.open tells whether one of them takes charges of now. Usually there is one window,
+-- and it holds now. Then the claim itself is that window, and the list is c.alone, which has only the claim and is made once. If c.open is
+-- false, the first of the list is the window that a charge would open now, and c.windows.ended is the one that stays before the others. The
+-- calls of a run on one key share a list of several windows.
 local window = {
   counts_running = false, load = false, prepare = false, check = false, commit = false, make_others = false,
 }
@@ -37,13 +39,18 @@ function window.check(c, now)
     end
   end
   local list = state and (shared[c.key] or complete(window).read(c, state, now))
-  if list and list[1] then
+  if list and window.is_open(c, list, now) then
     c.windows = list
     return window.earliest(c, c.cost, now, now)
   end
   c.start, c.stop = bounds(c, now)
   if c.kind == ANCHORED then c.start = now end -- the window before it may have ended now, by another anchor
   c.used, c.open = 0, false
+  local ahead = list and list[1]
+  if ahead then
+    c.windows = { { start = c.start or now, stop = math.min(c.stop or ahead.start, ahead.start), used = 0 }, unpack(list) }
+    c.windows.ended = list.ended
+  end
   return now, not c.stop and OTHER_WINDOW
 end
 
@@ -54,6 +61,7 @@ function window.commit(c, n, now, at)
   w.used = used
   if c.windows ~= c.alone then
     w.start = math.min(w.start, at)
+    c.windows.ended = nil
     window.write(c)
   elseif c.open then
     call('SETRANGE', c.key, '17', pack('<d', used))
@@ -100,11 +108,16 @@ function window.write(c) states.write_groups(c.key, share(c, c.windows), NAMES) 
 -- one takes the charge, and begins earlier.
 local function contains(c, w, at) return w.start <= at or c.kind == FIXED_WINDOW and w.start < at + c.a end
 
--- Returns the window for a charge at a time, and its index. If there is none, it returns nil and the index at which to insert a new one.
+-- Reports whether one of the windows takes charges of now.
+function window.is_open(c, list, now) return list[1] and (not list.ended or contains(c, list[1], now)) end
+
+-- Returns the window for a charge at a time, and its index. If there is none, it returns nil and the index at which to insert a new one. A
+-- fixed window that a charge of now would open takes no later charge, which opens a window of its own.
 local function window_for(c, at)
-  local list = c.windows
+  local list, opens = c.windows, not c.open and c.kind == FIXED_WINDOW
   for i, w in ipairs(list) do
-    if at < w.stop then return (i == 1 or contains(c, w, at)) and w or nil, i end
+    local passes = at < w.stop and not (opens and i == 1 and w.start < at)
+    if passes then return (i == 1 or contains(c, w, at)) and w or nil, i end
   end
   return nil, #list + 1
 end
@@ -145,7 +158,8 @@ end
 -- Returns the window for a charge at a future time, and opens it if there is none. The present window then comes before it in the state,
 -- even without a charge. Otherwise the new window would be read as the present one.
 function window.at(c, at)
-  if not c.open and c.kind == FIXED_WINDOW then c.stop = min(c.stop, at) end
+  local present = c.windows[1]
+  if not c.open and c.kind == FIXED_WINDOW then present.stop = min(present.stop, at) end
   local w, i = window_for(c, at)
   if w then return w end
   w = { used = 0 }
@@ -159,14 +173,23 @@ function window.at(c, at)
 end
 
 function window.give_back(c, n, now, at, rollback)
-  if not c.open then return end
+  local ended = c.windows.ended
+  if not c.open and not ended then return end
   local kept = {}
-  for _, w in ipairs(c.windows) do
+  for i, w in ipairs(c.windows) do
     local charged = w.start <= at and at < w.stop
     if charged then w.used = max(0, w.used - n) end
     local closes = charged and w.used == 0 and (w.start > now or rollback and w.start == at)
-    if not closes then table.insert(kept, w) end
+    if closes and i == 1 then ended = { start = min(w.start, now), stop = now, used = 0 } end
+    if not closes and (c.open or i > 1) then table.insert(kept, w) end
   end
   c.windows = kept
-  window.write(c)
+  if kept[1] and ended and kept[1].start > now then
+    kept.ended = ended
+    table.insert(kept, 1, ended)
+    window.write(c)
+    table.remove(kept, 1)
+  else
+    window.write(c)
+  end
 end
