@@ -21,6 +21,7 @@ limiter decides each call, in virtual time: a day takes seconds.
 The rules are those of the packages, of -rules, or of -rule. A rule with a key
 counts each key of the load separately, whatever the expression of its key is.
 A call costs the number in the rule's cost=, or else the cost in the load, or 1.
+A cost of 0 takes nothing from the rule, which does not refuse the call then.
 Calls wait if the rule has wait=. A rule with when= applies to every call, and
 settle= and pause= are ignored, as is a cost= with an expression if the load has
 no costs, and anchor= if it has no anchors: the output says so. The windows of

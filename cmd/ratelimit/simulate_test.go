@@ -112,7 +112,7 @@ func TestSimulateUsage(t *testing.T) {
 		"counts distinct members, which calls of this load lack; use -load csv:FILE, with a member in the fourth field of each line\n": {"-method", "O"},
 		`empty.csv: line 1: the key is missing; the rule "key={a} limit=1 per=1m" needs one in each line`:                              {"-rule", "key={a} limit=1 per=1m", "-load", "csv:empty.csv"},
 		"costs.csv: line 3: the cost is missing; the rule ":                                                                            {"-rule", `limit=9 per=1m cost="len(a)"`, "-load", "csv:costs.csv"},
-		"wrong.csv: line 2: the cost is \"many\"; expected an integer of at least 1":                                                   {rule, "-load", "csv:wrong.csv"},
+		"wrong.csv: line 2: the cost is \"many\"; expected an integer of at least 0":                                                   {rule, "-load", "csv:wrong.csv"},
 		"found no rules\n":                          {"./bare"},
 		"found 256 rules; a call has at most 255\n": slices.Repeat([]string{rule}, 256),
 	} {

@@ -279,7 +279,7 @@ func (c *compared) set(side int, e *ratelimit.Event, charges []wrap.Charge) {
 	for i, rule := range asked.rules {
 		r := &c.rulings[rule.index][side]
 		r.key, r.applies = charges[i].Key, !charges[i].Skip
-		if r.applies && len(outcomes) > 0 && outcomes[0].Rule == rules[i].Name && !unlimited(charges[i], rules[i:]) {
+		if r.applies && charges[i].Cost > 0 && len(outcomes) > 0 && outcomes[0].Rule == rules[i].Name && !unlimited(charges[i], rules[i:]) {
 			r.Decision, outcomes = decision(e, &outcomes[0]), outcomes[1:]
 		}
 	}

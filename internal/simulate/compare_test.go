@@ -318,6 +318,49 @@ func TestCompareRules(t *testing.T) {
 	}
 }
 
+// Calls of all costs are refused as in generated code. A call of cost 0 takes nothing of a rule, which does not refuse it.
+func TestCostsLikeGeneratedCode(t *testing.T) {
+	drawn := rapid.Custom(drawRule).Filter(func(r Rule) bool { return r.Algorithm != ratelimit.Concurrency }) // its calls have to end
+	rapid.Check(t, func(t *rapid.T) {
+		rules, wrapped := rapid.SliceOfN(drawn, 1, 3).Draw(t, "rules"), []ratelimit.Rule(nil)
+		for i := range rules {
+			r := &rules[i]
+			r.Method, r.Name, r.Mode, r.Wait, r.Cost, r.CostExpr = "a.A.M", fmt.Sprint("r", i), ratelimit.ModeEnforce, 0, 0, "len(data)"
+			wrapped = append(wrapped, r.Rule)
+		}
+		var now time.Time
+		limiter := ratelimit.New(memstore.New(memstore.WithClock(func() time.Time { return now })))
+		generated := wrap.NewRules("a.A.M", wrapped...)
+		text, at, want := "timestamp,key,cost\n", time.Duration(0), int64(0)
+		for range rapid.IntRange(1, 40).Draw(t, "calls") {
+			at += time.Duration(rapid.IntRange(0, 1500).Draw(t, "later")) * time.Millisecond
+			key, cost := rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "key"), rapid.Int64Range(0, 4).Draw(t, "cost")
+			text, now = text+fmt.Sprintf("%.3f,%s,%d\n", at.Seconds(), key, cost), epoch.Add(at)
+			var charges []wrap.Charge
+			for _, r := range rules {
+				charges = append(charges, wrap.Charge{Cost: cost})
+				if r.Key != "" {
+					charges[len(charges)-1].Key = key
+				}
+			}
+			if wrap.TakeCharges(context.Background(), generated.On(limiter), generated, charges...) != nil {
+				want++
+			}
+		}
+		load, err := ReadCSV(strings.NewReader(text), Span{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Run(context.Background(), rules, load)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := compare(t, nil, rules, text); c.Otherwise != want || r.Refused != want {
+			t.Fatalf("%d are refused in the comparison and %d in the run; expected %d\n%s", c.Otherwise, r.Refused, want, text)
+		}
+	})
+}
+
 // A rule whose cost can never be admitted refuses, although no event says so.
 func TestCompareCosts(t *testing.T) {
 	small := rule("small", ratelimit.Rule{Limit: 2})
@@ -332,9 +375,9 @@ func TestCompareCosts(t *testing.T) {
 // A refusal is that of the rule that refused, also if rules before it do not apply to the call and have the same name.
 func TestCompareRulesThatDoNotApply(t *testing.T) {
 	first, second := rule("a.A", ratelimit.Rule{Key: "{a}", Computed: true}), rule("a.A", ratelimit.Rule{Key: "{b}", Limit: 1})
-	first.LimitExpr, first.WhenExpr, first.Text, second.Text = "n", "vip", "first", "second"
-	for _, skipped := range []string{"-1,true", "5,false", "5,true"} {
-		text := "timestamp,{a},{b},n,vip\n0,1,2," + skipped + "\n1,1,2," + skipped + "\n"
+	first.LimitExpr, first.WhenExpr, first.CostExpr, first.Text, second.Text = "n", "vip", "len(c)", "first", "second"
+	for _, skipped := range []string{"-1,true,1", "5,false,1", "5,true,0", "5,true,1"} {
+		text := "timestamp,{a},{b},n,vip,len(c)\n0,1,2," + skipped + "\n1,1,2," + skipped + "\n"
 		c := compare(t, nil, []Rule{first, second}, text)
 		if len(c.Rules[0].Differences) > 0 || len(c.Rules[1].Differences) != 1 || c.Rules[1].Differences[0].First.Key != "2" {
 			t.Errorf("%s: %+v", skipped, c.Rules)

@@ -85,7 +85,7 @@ func (l *Load) readCalls(t *table) error {
 		if len(l.Calls) == maxCalls {
 			return r.wrong(fmt.Errorf("the load has more calls than are possible, %d", maxCalls))
 		}
-		var c wrap.Charge
+		c := wrap.Charge{Cost: noCost}
 		for _, n := range needs {
 			if field := r.field(n.column); field != "" {
 				err = cmp.Or(err, n.set(&c, field))

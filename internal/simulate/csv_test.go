@@ -10,17 +10,17 @@ import (
 )
 
 func TestCSV(t *testing.T) {
-	const text = "Timestamp,key,cost\n2026-03-02T09:00:02+08:00,ann,3\n2026-03-02T01:00:00Z, bob\n1772413201.000001,ann,\n" + `1772413201,"a,b",1` + "\n"
+	const text = "Timestamp,key,cost\n2026-03-02T09:00:02+08:00,ann,3\n2026-03-02T01:00:00Z, bob\n1772413201.000001,ann,\n" + `1772413201,"a,b",0` + "\n"
 	nine := time.Date(2026, 3, 2, 9, 0, 0, 0, time.FixedZone("", 8*3600))
 	for _, test := range []struct {
 		span   Span
 		length time.Duration
 		calls  string
 	}{
-		{Span{}, 2*time.Second + time.Microsecond, "0s bob 0; 1s a,b 1; 1.000001s ann 0; 2s ann 3"},
-		{Span{Start: nine, Length: 2 * time.Second}, 2 * time.Second, "0s bob 0; 1s a,b 1; 1.000001s ann 0"},
-		{Span{Start: nine.Add(time.Second)}, time.Second + time.Microsecond, "0s a,b 1; 1µs ann 0; 1s ann 3"},
-		{Span{Start: nine.Add(-time.Hour), Length: 2 * time.Hour}, 2 * time.Hour, "1h0m0s bob 0; 1h0m1s a,b 1; 1h0m1.000001s ann 0; 1h0m2s ann 3"},
+		{Span{}, 2*time.Second + time.Microsecond, "0s bob -1; 1s a,b 0; 1.000001s ann -1; 2s ann 3"},
+		{Span{Start: nine, Length: 2 * time.Second}, 2 * time.Second, "0s bob -1; 1s a,b 0; 1.000001s ann -1"},
+		{Span{Start: nine.Add(time.Second)}, time.Second + time.Microsecond, "0s a,b 0; 1µs ann -1; 1s ann 3"},
+		{Span{Start: nine.Add(-time.Hour), Length: 2 * time.Hour}, 2 * time.Hour, "1h0m0s bob -1; 1h0m1s a,b 0; 1h0m1.000001s ann -1; 1h0m2s ann 3"},
 	} {
 		l, err := ReadCSV(strings.NewReader(text), test.span)
 		if err != nil {
@@ -71,7 +71,7 @@ func TestWrongCSV(t *testing.T) {
 		"1,a,1,x,soon\n":                   `line 1: the anchor is "soon"; expected one such as 2026-03-02T09:00:00Z, or seconds since 1970`,
 		"1,a,1,x,0001-01-01T00:00:00Z\n":   `line 1: the anchor is "0001-01-01T00:00:00Z", which is the zero time; leave the field empty`,
 		"1,a,1,x,-9e9\n2,a,1,x,-9.1e9\n":   `line 2: the anchor is "-9.1e9"`,
-		"1,a,0\n":                          `line 1: the cost is "0"; expected an integer of at least 1`,
+		"1,a,-1\n":                         `line 1: the cost is "-1"; expected an integer of at least 0`,
 		"1,a\n2,a,1.5\n":                   `line 2: the cost is "1.5"`,
 		"-1\n":                             `the timestamp is "-1"`,
 		"NaN\n":                            `the timestamp is "NaN"`,

@@ -32,7 +32,7 @@ func FuzzCSV(f *testing.F) {
 			t.Errorf("%q gives calls out of order: %v", text, l.Calls)
 		}
 		for _, c := range l.Calls {
-			if c.After < 0 || c.After >= l.Length || c.Key < 0 || c.Key >= len(l.Keys) || c.Cost < 0 {
+			if c.After < 0 || c.After >= l.Length || c.Key < 0 || c.Key >= len(l.Keys) || c.Cost < noCost {
 				t.Errorf("%q of %s: the call %+v", text, l.Length, c)
 			}
 		}

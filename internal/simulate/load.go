@@ -31,11 +31,14 @@ type Load struct {
 type Call struct {
 	After time.Duration // since the start of the load, in whole microseconds
 	Key   int           // the index in Load.Keys
-	Cost  int64         // permits; 0 if the load has no cost
+	Cost  int64         // permits; noCost if the call has none
 
 	Member int       // the index in Load.Members
 	Anchor time.Time // when the windows of rules with every= begin; zero stands for the first call of the key
 }
+
+// noCost is the cost of a call that costs what its rules say. A call of cost 0 takes nothing.
+const noCost = -1
 
 // Span says how long a load lasts and how many keys it has. Zero values stand for the defaults.
 type Span struct {
@@ -90,7 +93,7 @@ func (l *Load) addPart(text string, seed, part uint64) error {
 	}
 	when, whose := rand.New(rand.NewPCG(seed, 2*part)), rand.New(rand.NewPCG(seed, 2*part+1)) // so that times do not depend on keys
 	arrivals(r, l, when, func(after time.Duration) {
-		l.Calls = append(l.Calls, Call{After: after.Round(time.Microsecond), Key: whose.IntN(len(l.Keys))})
+		l.Calls = append(l.Calls, Call{After: after.Round(time.Microsecond), Key: whose.IntN(len(l.Keys)), Cost: noCost})
 	})
 	return nil
 }

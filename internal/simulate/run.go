@@ -17,7 +17,7 @@ import (
 type Rule struct {
 	ratelimit.Rule
 	Text string // the arguments of the directive
-	Cost int64  // the permits that each call takes; 0 means the cost in the load
+	Cost int64  // the permits that each call takes; 0 means the cost in the load, or else 1
 
 	Method                                    string // pkg.Type.Method; Run needs none
 	CostExpr, LimitExpr, WhenExpr, AnchorExpr string // the expressions of these arguments, for [Compare]; "" if they have none
@@ -57,7 +57,7 @@ func Run(ctx context.Context, rules []Rule, load *Load) (*Result, error) {
 	}
 	counts := 3 * len(rules) * max(1, len(load.Keys)) // for each key, a rule has at most a state, a block, and free places
 	r := &run{load: load, rules: rules, simulator: newSimulator(counts, load.Runs)}
-	r.priced = slices.ContainsFunc(load.Calls, func(c Call) bool { return c.Cost > 0 })
+	r.priced = slices.ContainsFunc(load.Calls, func(c Call) bool { return c.Cost != noCost })
 	r.anchored = slices.ContainsFunc(load.Calls, func(c Call) bool { return !c.Anchor.IsZero() })
 	r.first = make([]time.Duration, len(load.Keys))
 	for _, call := range slices.Backward(load.Calls) {
@@ -177,7 +177,7 @@ func (r *run) measure(ctx context.Context) error {
 // setCharges sets what a call charges each rule.
 func (r *run) setCharges(call Call) {
 	for i, rule := range r.rules {
-		r.charges[i] = wrap.Charge{Key: r.subject(i, call.Key), Cost: cmp.Or(rule.Cost, call.Cost, 1)}
+		r.charges[i] = wrap.Charge{Key: r.subject(i, call.Key), Cost: rule.cost(call)}
 		if rule.Distinct != "" {
 			r.charges[i].Member, r.charges[i].Cost = r.load.Members[call.Member], 1
 		}
@@ -185,6 +185,14 @@ func (r *run) setCharges(call Call) {
 			r.charges[i].Anchor = r.anchor(rule, call)
 		}
 	}
+}
+
+// cost returns the permits that a call takes from the rule.
+func (r Rule) cost(call Call) int64 {
+	if r.Cost == 0 && call.Cost != noCost {
+		return call.Cost
+	}
+	return cmp.Or(r.Cost, 1)
 }
 
 // anchor returns the time from which the windows of a rule count for a call: that of the load, or else the first call of the key.

@@ -36,8 +36,8 @@ var values = []value{
 		return nil
 	}},
 	{"cost", "cost", func(r *Rule) string { return r.CostExpr }, func(c *wrap.Charge, field string) (err error) {
-		if c.Cost, err = strconv.ParseInt(field, 10, 64); err != nil || c.Cost < 1 {
-			err = fmt.Errorf("the cost is %q; expected an integer of at least 1", field)
+		if c.Cost, err = strconv.ParseInt(field, 10, 64); err != nil || c.Cost < 0 {
+			err = fmt.Errorf("the cost is %q; expected an integer of at least 0", field)
 		}
 		return err
 	}},
