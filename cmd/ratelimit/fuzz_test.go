@@ -55,7 +55,7 @@ func FuzzList(f *testing.F) {
 	f.Add([]byte(`[{"method":"x.X.M","limitExpr":"len(a)","window":"@daily","algorithm":"calendar","settings":{"tz":"UTC","when":"a > \"b\""}}]`))
 	f.Add([]byte(`[{"settings":{"a b":{"c":[1]},"":null}}] x`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		rows, err := rulelist.Decode(bytes.NewReader(text))
+		rows, err := rulelist.Decode(text)
 		if err != nil {
 			return
 		}

@@ -105,7 +105,7 @@ not compared: x.X.M: key="{b}" needs a column key or "{b}"
 }
 
 func TestSimulateAgainstUsage(t *testing.T) {
-	dir := module(t, "x.go", limited, "calls.csv", "1,a\n", "none.json", "[]", "wrong.json", `[{"method": "x.X.M", "rule": "r", "limit": 1, "window": "1y"}]`)
+	dir := module(t, "x.go", limited, "calls.csv", "1,a\n", "none.json", "[]", "two.json", "[]\n[]\n", "more.json", "[] x", "null.json", "null", "marked.json", "\ufeff[]\n", "wrong.json", `[{"method": "x.X.M", "rule": "r", "limit": 1, "window": "1y"}]`)
 	list, _ := expect(t, 0, dir, "-list", "-json")
 	write(t, dir, "list.json", list)
 	for _, test := range []struct {
@@ -122,6 +122,10 @@ func TestSimulateAgainstUsage(t *testing.T) {
 		{1, "none.csv: no such file or directory", []string{"-against", "list.json", "-load", "csv:none.csv"}},
 		{1, "gone.json: no such file or directory", []string{"-against", "gone.json"}},
 		{1, "x.go: expected the output of ratelimit -list -json", []string{"-against", "x.go"}},
+		{1, "two.json: found text after the list; write one list, of all packages", []string{"-against", "two.json"}},
+		{1, "more.json: found text after the list; write one list, of all packages", []string{"-against", "list.json", "-rules", "more.json"}},
+		{1, "null.json: found null; expected the output of ratelimit -list -json", []string{"-against", "null.json"}},
+		{1, "found no rules", []string{"-against", "marked.json", "-rules", "marked.json"}},
 		{1, `wrong.json: the rule "limit=1 per=1y" of "x.X.M": `, []string{"-against", "wrong.json"}},
 		{1, "found no rules", []string{"-against", "none.json", "-rules", "none.json"}},
 	} {

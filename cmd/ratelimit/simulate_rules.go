@@ -126,14 +126,13 @@ func (s *simulation) rows(ctx context.Context) ([]rulelist.Row, error) {
 
 // readRows reads the output of ratelimit -list -json.
 func readRows(name string) ([]rulelist.Row, error) {
-	f, err := os.Open(name)
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	rows, err := rulelist.Decode(f)
+	rows, err := rulelist.Decode(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: expected the output of ratelimit -list -json: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return rows, nil
 }

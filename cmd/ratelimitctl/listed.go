@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,9 +17,9 @@ func readListed(path string) ([]ratelimit.UsedRule, error) {
 	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
 		return nil, misused(fmt.Sprintf("-rules: %s: %v", path, wrong.Err))
 	}
-	rows, err := rulelist.Decode(bytes.NewReader(text))
+	rows, err := rulelist.Decode(text)
 	if err != nil {
-		return nil, misused(fmt.Sprintf("-rules: %s: %v; expected the output of ratelimit -list -json", path, err))
+		return nil, misused(fmt.Sprintf("-rules: %s: %v", path, err))
 	}
 	var methods []string
 	byMethod := map[string][]ratelimit.Rule{}

@@ -69,6 +69,7 @@ func TestBadLists(t *testing.T) {
 	for text, want := range map[string]string{
 		"":               "expected the output of ratelimit -list -json",
 		"{}":             "expected the output of ratelimit -list -json",
+		"[][]":           "rules.json: found text after the list; write one list",
 		`[{"rule":"a"}]`: `rule a: rule "a": per: a rule needs a window`,
 		`[{"rule":"a","method":"p.T.M","algorithm":"sliding-window"}]`:                                       "rule a: rule \"a\": per: a rule needs a window",
 		`[{"rule":"a b","method":"p.T.M","algorithm":"sliding-window","window":"1m"}]`:                       "expected no spaces",

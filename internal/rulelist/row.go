@@ -2,7 +2,9 @@
 package rulelist
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -33,12 +35,22 @@ type Row struct {
 	Boundaries []string       `json:"boundaries,omitempty"` // the next ends of calendar windows
 }
 
-// Decode reads rows.
-func Decode(in io.Reader) (rows []Row, err error) {
-	d := json.NewDecoder(in)
+const want = "expected the output of ratelimit -list -json"
+
+// Decode reads rows, which are one list. The text may begin with a byte order mark.
+func Decode(text []byte) (rows []Row, err error) {
+	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff"))))
 	d.UseNumber()
-	err = d.Decode(&rows)
-	return rows, err
+	if err := d.Decode(&rows); err != nil {
+		return nil, fmt.Errorf("%s: %w", want, err)
+	}
+	if rows == nil {
+		return nil, errors.New("found null; " + want)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("found text after the list; write one list, of all packages")
+	}
+	return rows, nil
 }
 
 // bare matches a value that needs no quotes in a directive.
