@@ -156,6 +156,8 @@ func (s *simulation) parse(args []string) error {
 		return usageErrorf("-keys is %d; expected at least 1", s.span.Keys)
 	case s.span.Keys > 1 && strings.HasPrefix(s.load, "csv:"):
 		return usageErrorf("-keys is not for a csv, which has its own keys")
+	case s.load == "csv:":
+		return usageErrorf("-load is %q; write the name of a file, as in csv:calls.csv", s.load)
 	case s.title != "" && s.svg == "":
 		return usageErrorf("-title goes with -svg")
 	case s.against != "" && (byRule || len(s.compared) > 0 || s.svg != ""):

@@ -93,6 +93,7 @@ func TestSimulateUsage(t *testing.T) {
 		"-keys is 0; expected at least 1":                                         {rule, "-keys", "0"},
 		"-title goes with -svg":                                                   {rule, "-title", "x"},
 		`load is "steady"; expected constant:100/s`:                               {rule, "-load", "steady"},
+		`-load is "csv:"; write the name of a file, as in csv:calls.csv`:          {rule, "-load", "csv:"},
 		"-keys is not for a csv":                                                  {rule, "-load", "csv:x", "-keys", "2"},
 		`invalid value "1" for flag -for: -for is "1" without a unit`:             {rule, "-for", "1"},
 		`invalid value "noon" for flag -start: expected a time such as 2026-03-0`: {rule, "-start", "noon"},
