@@ -24,7 +24,7 @@ func TestSimulateAgainst(t *testing.T) {
 	write(t, dir, "calls.csv", callsOfX)
 	against := []string{"simulate", "-against", "before.json", "-check", "-load", "csv:calls.csv"}
 	stdout, stderr := expect(t, 0, dir, append(against, "./...")...)
-	if stdout != "csv:calls.csv: 6 calls, 0 of them are decided otherwise; 1 call of other methods left out\n\nno calls: x.X.O\n" || stderr != "" {
+	if stdout != "csv:calls.csv: 6 calls, 0 of them are decided otherwise; 1 call of other methods left out, the first of \"Other\" in line 8\n\nno calls: x.X.O\n" || stderr != "" {
 		t.Errorf("against itself: %s%s", stdout, stderr)
 	}
 	write(t, dir, "x.go", `package x
@@ -40,7 +40,7 @@ type X interface {
 `)
 	stdout, stderr = expect(t, 1, dir, append(against, "./...")...)
 	const want = `
-csv:calls.csv: 6 calls, 3 of them are decided otherwise; 1 call of other methods left out
+csv:calls.csv: 6 calls, 3 of them are decided otherwise; 1 call of other methods left out, the first of "Other" in line 8
 
 METHOD  RULE                                             WAS           NOW       CALLS  KEYS  FIRST
 x.X.M   x.X.M key="{a}" limit=1 per=1m                   admitted      refused   1      1     2026-03-02T09:00:10Z ann admitted, now refused for 50s
@@ -59,8 +59,12 @@ no calls: x.X.O
 	}
 	stdout, _ = expect(t, 0, dir, "simulate", "-against", "before.json", "-json", "-load", "csv:calls.csv")
 	var result struct {
-		Otherwise int
-		Rules     []struct {
+		Otherwise  int
+		FirstOther struct {
+			Method string
+			Line   int
+		}
+		Rules []struct {
 			Calls       int64
 			Differences []struct {
 				Was, Now string
@@ -70,7 +74,7 @@ no calls: x.X.O
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &result); err != nil || result.Otherwise != 3 || result.Rules[0].Calls != 4 || result.Rules[0].Differences[0].First.Now.Delay != "50s" {
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil || result.Otherwise != 3 || result.FirstOther.Method != "Other" || result.FirstOther.Line != 8 || result.Rules[0].Calls != 4 || result.Rules[0].Differences[0].First.Now.Delay != "50s" {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 	expect(t, 0, dir, append(against, "-method", "N")...)

@@ -171,7 +171,7 @@ func (c *comparing) decideAll(ctx context.Context) error {
 		}
 		if m == nil {
 			if c.result.Others++; c.result.Others == 1 {
-				c.result.other = strings.Clone(r.field(c.column))
+				c.result.Other = Other{strings.Clone(r.field(c.column)), r.line}
 			}
 			continue
 		}
@@ -194,7 +194,7 @@ func (c *comparing) checkCalls() error {
 	case r.Calls > 0:
 		return nil
 	case r.Others > 0:
-		return fmt.Errorf("found no call of a method with rules; the first is of %q; expected %s", r.other, c.names())
+		return fmt.Errorf("found no call of a method with rules; the first is of %q; expected %s", r.Other.Method, c.names())
 	}
 	return errNoCalls
 }

@@ -562,7 +562,7 @@ func TestNamesOfMethods(t *testing.T) {
 	short, long, other := rule("short", ratelimit.Rule{Limit: 1}), rule("long", ratelimit.Rule{Limit: 1}), rule("other", ratelimit.Rule{Limit: 1})
 	short.Method, long.Method, other.Method = "a.A.M", "x.a.A.M", "b.c.B.N"
 	c := compare(t, nil, []Rule{short, long, other}, "timestamp,method\n1,a.A.M\n1,x.a.A.M\n1,x.a.A.M\n1,N\n1,B.N\n1,c.B.N\n1,b.c.B.N\n1,C.N\n1,\n1,.N\n")
-	if c.Rules[0].Calls != 1 || c.Rules[1].Calls != 2 || c.Rules[2].Calls != 4 || c.Others != 3 {
+	if c.Rules[0].Calls != 1 || c.Rules[1].Calls != 2 || c.Rules[2].Calls != 4 || c.Others != 3 || c.Other != (Other{"C.N", 9}) {
 		t.Errorf("got %+v", c)
 	}
 }

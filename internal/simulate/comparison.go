@@ -18,10 +18,15 @@ type Comparison struct {
 	Load      string           `json:"load"`
 	Calls     int64            `json:"calls"`            // of methods with rules
 	Others    int64            `json:"others,omitempty"` // calls of other methods
-	Otherwise int64            `json:"otherwise"`        // calls that are decided otherwise
-	Rules     []RuleComparison `json:"rules"`            // of all methods
+	Other     Other            `json:"firstOther,omitzero"`
+	Otherwise int64            `json:"otherwise"` // calls that are decided otherwise
+	Rules     []RuleComparison `json:"rules"`     // of all methods
+}
 
-	other string // the first other method
+// Other is a call of a method without rules.
+type Other struct {
+	Method string `json:"method"`
+	Line   int    `json:"line"`
 }
 
 // RuleComparison is a rule of a method before and now. In shadow mode, the rule counts what it would have decided.
@@ -188,7 +193,8 @@ func (c *Comparison) PrintTable(out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%s: %s, %d of them %s decided otherwise", printable.Text(c.Load, 80), period.Count(c.Calls, "call"), c.Otherwise, verb)
 	if c.Others > 0 {
-		fmt.Fprintf(out, "; %s of other methods left out", period.Count(c.Others, "call"))
+		fmt.Fprintf(out, "; %s of other methods left out, the first of \"%s\" in line %d",
+			period.Count(c.Others, "call"), printable.Text(c.Other.Method, 100), c.Other.Line)
 	}
 	fmt.Fprint(out, "\n")
 	if err := c.printDifferences(out); err != nil {
