@@ -86,7 +86,7 @@ func (c *comparing) prepare(before, now []Rule) error {
 		}
 	}
 	if c.column = c.calls.columns.index("method"); c.column < 0 && len(c.methods) != 1 {
-		return fmt.Errorf("the rules are of several methods; write a column method, or choose one with -method: %s", c.names())
+		return fmt.Errorf("the rules are of several methods; write a column method, or choose one with -method: %s", namesOf(c.methods))
 	}
 	c.nameMethods()
 	return nil
@@ -131,12 +131,13 @@ func (m *method) prepare(columns columns, sides [2]*simulator) (err error) {
 	return nil
 }
 
-func (c *comparing) names() string {
-	var names []string
-	for _, m := range c.methods {
-		names = append(names, m.name)
+// namesOf returns the names of methods for an error.
+func namesOf(methods []*method) string {
+	var all []string
+	for _, m := range methods {
+		all = append(all, m.name)
 	}
-	return printable.Text(strings.Join(names, ", "), 1000)
+	return printable.Text(strings.Join(all, ", "), 1000)
 }
 
 // methodOf returns the method of a call, or nil if it has no rules.
@@ -145,13 +146,14 @@ func (c *comparing) methodOf(r row) (*method, error) {
 		return c.methods[0], nil
 	}
 	name := r.field(c.column)
-	switch found := c.byName[name]; len(found) {
+	found := c.byName[name]
+	switch len(found) {
 	case 0:
 		return nil, nil
 	case 1:
 		return found[0], nil
 	}
-	return nil, r.wrong(fmt.Errorf("several methods end in %q; write one of %s", name, c.names()))
+	return nil, r.wrong(fmt.Errorf("several methods end in %q; write one of %s", name, namesOf(found)))
 }
 
 // decideAll decides all calls on both sides.
@@ -194,7 +196,7 @@ func (c *comparing) checkCalls() error {
 	case r.Calls > 0:
 		return nil
 	case r.Others > 0:
-		return fmt.Errorf("found no call of a method with rules; the first is of %q; expected %s", r.Other.Method, c.names())
+		return fmt.Errorf("found no call of a method with rules; the first is of %q; expected %s", r.Other.Method, namesOf(c.methods))
 	}
 	return errNoCalls
 }

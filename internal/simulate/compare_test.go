@@ -570,8 +570,8 @@ func TestNamesOfMethods(t *testing.T) {
 func TestWrongCalls(t *testing.T) {
 	keyed, limited, conditional := rule("r", ratelimit.Rule{Key: "{a}", Limit: 1}), rule("r", ratelimit.Rule{Computed: true}), rule("r", ratelimit.Rule{Limit: 1})
 	limited.LimitExpr, conditional.WhenExpr = "n", "vip"
-	other := rule("r", ratelimit.Rule{Limit: 1})
-	other.Method = "b.B.M"
+	other, third := rule("r", ratelimit.Rule{Limit: 1}), rule("r", ratelimit.Rule{Limit: 1})
+	other.Method, third.Method = "b.B.M", "b.B.N"
 	for _, test := range []struct {
 		text  string
 		want  string
@@ -587,7 +587,7 @@ func TestWrongCalls(t *testing.T) {
 		{"timestamp,{a},method,{a}\n1,x,M,y\n", `line 1: found two columns "{a}"; expected each name once`, []Rule{keyed}},
 		{"timestamp\n1,x\n", "line 2: found 2 fields; expected timestamp", []Rule{conditional}},
 		{"1\n", "the rules are of several methods; write a column method, or choose one with -method: a.A.M, b.B.M", []Rule{conditional, other}},
-		{"timestamp,method\n1,M\n", `line 2: several methods end in "M"; write one of a.A.M, b.B.M`, []Rule{conditional, other}},
+		{"timestamp,method\n1,M\n", `line 2: several methods end in "M"; write one of a.A.M, b.B.M`, []Rule{conditional, third, other}},
 		{"timestamp,method\n1,N\n", `found no call of a method with rules; the first is of "N"; expected a.A.M`, []Rule{keyed}},
 	} {
 		calls, err := ReadCalls(strings.NewReader(test.text), Span{})
