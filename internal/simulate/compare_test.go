@@ -539,6 +539,11 @@ func TestCompareWithoutCalls(t *testing.T) {
 	if !slices.Equal(notes, want) || c.Rules[0].Calls != 1 || c.Rules[1].Calls != 0 || c.Rules[2].Calls != 1 {
 		t.Errorf("%q; expected %q; %+v", notes, want, c.Rules)
 	}
+	changed := second
+	changed.Text = "limit=1"
+	if c := compare(t, []Rule{second}, []Rule{changed}, "timestamp,vip\n1,false\n"); !c.Passes() || len(c.notes(&c.Rules[0])) != 2 {
+		t.Errorf("a changed rule without calls fails: %+v", c)
+	}
 }
 
 // A column serves one key of a method. Other methods may have another one.
