@@ -238,8 +238,6 @@ func (c *command) parse(args []string) error {
 		return usageErrorf("-markdown goes with -list")
 	case c.json && c.markdown:
 		return usageErrorf("either -json or -markdown, not both")
-	case slices.ContainsFunc(flags.Args(), func(a string) bool { return strings.HasPrefix(a, "-") }):
-		return usageErrorf("flags come before packages")
 	case c.check && c.list, c.check && c.lock, c.list && c.lock:
 		return usageErrorf("-check, -list and -lock exclude each other")
 	case c.lock && flags.NArg() > 0:
@@ -260,6 +258,9 @@ func (c *command) parseFlags(flags *flag.FlagSet, usage string, args []string) (
 		return usageError{err}
 	}
 	c.config.Patterns = flags.Args()
+	if i := slices.IndexFunc(c.config.Patterns, func(p string) bool { return strings.HasPrefix(p, "-") }); i >= 0 {
+		return usageErrorf("found %q among the packages; flags come before packages", c.config.Patterns[i])
+	}
 	if !c.version { // -version works even if the working directory was removed
 		c.config.Dir, err = os.Getwd()
 	}

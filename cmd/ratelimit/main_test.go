@@ -104,12 +104,15 @@ func TestProgramsAreNamedAfterTheirModule(t *testing.T) {
 func TestUsage(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{
-		{"-nonsense"}, {"-markdown"}, {"help", "nonsense"}, {"-list", "-json", "-markdown"}, {"-check", "-list"}, {"./...", "-check"},
+		{"-nonsense"}, {"-markdown"}, {"help", "nonsense"}, {"-list", "-json", "-markdown"}, {"-check", "-list"},
 		{"-warn=off"}, {"-warn="}, {"-warn"},
 	} {
 		if stdout, stderr := expect(t, 2, dir, args...); stdout != "" || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v: printed %q and %q", args, stdout, stderr)
 		}
+	}
+	if _, stderr := expect(t, 2, dir, "./...", "-check"); stderr != `ratelimit: found "-check" among the packages; flags come before packages; see ratelimit -h`+"\n" {
+		t.Errorf("printed %q", stderr)
 	}
 	for _, arg := range []string{"-h", "--help", "help"} {
 		stdout, stderr := expect(t, 0, dir, arg)
