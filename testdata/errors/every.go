@@ -46,22 +46,22 @@ type Every interface {
 	//                                            ^ tz: unknown time zone "Mars/Olympus"; expected an IANA name such as Europe/Berlin
 	Zone(id string, since time.Time) error
 	//ratelimit:rule key={id} limit=1 every=1d anchor=id
-	//                                                ^ a time.Time is needed here; this is a string: write a field of that type, date("2026-01-31") or a function of yours
+	//                                                ^ a time.Time is needed here; this is a string: write a field of that type, date('2026-01-31') or a function of yours
 	Text(id string) error
 	//ratelimit:rule key={c.ID} limit=1 every=1d anchor=c.Paid
-	//                                                  ^ a time.Time is needed here; this is an int64: write a field of that type, date("2026-01-31") or a function of yours
+	//                                                  ^ a time.Time is needed here; this is an int64: write a field of that type, date('2026-01-31') or a function of yours
 	Number(c *Customer) error
 	//ratelimit:rule key={c.ID} limit=1 every=1d anchor=c.Extra
 	//                                                  ^ c.Extra may be of any type here; write func extra(c *Customer) (time.Time, error) in this package, and call it here
 	Any(c *Customer) error
 	//ratelimit:rule key={id} limit=1 every=1d anchor=billed(id)
-	//                                                ^ a time.Time is needed here; this is a string: write a field of that type, date("2026-01-31") or a function of yours
+	//                                                ^ a time.Time is needed here; this is a string: write a field of that type, date('2026-01-31') or a function of yours
 	Func(id string) error
 	//ratelimit:rule key={id} limit=1 every=1d anchor=2026-01-31
-	//                                                ^ a time.Time is needed here; this is an int: write a field of that type, date("2026-01-31") or a function of yours
+	//                                                ^ a time.Time is needed here; this is an int: write a field of that type, date('2026-01-31') or a function of yours
 	Date(id string) error
 	//ratelimit:rule key={id} limit=1 every=1d anchor=nil
-	//                                                ^ a time.Time is needed here; this is nil: write a field of that type, date("2026-01-31") or a function of yours
+	//                                                ^ a time.Time is needed here; this is nil: write a field of that type, date('2026-01-31') or a function of yours
 	Nil(id string) error
 	//ratelimit:rule key={id} limit=1 every=1d anchor=sinc
 	//                                                ^ unknown name sinc; did you mean since? the parameters are ctx, id, since

@@ -9,7 +9,7 @@ type X interface {
 	//                     ^ a []string has no stable text form; write one value of it, such as ids[0]
 	List(ids []string) error
 	//ratelimit:rule key="{header}" limit=1 per=1m
-	//                     ^ a map[string]string has no stable text form; write one value of it, such as header["name"]
+	//                     ^ a map[string]string has no stable text form; write one value of it, such as header['name']
 	Map(header map[string]string) error
 	//ratelimit:rule key="{names}" limit=1 per=1m
 	//                     ^ a map[int]string has no stable text form; write one value of it, such as names[0]
@@ -17,6 +17,9 @@ type X interface {
 	//ratelimit:rule key="{user}" limit=1 per=1m
 	//                     ^ a *User has no stable text form; write a field of it, such as user.ID
 	Struct(user *User) error
+	//ratelimit:rule key="{byName['the owner']}" limit=1 per=1m
+	//                     ^ a *User has no stable text form; write a field of it, such as byName['the owner'].ID
+	Named(byName map[string]*User) error
 	//ratelimit:rule key="{users}" limit=1 per=1m
 	//                     ^ a []*User has no stable text form; write one value of it, such as users[0].ID
 	Structs(users []*User) error
@@ -30,7 +33,7 @@ type X interface {
 	//                     ^ a *float64 has no stable text form; write int(...) around it
 	Float(share *float64) error
 	//ratelimit:rule key="{id}" limit=1 per=1m
-	//                     ^ a *int has no stable text form; ?? "" after it gives what it points to
+	//                     ^ a *int has no stable text form; ?? '' after it gives what it points to
 	Int(id *int) error
 	//ratelimit:rule limit=1 per=1m algorithm=gcra
 	//                                        ^ unknown algorithm "gcra"; did you mean token-bucket?

@@ -266,7 +266,7 @@ func (c *compiler) duration(n ast.Node, t *term) *term {
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil {
-		return c.errorf(start(t.node), "%q is no duration; write one such as \"1h30m\"", s)
+		return c.errorf(start(t.node), "%q is no duration; write one such as '1h30m'", s)
 	}
 	if d == 0 {
 		return literal(n, 0).converted(typ)

@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"go/types"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -45,11 +46,11 @@ func (c *compiler) finally(t *term, want Want) *term {
 	case want == Duration && isDuration(t.typ):
 		return t.retyped(c.ofTime("Duration", duration)) // the alternatives of a choice need one type
 	case want == Duration:
-		return c.errorf(start(t.node), "a time.Duration is needed here; this is %s: write retryAfter(err), duration(\"10s\") or a function of yours", c.a(t.typ))
+		return c.errorf(start(t.node), "a time.Duration is needed here; this is %s: write retryAfter(err), duration('10s') or a function of yours", c.a(t.typ))
 	case want == Moment && isTime(t.typ):
 		return t.retyped(c.ofTime("Time", moment))
 	case want == Moment:
-		return c.errorf(start(t.node), "a time.Time is needed here; this is %s: write a field of that type, date(\"2026-01-31\") or a function of yours", c.a(t.typ))
+		return c.errorf(start(t.node), "a time.Time is needed here; this is %s: write a field of that type, date('2026-01-31') or a function of yours", c.a(t.typ))
 	case isFloat(t.typ):
 		return c.amount(t, want)
 	case isInt(t.typ):
@@ -125,7 +126,7 @@ func textHint(t *term) string {
 		if part == "" || !isPath(t.node) {
 			return ""
 		}
-		return ", such as " + t.node.String() + part
+		return ", such as " + strings.ReplaceAll(t.node.String(), `"`, "'") + part
 	}
 	part := textPart(t.typ)
 	switch of := aggregate(t.typ).(type) {
@@ -134,7 +135,7 @@ func textHint(t *term) string {
 			return "; write int(...) around it"
 		}
 		if hasText(of) {
-			return `; ?? "" after it gives what it points to`
+			return "; ?? '' after it gives what it points to"
 		}
 	case *types.Struct:
 		if part != "" {
@@ -165,7 +166,7 @@ func textPart(t types.Type) string {
 		return ""
 	case *types.Map:
 		if !isInt(of.Key()) {
-			index = `["name"]`
+			index = "['name']"
 		}
 	}
 	elem := itemOf(t)
