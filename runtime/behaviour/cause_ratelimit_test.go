@@ -335,10 +335,10 @@ var directoryByDateRules = wrap.NewRules("runtime/behaviour_test.directory.byDat
 
 // byDate calls directory.byDate.
 //
-// Limits: 5 per month (UTC), counted from {date('2026-13-05')}.
-func (d *limitedDirectory) byDate(ctx context.Context) error {
-	anchor, err := wrap.Value(directoryByDateRules.Named("date"), "date('2026-13-05')", func() time.Time {
-		return wrap.MustForLimit(wrap.ParseDate("2026-13-05", time.UTC))
+// Limits: 5 per month (UTC), counted from {date(day)}.
+func (d *limitedDirectory) byDate(ctx context.Context, day string) error {
+	anchor, err := wrap.Value(directoryByDateRules.Named("date"), "date(day)", func() time.Time {
+		return wrap.MustForLimit(wrap.ParseDate(day, time.UTC))
 	})
 	if err != nil {
 		return wrap.Failed(ctx, d.limits, err)
@@ -346,5 +346,5 @@ func (d *limitedDirectory) byDate(ctx context.Context) error {
 	if err := wrap.TakeCharges(ctx, d.limits, directoryByDateRules, wrap.Charge{Cost: 1, Anchor: anchor}); err != nil {
 		return err
 	}
-	return d.next.byDate(ctx)
+	return d.next.byDate(ctx, day)
 }

@@ -47,8 +47,8 @@ type directory interface {
 	byContract(ctx context.Context, id string) error
 	//ratelimit:rule name=text limit="int(text)" per=1h
 	byText(ctx context.Context, text string) error
-	//ratelimit:rule name=date every=1mo anchor="date('2026-13-05')" limit=5
-	byDate(ctx context.Context) error
+	//ratelimit:rule name=date every=1mo anchor="date(day)" limit=5
+	byDate(ctx context.Context, day string) error
 }
 
 type anyDirectory struct{ directory }
@@ -113,7 +113,7 @@ var causes = map[string][]func(context.Context, directory) error{
 		func(ctx context.Context, d directory) error { return d.byLimit(ctx, "unknown") },
 		func(ctx context.Context, d directory) error { return d.byContract(ctx, "unknown") },
 		func(ctx context.Context, d directory) error { return d.byText(ctx, "five") },
-		func(ctx context.Context, d directory) error { return d.byDate(ctx) },
+		func(ctx context.Context, d directory) error { return d.byDate(ctx, "2026-13-05") },
 	},
 	"a limit that comes with the call is below -1 or too high": {
 		func(ctx context.Context, d directory) error { return d.byLimit(ctx, "-2") },

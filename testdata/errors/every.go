@@ -60,6 +60,15 @@ type Every interface {
 	//ratelimit:rule key={id} limit=1 every=1d anchor=2026-01-31
 	//                                                ^ a time.Time is needed here; this is an int: write a field of that type, date('2026-01-31') or a function of yours
 	Date(id string) error
+	//ratelimit:rule key={id} limit=1 every=1d anchor="date('31.01.2026')"
+	//                                                      ^ found "31.01.2026"; expected a date such as 2006-01-02 or 2006-01-02T15:04:05Z
+	Dotted(id string) error
+	//ratelimit:rule key={id} limit=1 every=1d anchor="date('2026-02-30')"
+	//                                                      ^ found "2026-02-30"; expected a date such as 2006-01-02 or 2006-01-02T15:04:05Z
+	NoDay(id string) error
+	//ratelimit:rule key={id} limit=1 every=1d when="since > date('yesterday')" anchor=since
+	//                                                            ^ found "yesterday"; expected a date such as 2006-01-02 or 2006-01-02T15:04:05Z
+	Condition(id string, since time.Time) error
 	//ratelimit:rule key={id} limit=1 every=1d anchor=nil
 	//                                                ^ a time.Time is needed here; this is nil: write a field of that type, date('2026-01-31') or a function of yours
 	Nil(id string) error

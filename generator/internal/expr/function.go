@@ -50,6 +50,9 @@ func (c *compiler) apply(n ast.Node, name string, args ...*term) *term {
 	if t, done := c.fold(n, name, args...); done {
 		return t
 	}
+	if at, err := tried(name, args); err != nil {
+		return c.errorf(start(at), "%v", err)
+	}
 	if isFloat(sig.Results().At(0).Type()) && (name == "sum" || name == "mean") {
 		c.inexact[n] = true
 	}

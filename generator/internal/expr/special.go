@@ -2,6 +2,7 @@ package expr
 
 import (
 	"cmp"
+	"fmt"
 	"go/token"
 	"go/types"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	naming "github.com/ratelimit-go/ratelimit/generator/internal/names"
+	"github.com/ratelimit-go/ratelimit/runtime/wrap"
 )
 
 // special lowers a function or an operator that one line of Go cannot say, by its name in functions.txt. The arguments are right.
@@ -300,6 +302,44 @@ func (c *compiler) timezone(n ast.Node, t *term) *term {
 		zone := w.names.Package("zone", w.std("sync", "OnceValues")+"(func() (*"+w.std("time", "Location")+", error) { return "+load+" })")
 		return w.callOf(zone)
 	}})
+}
+
+// tried computes a function of constant texts as the generated code does. It returns the error that every call would have, and where the first
+// text stands:
+//
+//	date("2026-02-30")
+func tried(name string, args []*term) (at ast.Node, err error) {
+	var texts []string
+	for _, t := range args {
+		if t.closure != nil || !isText(t.typ) {
+			continue
+		}
+		s, ok := t.con.(string)
+		if !ok {
+			return nil, nil
+		}
+		texts, at = append(texts, s), cmp.Or(at, t.node)
+	}
+	switch {
+	case len(texts) == 0:
+	case name == "date" && len(texts) == 1:
+		_, err = wrap.ParseDate(texts[0], time.UTC)
+	case name == "date": // a zone, which has its own check, does not change which texts have the format
+		if _, err = time.Parse(texts[1], texts[0]); err != nil {
+			err = fmt.Errorf("%w; a format shows 2 January 2006, 15:04:05, as '2006-01-02' does", err)
+		}
+	case name == "sort", name == "sortBy":
+		_, err = wrap.Sort([]int(nil), texts[0])
+	case name == "int":
+		if _, err = strconv.Atoi(texts[0]); err != nil {
+			err = fmt.Errorf("found %q; expected an integer of 64 bits", texts[0])
+		}
+	case name == "float":
+		if _, err = strconv.ParseFloat(texts[0], 64); err != nil {
+			err = fmt.Errorf("found %q; expected a number", texts[0])
+		}
+	}
+	return at, err
 }
 
 // dateIn lowers date(text, format, zone):
