@@ -78,13 +78,22 @@ func (o *options) logMistake(ctx context.Context, err error) {
 	if !ok || !e.Internal || isPanic(e) {
 		return
 	}
-	level, cure := slog.LevelError, "make limit= give a limit, such as that of the smallest plan, or -1 for no limit; make anchor= give a time"
+	const (
+		forLimit  = "make limit= give a limit, such as that of the smallest plan, or -1 for no limit"
+		forAnchor = "make anchor= give the time from which the windows of the key count, such as its first bill"
+	)
+	level, cure := slog.LevelError, forLimit+"; "+forAnchor
+	unset, _ := errors.AsType[decide.Unset](e)
 	switch {
 	case e.Missing:
 		level, cure = slog.LevelWarn, "for an address, wrap the handler by httplimit.ClientIP().Handler, or use the interceptors of grpclimit, behind "+
 			"a Unix socket with ClientIP().Socket(); for a user, call ratelimit.WithUserID where you authenticate; under gin, set ContextWithFallback or pass ginlimit.Context(c)"
 	case errors.Is(e, ErrInternal):
 		cure = "its function says that the program is at fault, by ratelimit.ErrInternal"
+	case unset.Argument == "limit":
+		cure = forLimit
+	case unset.Argument == "anchor":
+		cure = forAnchor
 	}
 	o.logOnce(ctx, level, e, cure)
 }

@@ -115,6 +115,16 @@ type Missing string
 
 func (m Missing) Error() string { return string(m) }
 
+// Unset is the error of a function in limit= or anchor=, of which Argument is the word.
+type Unset struct {
+	Argument string
+	Err      error
+}
+
+func (u Unset) Error() string { return u.Err.Error() }
+
+func (u Unset) Unwrap() error { return u.Err }
+
 // Panic is the error of an expression in which a function panicked.
 type Panic struct{ Value any }
 

@@ -65,6 +65,7 @@ var directoryType = wrap.NewType("runtime/behaviour_test.directory",
 	directoryByContractRules,
 	directoryByTextRules,
 	directoryByDateRules,
+	directoryByBothRules,
 )
 
 var directoryByNilRules = wrap.NewRules("runtime/behaviour_test.directory.byNil",
@@ -347,4 +348,32 @@ func (d *limitedDirectory) byDate(ctx context.Context, day string) error {
 		return err
 	}
 	return d.next.byDate(ctx, day)
+}
+
+var directoryByBothRules = wrap.NewRules("runtime/behaviour_test.directory.byBoth",
+	ratelimit.Rule{Name: "both", Computed: true, Every: "1mo"},
+)
+
+// byBoth calls directory.byBoth.
+//
+// Limits: {numberOf(plan)} per month (UTC), counted from {contractOf(id)}.
+func (d *limitedDirectory) byBoth(ctx context.Context, id, plan string) error {
+	numberOf2, err := wrap.Value(directoryByBothRules.Named("both"), "numberOf(plan)", func() int64 {
+		return wrap.MustForLimit(numberOf(plan))
+	})
+	if err != nil {
+		return wrap.Failed(ctx, d.limits, err)
+	}
+	contractOf2, err := wrap.Value(directoryByBothRules.Named("both"), "contractOf(id)", func() time.Time {
+		return wrap.MustForLimit(contractOf(id))
+	})
+	if err != nil {
+		return wrap.Failed(ctx, d.limits, err)
+	}
+	if err := wrap.TakeCharges(ctx, d.limits, directoryByBothRules,
+		wrap.Charge{Cost: 1, Limit: numberOf2, Anchor: contractOf2},
+	); err != nil {
+		return err
+	}
+	return d.next.byBoth(ctx, id, plan)
 }

@@ -49,6 +49,8 @@ type directory interface {
 	byText(ctx context.Context, text string) error
 	//ratelimit:rule name=date every=1mo anchor="date(day)" limit=5
 	byDate(ctx context.Context, day string) error
+	//ratelimit:rule name=both every=1mo anchor="contractOf(id)" limit="numberOf(plan)"
+	byBoth(ctx context.Context, id, plan string) error
 }
 
 type anyDirectory struct{ directory }
@@ -192,6 +194,30 @@ func TestTableOfCauses(t *testing.T) {
 			}
 			if lines := len(of); strings.Join(got, " | ") != strings.Join(cells, " | ") || lines > 1 {
 				t.Errorf("call %d:\ngot  %s\nwant %s\n%d lines are logged: %s\n%v", i, strings.Join(got, " | "), strings.Join(cells, " | "), lines, &log, err)
+			}
+		}
+	}
+}
+
+// The line in the log about a limit or an anchor names the argument that failed, and no other, also if the cause is hidden.
+func TestAdviceNamesTheArgument(t *testing.T) {
+	for what, c := range map[string]struct {
+		call        func(context.Context, directory) error
+		right, none string
+	}{
+		"a limit":            {func(ctx context.Context, d directory) error { return d.byLimit(ctx, "unknown") }, "limit=", "anchor="},
+		"a limit of a text":  {func(ctx context.Context, d directory) error { return d.byText(ctx, "five") }, "limit=", "anchor="},
+		"an anchor":          {func(ctx context.Context, d directory) error { return d.byContract(ctx, "unknown") }, "anchor=", "limit="},
+		"a date":             {func(ctx context.Context, d directory) error { return d.byDate(ctx, "2026-13-05") }, "anchor=", "limit="},
+		"the limit of both":  {func(ctx context.Context, d directory) error { return d.byBoth(ctx, "2026-01-31", "x") }, "limit=", "anchor="},
+		"the anchor of both": {func(ctx context.Context, d directory) error { return d.byBoth(ctx, "x", "5") }, "anchor=", "limit="},
+	} {
+		for _, options := range [][]ratelimit.Option{nil, {ratelimit.WithSubjectHash([]byte(strings.Repeat("s", 32)))}} {
+			var log redistest.Log
+			options = append(options, ratelimit.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			_ = c.call(t.Context(), newLimitedDirectory(anyDirectory{}, ratelimit.New(memstore.New(), options...)))
+			if !strings.Contains(log.String(), "make "+c.right) || strings.Contains(log.String(), c.none) {
+				t.Errorf("%s: logged %s", what, &log)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/ratelimit-go/ratelimit/internal/decide"
 )
@@ -20,7 +21,7 @@ func Value[T any](rules *Rules, expr string, island func() T) (value T, err erro
 			return
 		}
 		if cause := recover(); cause != nil { // nil if the island called runtime.Goexit
-			err = rules.failed(expr, cause)
+			err = rules.failed(expr, cause, value)
 		}
 	}()
 	value, done = island(), true
@@ -73,12 +74,15 @@ func MustForLimit[T any](v T, err error) T {
 func Copy[T any](v T) *T { return &v }
 
 // failed returns the error for an island that panicked. The program is at fault if a function panicked, but not if the island itself did: by nil,
-// by an index, or by a division.
-func (r *Rules) failed(expr string, cause any) error {
+// by an index, or by a division. The type of the island's value tells a limit from an anchor.
+func (r *Rules) failed(expr string, cause, value any) error {
 	switch cause := cause.(type) {
 	case reason:
 		return r.missing(expr, string(cause))
 	case failure:
+		if cause.internal {
+			cause.error = decide.Unset{Argument: argumentOf(value), Err: cause.error}
+		}
 		return r.failure(expr, cause.error, cause.internal)
 	case runtime.Error:
 		switch {
@@ -94,6 +98,14 @@ func (r *Rules) failed(expr string, cause any) error {
 			"method", r.method, "rule", r.about(expr), "expr", expr, "panic", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
 	}
 	return r.failure(expr, decide.Panic{Value: cause}, true)
+}
+
+// argumentOf returns the argument whose islands have values of this type.
+func argumentOf(value any) string {
+	if _, ok := value.(time.Time); ok {
+		return "anchor"
+	}
+	return "limit"
 }
 
 // inIsland reports whether the code that panicked is in the file of the island, not in a function of the user.
