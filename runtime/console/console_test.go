@@ -1296,8 +1296,9 @@ func TestLostStore(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	_, h := open(t, redisstore.New(client))
 	requireText(t, h, "/rules", nil, "sms {phone}")
+	requireText(t, h, "/", nil, "of one command", "heard of within 12s")
 	server.Stop()
-	requireText(t, h, "/", nil, "Store not answering", "the server cannot be reached")
+	requireText(t, h, "/", nil, "Store not answering", "the server cannot be reached", "of one command; read ", "heard of within 12s; read ", "everything that refuses ; read ")
 	requireText(t, h, "/rules", nil, "sms {phone}", "Cannot be read now; this is from")
 	requireText(t, h, "/subject", url.Values{"key": {"ann"}}, "Cannot be read now")
 }
