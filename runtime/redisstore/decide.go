@@ -114,6 +114,9 @@ func (s *store) do(ctx context.Context, r *request) error {
 	for asks := 1; ; asks++ {
 		err := n.do(ctx, r)
 		serverTime, wrongWindows := errors.AsType[lua.WindowsAt](err)
+		if err == nil && r.lacksWindows() {
+			serverTime, wrongWindows = lua.WindowsAt(r.verdict.Now), true
+		}
 		switch {
 		case asks == maxAsks || !wrongWindows && err != errAgain:
 			return err
@@ -122,6 +125,12 @@ func (s *store) do(ctx context.Context, r *request) error {
 		}
 		r.solo = asks >= maxAsks-2 // the last two tries are not joined: one of them may only learn the right windows
 	}
+}
+
+// lacksWindows reports whether no place was kept for a call that may wait, and the call was sent other calendar windows than those of the server's
+// time. Then the window of its place may be missing.
+func (r *request) lacksWindows() bool {
+	return !r.adjust && r.call.AskAgain(r.verdict) && !lua.SameWindows(r.call, r.now, r.verdict.Now)
 }
 
 // Adjust implements backend.Decider. It returns at the latest when ctx or the time of the decision ends. The adjustment still goes to the server,

@@ -38,6 +38,7 @@ type request struct {
 	solo   bool      // it is not joined with equal requests
 	until  time.Time // when the time of the whole decision ends; if zero, that time begins when the request enters the queue
 
+	now     int64 // the server's time as it was estimated when the request was sent
 	verdict engine.Verdict
 	err     error
 	gone    bool // the caller no longer waits for the answer

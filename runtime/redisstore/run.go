@@ -37,6 +37,7 @@ func (n *node) runsOf(b *batch) []*run {
 		if split {
 			subject = j.call.Claims[0].Subject
 		}
+		j.requests[0].now = now
 		r := bySubject[subject]
 		if r == nil {
 			r = new(run)

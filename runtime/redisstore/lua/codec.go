@@ -1,6 +1,7 @@
 package lua
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -59,10 +60,7 @@ type Run struct {
 
 // AddDecision adds a call to decide. The call is sent with the calendar windows that hold now, and the windows that it may wait for.
 func (r *Run) AddDecision(call *engine.Call, now int64) {
-	until := now
-	for i := range call.Claims {
-		until = max(until, now+call.Claims[i].Wait)
-	}
+	until := waitsUntil(call, now)
 	flags := bit(call.Peek, flagPeek) | bit(call.Report, flagReport) | bit(call.UpTo, flagUpTo) | bit(call.Refused, flagRefused) |
 		bit(call.Lease > 0, flagLease) | bit(call.Grows, flagGrow)
 	r.add(call, flags, func(c *engine.Claim) sent {
@@ -73,6 +71,26 @@ func (r *Run) AddDecision(call *engine.Call, now int64) {
 		}
 		return sent{Terms: c.Terms(now, until), cost: c.Cost, wait: c.Wait, free: c.Mode == engine.Enforce && until > now}
 	})
+}
+
+// waitsUntil returns until when a call that is decided now may wait.
+func waitsUntil(call *engine.Call, now int64) int64 {
+	until := now
+	for i := range call.Claims {
+		until = max(until, now+call.Claims[i].Wait)
+	}
+	return until
+}
+
+// SameWindows reports whether a call is sent the same calendar windows at two times.
+func SameWindows(call *engine.Call, a, b int64) bool {
+	for i := range call.Claims {
+		c := &call.Claims[i]
+		if !bytes.Equal(c.Terms(a, waitsUntil(call, a)).Text, c.Terms(b, waitsUntil(call, b)).Text) {
+			return false
+		}
+	}
+	return true
 }
 
 // bit returns b if it is set, and otherwise 0.
