@@ -111,7 +111,7 @@ func (s *store) adjustable(ctx context.Context, tx *redis.Tx, counters []*counte
 		return nil, err
 	}
 	for _, n := range counters {
-		if n.present && !n.holds(now) {
+		if n.present && (!n.holds(now) || n.beginsEarly(now)) {
 			return nil, errAgain
 		}
 		if n.present {

@@ -81,6 +81,12 @@ func (n *counter) holds(t int64) bool {
 	return n.Rule.Kind == engine.FixedWindow || n.from <= t && t < n.end
 }
 
+// beginsEarly reports whether the anchored window that a charge opened, or would open, begins a minute or more before the server's time now. Another
+// window may have ended since then, and refunds of its permits would count here. If it ended within that minute, its count was found.
+func (n *counter) beginsEarly(now int64) bool {
+	return n.Rule.Kind == engine.Anchored && n.from > 0 && n.start <= now-after
+}
+
 // size returns how many bytes the value has.
 func (n *counter) size() int64 {
 	if n.Rule.Kind == engine.Anchored {

@@ -121,7 +121,7 @@ func decide(call *engine.Call, counters []*counter, now int64) (v engine.Verdict
 	}
 	v = call.Decide(cells, now)
 	for _, n := range counters {
-		if n.noteCharge(now); !n.holds(now) || n.Refused && now >= n.end {
+		if n.noteCharge(now); !n.holds(now) || n.beginsEarly(now) || n.Refused && now >= n.end {
 			err = errAgain
 		}
 	}

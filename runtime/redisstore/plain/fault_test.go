@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/engine"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
@@ -143,6 +144,52 @@ func TestFault_ClientClockChoosesTheWindow(t *testing.T) {
 			}
 			for _, q := range call {
 				s.requireOnly(t, q, 2)
+			}
+		}
+	}
+}
+
+// The start of an anchored window is by the server's clock, too. So a refund from the window before it has no effect on it.
+func TestFault_ClientClockChoosesTheStart(t *testing.T) {
+	s := start(t)
+	day := &engine.Rule{Name: "day", Tag: "every:1d", Kind: engine.Anchored, Every: engine.Every{Days: 1, Zone: time.UTC}}
+	year := &engine.Rule{Name: "year", Tag: "every:1y", Kind: engine.Anchored, Every: engine.Every{Months: 12, Zone: time.UTC}}
+	anchor, _ := engine.AnchorAt(time.Now().Add(-12 * time.Hour))
+	change := func(call *engine.Call, delta int64) error {
+		for i := range call.Claims {
+			call.Claims[i].Delta = delta
+		}
+		return s.store.Adjust(t.Context(), call)
+	}
+	opens := map[string]func(*engine.Call) error{
+		"decision":   func(call *engine.Call) error { _, err := s.store.Decide(t.Context(), call); return err },
+		"settlement": func(call *engine.Call) error { return change(call, 6) },
+	}
+	for name, open := range opens {
+		for _, rules := range [][]*engine.Rule{{day}, {day, year}} {
+			for _, off := range []time.Duration{0, -2 * time.Minute, -7 * time.Hour, -400 * 24 * time.Hour, 7 * time.Hour, 400 * 24 * time.Hour} {
+				s.server.Do("FLUSHALL")
+				call := &engine.Call{Prefix: "p"}
+				for _, rule := range rules {
+					call.Claims = append(call.Claims, engine.Claim{Ask: engine.Ask{Rule: rule, Subject: "k", Cost: 6, Limit: 6, Anchor: anchor}})
+				}
+				s.store.offset.Store(off.Microseconds())
+				if err := open(call); err != nil {
+					t.Fatal(err)
+				}
+				before, peek := call.Clone(), call.Clone()
+				for i := range before.Claims {
+					before.Claims[i].At = time.Now().Add(-90 * time.Second).UnixMicro() // in a window that has ended
+				}
+				peek.Peek = true
+				for i, refunded := range []*engine.Call{before, call} {
+					if err := change(refunded, -6); err != nil {
+						t.Fatal(err)
+					}
+					if v, err := s.store.Decide(t.Context(), peek); err != nil || v.Admitted != (refunded == call) {
+						t.Errorf("%s, %d rules, off by %s, refund %d: %d of 6 permits left, error %v", name, len(rules), off, i, peek.Claims[0].Room, err)
+					}
+				}
 			}
 		}
 	}
