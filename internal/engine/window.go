@@ -252,7 +252,7 @@ func (w *windows) GiveBack(c *Claim, n, now int64, rollback bool) {
 	x := w.at(i)
 	x.used = max(0, x.used-n)
 	closes := x.used == 0 && (x.start > now || rollback && x.start == c.At)
-	if closes && i == 0 {
+	if closes && i == 0 { // it ends, and stays the first until the next one begins
 		x.start, x.stop = min(x.start, now), now
 	}
 	if w.set(i, x); closes && i > 0 {
