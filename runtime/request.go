@@ -74,8 +74,8 @@ func (l *Limiter) Wait(ctx context.Context, requests ...Request) (Decision, erro
 // If no place can be kept now, the Decision is not Allowed, and RetryAfter says when to ask again. The reason is one of these: the place would come
 // after the deadline; the Queue of a rule is full; the key is blocked or paused; a rule has 64 windows ahead, or 4,096 entries of Amounts; or one of
 // several rules cannot keep a place for that time, as a calendar on Redis if the place is after its next 64 windows. In the last two cases RetryAfter
-// is until the call passes at once, and a place may be had earlier. A call of several rules may then be refused by another one of them, even by one
-// that would admit it now.
+// is until the call passes at once, and a place may be had earlier: with 64 windows ahead when the present window ends, with 4,096 entries when the
+// oldest one leaves. A call of several rules may then be refused by another one of them, even by one that would admit it now.
 //
 // A pause may hold calls of Wait in this process. These come first until all of them have asked again, and RetryAfter is at least a second until then. A
 // block or a pause that begins later does not move the place.

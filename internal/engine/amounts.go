@@ -21,7 +21,7 @@ type amount struct{ at, permits int64 }
 
 const (
 	mostExact  = 2048 // entries
-	mostPlaces = 4096 // entries; with so many, a call that waits gets no place and asks again
+	mostPlaces = 4096 // entries in the window; with so many, a call that waits gets no place and asks again
 )
 
 func newAmounts(*Rule) State { return new(amounts) }
@@ -58,9 +58,10 @@ func (a *amounts) Full(c *Claim, now int64) int64 { return max(now, a.Expiry(c.R
 
 func (a *amounts) More(c *Claim, room, now int64) int64 { return moreByLimit(a, c, room, now) }
 
-// Reserves is false if there are too many entries.
+// Reserves is false if there are too many entries in the window.
 func (a *amounts) Reserves(c *Claim, now, at int64) bool {
-	return len(a.entries) < mostPlaces && a.Earliest(c, c.Cost, now, at) == at
+	gone, _ := a.gone(c, now)
+	return len(a.entries)-gone < mostPlaces && a.Earliest(c, c.Cost, now, at) == at
 }
 
 // Commit keeps at most MaxAmounts permits, the newest ones, as the costs of triggers and settlements have no bound. They may be more than the

@@ -84,6 +84,43 @@ func TestNoPlaceNow(t *testing.T) {
 	})
 }
 
+// With 4,096 entries in a sliding window of amounts, the next place is had when one of them leaves, though nothing is charged until then. RetryAfter
+// is until the call passes at once.
+func TestPlaceWhenAnEntryLeaves(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, s *subject) {
+		s.limiter = ratelimit.New(bare{s.store})
+		q := ratelimit.Request{Rule: ratelimit.Rule{Name: "amounts", Limit: 1, Per: time.Second, Amounts: true}, Key: "k"}
+		const entries, share = 4096, time.Second/2048 + time.Microsecond // an entry may be recorded so much later
+		var last time.Time
+		for range entries {
+			last = s.place(t, q).At
+		}
+		refused := func() {
+			t.Helper()
+			d, err := s.limiter.Reserve(t.Context(), q)
+			if late := d.RetryAfter - time.Until(last) - time.Second; err != nil || d.Allowed || late < 0 || late > share {
+				t.Fatalf("got %+v, error %v; want a RetryAfter of %v", d, err, time.Until(last)+time.Second)
+			}
+		}
+		for range 3 {
+			refused()
+			time.Sleep(time.Second - time.Microsecond)
+			refused()
+			time.Sleep(time.Microsecond)
+			at := s.place(t, q).At
+			if gap := at.Sub(last); gap < time.Second || gap > time.Second+share {
+				t.Errorf("the next place is %v after the last one", gap)
+			}
+			last = at
+		}
+		time.Sleep(2 * time.Second) // two entries have left
+		for range 2 {
+			last = s.place(t, q).At
+		}
+		refused()
+	})
+}
+
 // A rule may admit a call now, and refuse it at the time at which the other rules admit it. Its refusal says that fewer permits are left than the call
 // costs.
 func TestNoPlaceWhenTheOthersHaveOne(t *testing.T) {

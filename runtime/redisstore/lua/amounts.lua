@@ -149,9 +149,9 @@ function amounts.more(c, room, now)
   return amounts.earliest(c, room + 1, now, now)
 end
 
--- Is false if there are too many entries.
+-- Is false if there are too many entries in the window.
 function amounts.reserves(c, now, at)
-  return c.stop - c.oldest < MOST_PLACES and amounts.earliest(c, c.cost, now, at) == at
+  return c.stop - gone(c) < MOST_PLACES and amounts.earliest(c, c.cost, now, at) == at
 end
 
 -- Returns the index of the first entry that is not before a time, and the entry's time and permits. If there is none, it returns the index
