@@ -202,9 +202,10 @@ func (l *Limiter) Reset(ctx context.Context, requests ...Request) (int, error) {
 }
 
 // Give gives up to n permits back to each request, whichever calls took them: the newest ones, but not the places of calls that wait. Windows
-// of FixedWindow and Calendar get permits of the present window. A rule never has more than its limit left. A bucket for which calls wait gets
-// little or nothing back. A negative n takes permits instead, also beyond the limit, as [Decision.Settle] does. Give(0) does nothing. Costs of
-// the requests do not matter. If a rule with Computed has two counts, both change. Observers see an [EventGiven].
+// of FixedWindow and Calendar get permits of the present window. A rule never has more than its limit left. A bucket for which calls wait gets at
+// most what was taken beyond their places, as by a negative n, and often nothing. A bucket with a Warmup does not know its places, and gives them
+// away. A negative n takes permits instead, also beyond the limit, as [Decision.Settle] does. Give(0) does nothing. Costs of the requests do not
+// matter. If a rule with Computed has two counts, both change. Observers see an [EventGiven].
 //
 // The error is a *RuleError if a rule has Distinct or counts calls that run. The other errors are those of [Limiter.Reset].
 func (l *Limiter) Give(ctx context.Context, n int64, requests ...Request) error {

@@ -302,4 +302,25 @@ func (b *bucket) subtract(c *Claim, n, now int64) bool {
 	return true
 }
 
+// give leaves the places of calls that wait. The bucket is empty at the last place, and stays so: only what was charged beyond that comes back. If a
+// charge before the places came back, the bucket is not empty then, and nothing comes back. The end of a lease is no place: the bucket is seldom
+// empty then.
+func (b *bucket) give(c *Claim, n, now int64) {
+	if c.At = now; b.last <= now {
+		b.GiveBack(c, n, now, false)
+		return
+	}
+	own := b.own(c)
+	x, y := own.gain(b.last, 0, c.Burst)
+	switch {
+	case c.Rule.Lease > 0 && b.full < x-1: // x is rounded up
+		b.GiveBack(c, n, now, false)
+	case b.full > x || b.full == x && b.parts > y:
+		c.At, c.Dated = b.last, true
+		if b.subtract(c, n, now) && (b.full < x || b.full == x && b.parts < y) {
+			b.full, b.parts = x, y
+		}
+	}
+}
+
 func (b *bucket) Expiry(*Rule) int64 { return max(b.whole(), b.change().oldFull) + memory }

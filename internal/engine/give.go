@@ -1,6 +1,6 @@
 package engine
 
-// giver is a state that knows which permits are the newest. The others give permits back as if they had been charged just now.
+// giver is a state that knows which permits are the newest, or which are places. The others give permits back as if they had been charged just now.
 type giver interface {
 	// give gives back up to n permits, the newest ones that are no places.
 	give(c *Claim, n, now int64)

@@ -99,6 +99,19 @@ func (b *bucketOfCalls) requireWithin() {
 	}
 }
 
+// The end of a lease is no place. Before it ends, its permits can be given back, but not those that the bucket gains until then.
+func TestGiveDuringALease(t *testing.T) {
+	rule := &Rule{Kind: TokenBucket, Per: 10 * second, Lease: second}
+	cell := NewCell(rule)
+	call := Call{Claims: []Claim{{Ask: Ask{Rule: rule, Cost: 1, Limit: 10, Burst: 10}}}, Ahead: 4, Lease: rule.Lease}
+	call.Decide([]*Cell{&cell}, 1000*second)
+	given := Call{Claims: []Claim{{Ask: call.Claims[0].Ask, Delta: -4}}, Change: Gives}
+	given.Adjust([]*Cell{&cell}, 1000*second)
+	if room := cell.State(rule).Room(&call.Claims[0], 1000*second); room != 8 {
+		t.Errorf("%d are left, want 8", room)
+	}
+}
+
 // A settlement that a sliding window records at the time of later permits goes back as a whole.
 func TestSettlementBeforeManyPermits(t *testing.T) {
 	rule := &Rule{Kind: SlidingWindow, Per: 1_000_000}

@@ -295,6 +295,17 @@ function bucket.give_back(c, n, now, at)
   call('DEL', c.key)
 end
 
+-- Leaves the places of calls that wait. The bucket is empty at the last place, and stays so: only what was charged beyond that comes back. If a
+-- charge before the places came back, the bucket is not empty then, and nothing comes back. The end of a lease is no place: the bucket is
+-- seldom empty then. A warm-up does not know its places, and gives them back: its s is no time.
+function bucket.give(c, n, now)
+  local x, y = gain(c, c.s, 0, c.burst)
+  if c.s <= now or c.x < x - 1 and use('decide').includes(c.has, LEASE) then return c.is.give_back(c, n, now, now) end
+  if c.x < x or c.x == x and c.y <= y or not bucket.subtract(c, n, now, c.s) then return end
+  if c.x < x or c.x == x and c.y < y then c.x, c.y = x, y end
+  write(c)
+end
+
 function bucket.pop(c, n, now)
   c.price, c.faster = 0, nil -- a free place has no price, and has the bucket's limit
   if bucket.subtract(c, n, now, max(now + 1, c.s)) then c.is.write(c) end

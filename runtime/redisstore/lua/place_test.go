@@ -125,6 +125,9 @@ func TestFreePlacesAfterPlacesWereGivenBack(t *testing.T) {
 	given := newCall()
 	given.Change = engine.Gives
 	adjust(given, -45)
+	if at := v.client.PExpireTime(t.Context(), "p:r:{s}:tag").Val().Microseconds(); at < cell.State(r).Expiry(r) {
+		t.Errorf("the state expires at %d, want %d or later", at, cell.State(r).Expiry(r))
+	}
 	decide()
 	adjust(decide(), -1)
 	decide()

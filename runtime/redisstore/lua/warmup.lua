@@ -47,3 +47,5 @@ function warmup.give_back(c, n, now, at)
   c.stored = min(c.b, c.stored + c.price_stored)
   warmup.write(c)
 end
+
+warmup.give = warmup.give_back -- also gives back places: the state does not know them
