@@ -173,13 +173,13 @@ func (c *Call) abandon(ctx context.Context) error {
 	return ContextError(ctx, c.Method())
 }
 
-// grace bounds how long a call that is over waits until its permits are given back or settled. A store has a timeout of its own, which is
-// usually shorter.
-const grace = time.Second
+// Grace bounds how long a call that is over waits until its permits are given back or settled. A store has a timeout of its own, which is
+// usually shorter. Tests set it, if they ask what was given back and the machine may be busy.
+var Grace = time.Second
 
 // afterCall returns a context for giving permits back or settling them, even if ctx has ended: perhaps the call is over because it did.
 func afterCall(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), grace)
+	return context.WithTimeout(context.WithoutCancel(ctx), Grace)
 }
 
 // ContextError returns the error of a call whose context has ended. It wraps the context's error.

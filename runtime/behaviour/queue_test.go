@@ -17,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ratelimit-go/ratelimit/internal/decide"
 	"github.com/ratelimit-go/ratelimit/internal/redistest"
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 	"github.com/ratelimit-go/ratelimit/runtime/memstore"
@@ -43,6 +44,7 @@ func TestMain(m *testing.M) {
 		holdCalls(addr)
 		return
 	}
+	decide.Grace = time.Minute
 	_ = flag.Set("test.parallel", "8") // most tests wait; the flag -parallel sets another number
 	os.Exit(m.Run())
 }
