@@ -55,10 +55,10 @@ function distinct.check(c, now)
   else
     read_window(c, now)
   end
-  if c.kind ~= DISTINCT and not c.open and (now < c.a or now >= c.b) then return now, OTHER_WINDOW end
   local admitted = call('ZSCORE', c.key, c.text)
   c.admitted = admitted and tonumber(admitted)
   c.known = c.admitted and c.admitted > c.since
+  if c.kind ~= DISTINCT and not c.open and (now < c.a or now >= c.b) then return now, OTHER_WINDOW end
   return distinct.earliest(c, c.cost, now, now)
 end
 
