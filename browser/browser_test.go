@@ -233,10 +233,10 @@ func run(t *testing.T, ctx context.Context, actions ...chromedp.Action) {
 // noPage is the code of the browser's error while it leaves a page for another one.
 const noPage = -32000
 
-// text returns the text of the page as people see it, or "" while the browser leaves it.
+// text returns the text of the page as people see it, or "" while the browser leaves it, or has not read it to its end.
 func text(t *testing.T, ctx context.Context) (text string) {
 	t.Helper()
-	err := chromedp.Run(ctx, chromedp.Evaluate(`document.body ? document.body.innerText.replace(/\s+/g, " ") : ""`, &text))
+	err := chromedp.Run(ctx, chromedp.Evaluate(`document.readyState === "complete" ? document.body.innerText.replace(/\s+/g, " ") : ""`, &text))
 	if leaves, ok := errors.AsType[*cdproto.Error](err); err != nil && (!ok || leaves.Code != noPage) {
 		t.Fatal(err)
 	}
@@ -278,7 +278,8 @@ var screens = []struct {
 }
 
 func look(key string) chromedp.Action {
-	return chromedp.Tasks{chromedp.SendKeys("#key", key, chromedp.ByID), chromedp.Click(`form[role=search] button`), chromedp.WaitVisible("#used-title", chromedp.ByID)}
+	return chromedp.Tasks{chromedp.SendKeys("#key", key, chromedp.ByID), chromedp.Click(`form[role=search] button`), chromedp.WaitVisible("#used-title", chromedp.ByID),
+		chromedp.Poll(`document.readyState === "complete"`, nil)} // the forms come later
 }
 
 // requireUsable requires that axe-core finds no serious fault, that the page does not scroll sideways, and that no zero is red.
