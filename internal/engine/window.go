@@ -6,8 +6,9 @@ import (
 )
 
 // windows are the windows of a fixed or calendar rule that have not ended, oldest first. The first is the present one, even if the clock was
-// set back to before its start. The others belong to waiting calls. Windows do not overlap. One that has ended stays the first until the next
-// one begins, or another is opened before that: no charge of now belongs to the next one, which calls wait for.
+// set back to before its start. The others belong to waiting calls. Windows do not overlap. A window that has ended
+// stays the first until the next window begins, or until another is opened in between. So a charge of now is not taken for one of the next window,
+// for which calls wait.
 //
 // The present window is in the numbers of the cell: full is its stop, or longAgo if there is none; last is its start, and parts what is used. The
 // others hang on the cell's Rare.

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A calendar window takes the charges of its own time: a call alone gets the first window that has room, wherever other rules have put the places of
-// calls, and whichever of these were given up. So windows far ahead refuse nobody now.
+// A calendar window takes only the charges of its own time. A call of one rule gets the first window that has room. Other rules may put the places of
+// calls into windows far ahead, and calls may give such places up: neither changes that.
 func TestWindowsFarAheadRefuseNobodyNow(t *testing.T) {
 	const minute, limit = 60 * second, 3
 	every := NewSchedule(func(at time.Time) time.Time { return at.Truncate(time.Minute).Add(time.Minute) }, true, time.UTC)

@@ -235,6 +235,19 @@ func TestDifferencesLikeLimiters(t *testing.T) {
 	})
 }
 
+// simulated returns the result of rules for the calls of a csv.
+func simulated(t *rapid.T, rules []Rule, text string) *Result {
+	load, err := ReadCSV(strings.NewReader(text), Span{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(context.Background(), rules, load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // Compared with no rules, the calls decided otherwise are those that a simulation refuses or lets wait.
 func TestDifferencesLikeARun(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -248,15 +261,8 @@ func TestDifferencesLikeARun(t *testing.T) {
 			at += rapid.IntRange(0, 1500).Draw(t, "later") // milliseconds
 			text += fmt.Sprintf("%d.%03d,%s\n", at/1000, at%1000, rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "key"))
 		}
-		load, err := ReadCSV(strings.NewReader(text), Span{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := Run(context.Background(), rules, load)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c := compare(t, nil, rules, text); c.Otherwise != r.Refused+r.Waited {
+		r, c := simulated(t, rules, text), compare(t, nil, rules, text)
+		if c.Otherwise != r.Refused+r.Waited {
 			t.Fatalf("%d are decided otherwise, but %d are refused and %d wait\n%s", c.Otherwise, r.Refused, r.Waited, text)
 		}
 	})
@@ -347,15 +353,8 @@ func TestCostsLikeGeneratedCode(t *testing.T) {
 				want++
 			}
 		}
-		load, err := ReadCSV(strings.NewReader(text), Span{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := Run(context.Background(), rules, load)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c := compare(t, nil, rules, text); c.Otherwise != want || r.Refused != want {
+		r, c := simulated(t, rules, text), compare(t, nil, rules, text)
+		if c.Otherwise != want || r.Refused != want {
 			t.Fatalf("%d are refused in the comparison and %d in the run; expected %d\n%s", c.Otherwise, r.Refused, want, text)
 		}
 	})

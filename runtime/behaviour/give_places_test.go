@@ -7,8 +7,8 @@ import (
 	ratelimit "github.com/ratelimit-go/ratelimit/runtime"
 )
 
-// Permits that are given to a bucket are not those of calls that wait: no place is given twice, and none comes between two others. What was taken
-// beyond the places comes back.
+// Give leaves the places of calls that wait for a bucket. No place is given twice, and no new place comes between two others. Permits that were taken
+// beyond the places come back.
 func TestGiveLeavesPlaces(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, s *subject) {
 		s.limiter = ratelimit.New(bare{s.store})

@@ -84,9 +84,10 @@ func waitsUntil(call *engine.Call, now int64) int64 {
 
 // SameWindows reports whether a call is sent the same calendar windows at two times.
 func SameWindows(call *engine.Call, a, b int64) bool {
+	untilA, untilB := waitsUntil(call, a), waitsUntil(call, b)
 	for i := range call.Claims {
 		c := &call.Claims[i]
-		if !bytes.Equal(c.Terms(a, waitsUntil(call, a)).Text, c.Terms(b, waitsUntil(call, b)).Text) {
+		if !bytes.Equal(c.Terms(a, untilA).Text, c.Terms(b, untilB).Text) {
 			return false
 		}
 	}

@@ -1,9 +1,11 @@
 -- Fixed and calendar windows. The state is a string: LAYOUT, and then the start, the stop and the used permits of each window that has not
 -- ended, oldest first. The first window is the present one, even if the clock was set back to before its start. The others belong to
--- waiting calls. One that has ended stays the first until the next one begins, or another is opened before that: no charge of now belongs to
--- the next one. For a fixed window, a is the period. For a calendar window, a is the longest period. text has the start and stop of the window
--- that holds now by the caller's clock, and the stops of the next windows, as far as the call may wait. For an anchored window, these are
--- the windows of the claim's own anchor. They say nothing about the window that is open.
+-- waiting calls. A window that has ended stays the first until the next window begins, or until another is opened in between. So a charge of
+-- now is not taken for one of the next window.
+--
+-- For a fixed window, a is the period. For a calendar window, a is the longest period. text has the start and stop of the window that holds
+-- now by the caller's clock, and the stops of the next windows, as far as the call may wait. For an anchored window, these are the windows of
+-- the claim's own anchor. They say nothing about the window that is open.
 --
 -- c.windows is the list of windows that have not ended, and c.open tells whether one of them takes charges of now. Usually there is one window,
 -- and it holds now. Then the claim itself is that window, and the list is c.alone, which has only the claim and is made once. If c.open is

@@ -89,11 +89,12 @@ func during(end func(error), ask func() error) error {
 
 // note notes whether the server was reached. A caller that gave up says nothing about the server.
 func (b *Breaker) note(err error) {
-	if !Reached(err) {
+	away := !Reached(err)
+	if away {
 		failure := TimedOut(err) // because others are told of it, whose own contexts go on
 		b.failure.Store(&failure)
 	}
-	if away := !Reached(err); away != b.away.Load() && !errors.Is(err, context.Canceled) {
+	if away != b.away.Load() && !errors.Is(err, context.Canceled) {
 		b.away.Store(away)
 	}
 }
